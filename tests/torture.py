@@ -176,16 +176,21 @@ class Machine:
             self.figures.fault("tracebacks", f"{name} ended with {status}: {text[-600:]}")
         return status, text
 
-    def killed(self, seconds: float, *words: object) -> bool:
-        """Start a command and kill it after this time; False when it had ended."""
+    def killed(self, seconds: float, *words: object, when: Callable[[], object] = lambda: True) -> bool:
+        """Start a command and kill it this time after the condition is met; False when it had ended."""
         with open(os.devnull, "wb") as errors:
-            return self._ended(words, errors, seconds)[1]
+            return self._ended(words, errors, seconds, when)[1]
 
-    def _ended(self, words: Sequence[object], errors: IO[bytes], seconds: float) -> tuple[int, bool]:
-        """Run a command for this time at most; return its status, and whether it was killed."""
+    def _ended(
+        self, words: Sequence[object], errors: IO[bytes], seconds: float, when: Callable[[], object] = lambda: True
+    ) -> tuple[int, bool]:
+        """Run a command for this time at most after the condition is met; return its status, and if it was killed."""
         pid = self._forked(words, errors)
         handle = os.pidfd_open(pid)
-        has_ended = bool(select.select([handle], [], [], seconds)[0])
+        has_ended = False
+        while not (has_ended or when()):
+            has_ended = bool(select.select([handle], [], [], 0.005)[0])
+        has_ended = has_ended or bool(select.select([handle], [], [], seconds)[0])
         os.close(handle)
         if not has_ended:
             os.kill(pid, signal.SIGKILL)
@@ -294,15 +299,21 @@ def kill(machine: Machine, number: int) -> None:
         ],
     }  # fmt: skip
     longest = {kind: _seconds(machine, words()) for kind, words in kinds.items()}
-    for attempt in range(number):
-        if not machine.has_time:
-            break
+    attempt = kills = 0
+    while kills < number and machine.has_time:
+        attempt += 1
         kind = ("run", "guests", "run", "import", "run", "build")[attempt % 6]
         if kind == "build":
             shutil.rmtree(machine.folder / "cache/schedlab/kernels", ignore_errors=True)
         store = stores.get(kind)
         words = kinds[kind]()
-        was_killed = machine.killed(machine.chance.uniform(0.02, longest[kind]), *words)
+        if kind == "run" and machine.chance.random() < 0.5:
+            was_killed = machine.killed(machine.chance.uniform(0, 0.5), *words, when=machine.changed_values)
+        else:
+            was_killed = machine.killed(machine.chance.uniform(0.02, longest[kind]), *words)
+        kills += was_killed
+        if not was_killed:
+            longest[kind] *= 0.9  # it was measured when the machine was busier, or the rest of a run is shorter
         machine.figures.add("kills" if was_killed else "commands that ended before the kill")
         before = stored(store) if store else 0
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -64,6 +65,16 @@ def test_a_store_that_lacks_a_column_is_refused_and_not_changed(tmp_path: Path) 
         store.execute("ALTER TABLE run DROP COLUMN changed")
     with pytest.raises(StoreError, match=r"without its columns run\.changed"):
         open_store(path, create=True)
+
+
+def test_a_schema_with_bytes_that_are_no_text_is_damaged(tmp_path: Path) -> None:
+    """SQLite's error message quotes these bytes, and Python cannot decode it."""
+    path = tmp_path / "s.sqlite"
+    open_store(path, create=True).dispose()
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("PRAGMA writable_schema = ON")
+        store.execute("UPDATE sqlite_master SET name = CAST(X'F241' AS TEXT), sql = 'CREATE' WHERE name = 'run'")
+    assert "is damaged or not an SQLite file" in error_of(path)
 
 
 def test_a_file_that_is_not_a_database_is_refused_and_not_changed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.tunables import Damaged, Failed, Journal, LeftAlone, Restored, System, pending, recover, undo_script
-from schedlab.tunables.codecs import Codec
+from schedlab.tunables.codecs import Codec, codec
 from schedlab.tunables.journal.journal_file import read
 from schedlab.tunables.kernel_files import PlainFiles
 
@@ -117,6 +118,23 @@ def test_a_crash_at_any_write_of_any_moves_leaves_the_originals(
         assert all(isinstance(outcome, Restored | Damaged) for outcome in outcomes)
         assert pending(journals) == []
         assert recover(journals, system) == []
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_the_old_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes a write whole; a tree of files must not show half of a value, which is nobody's."""
+
+    def die(*_: object) -> None:
+        raise Crash
+
+    with machine() as (system, _), monkeypatch.context() as patch:
+        before = snapshot(system)
+        path = system.root / "proc/sys/vm/stat_interval"
+        patch.setattr(os, "write", die)
+        patch.setattr(Path, "write_text", die)
+        with pytest.raises(Crash):
+            system.files.write(path, "5", codec("int"))
+        assert snapshot(system) == before
+        assert [file for file in path.parent.iterdir() if file.name.startswith(".")] == []
 
 
 @settings(max_examples=30, deadline=None)

@@ -48,6 +48,8 @@ def open_store(path: Path, *, create: bool) -> Engine:
         _check(engine, path)
     except DatabaseError as error:
         raise explain(error, str(path)) from error
+    except UnicodeDecodeError as error:  # SQLite's message quotes the damaged bytes of a schema
+        raise _damaged("its schema is not text", str(path)) from error
     return engine
 
 
@@ -67,8 +69,12 @@ def explain(error: DatabaseError, path: str) -> StoreError:
         return StoreError(
             f"cannot be used: {error.orig}", where=path, todo="check its owner, its permissions and the free space"
         )
+    return _damaged(str(error.orig), path)
+
+
+def _damaged(reason: str, path: str) -> StoreError:
     return StoreError(
-        f"is damaged or not an SQLite file ({error.orig})",
+        f"is damaged or not an SQLite file ({reason})",
         where=path,
         todo="nothing was overwritten; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
     )

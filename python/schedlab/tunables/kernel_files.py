@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from schedlab.files.replacement import replacing
+
 from .codecs import Codec
 
 
@@ -61,11 +63,10 @@ class PlainFiles:
 
     def write(self, path: Path, text: str, codec: Codec) -> None:
         shown = codec.emulate(_read(path), text)
-        handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-        try:
-            os.write(handle, shown.encode())
-        finally:
-            os.close(handle)
+        self.check_writable(path)
+        # In one step, as the kernel does: recovery takes a half-written value for a value of somebody else.
+        with replacing(path) as new:
+            new.write_text(shown)
 
     def check_writable(self, path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
