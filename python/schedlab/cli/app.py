@@ -15,6 +15,7 @@ from schedlab.cli import (
     doctor,
     examples_command,
     import_command,
+    init_command,
     kernel_build_command,
     merge_command,
     models_command,
@@ -42,6 +43,7 @@ app = Commands(
 )
 app.command("run")(run_command.run)
 app.command("try")(try_command.try_)
+app.command("init")(init_command.init)
 app.command("examples")(examples_command.examples)
 app.command("plan")(plan_command.plan)
 app.command("report")(report.report)

@@ -28,13 +28,19 @@ def write_whole(path: Path, data: str | bytes) -> None:
             os.fsync(stream.fileno())
 
 
+def require_new(path: Path, option: str) -> None:
+    """Refuse a path that exists; OutputError."""
+    if os.path.lexists(path):
+        raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this one")
+
+
 def write_new(path: Path, text: str, option: str, *, replace: bool = False) -> None:
     """Write a file that does not exist yet, or with ``replace`` any file; OutputError when it exists.
 
     ``option`` names the file in messages.
     """
-    if not replace and os.path.lexists(path):
-        raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this one")
+    if not replace:
+        require_new(path, option)
     with output(path, option) as file:
         file.write_text(text, encoding="utf-8")
 
