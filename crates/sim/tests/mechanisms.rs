@@ -362,6 +362,31 @@ fn deadlock_is_reported_with_the_waiting_tasks() {
 }
 
 #[test]
+fn a_deadlock_names_the_living_tasks_at_the_other_end_of_the_channel() {
+    let pipe = |name| channels(name, ChannelKind::Pipe, 1);
+    let resources = Resources {
+        channels: vec![pipe("ours"), pipe("theirs")],
+        semaphores: vec![semaphores("never", 1, Scope::Program, 0)],
+        ..Resources::default()
+    };
+    let task = |name: &str, body: Vec<Op>| group(name, 1, Mode::Process, body);
+    let groups = vec![
+        task("reader", vec![receive("ours", 2u64)]),
+        task("sender", vec![down("never"), send("ours", 1u64)]),
+        task("ended", vec![send("ours", 1u64)]),
+        task("second reader", vec![down("never"), receive("ours", 1u64)]),
+        task("other sender", vec![down("never"), send("theirs", 1u64)]),
+        task("other reader", vec![down("never"), receive("theirs", 1u64)]),
+    ];
+    let error = try_run("laptop-4", "linux-6.12", program(groups, resources, 0), Config::default());
+    let text = error.unwrap_err().to_string();
+    assert!(
+        text.contains("reader 0 waits for a message on channel `ours` (instance 0) (sender 0);"),
+        "{text}"
+    );
+}
+
+#[test]
 fn wrong_input_is_refused_with_its_place() {
     let refuse =
         |config: Config| try_run("laptop-4", "linux-5.14", hogs(&["a"], 10), config).unwrap_err().to_string();
