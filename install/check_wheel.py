@@ -22,6 +22,7 @@ COMMANDS = (
     "schedload --version",
     "schedlab doctor",
     "schedlab simulate hackbench --machine laptop-4 groups=1 loops=50",
+    "schedlab try hackbench --variant batch:policy=batch",
     "schedlab run {examples}/first.toml --quick",
     "schedlab runs",
     "schedlab report --format html --output report.html",
