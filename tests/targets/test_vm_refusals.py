@@ -85,6 +85,7 @@ def test_an_invalid_kernel_of_all_variants_is_reported_once() -> None:
 
 @pytest.mark.parametrize("name", registry.names())
 def test_every_workload_with_a_preparation_describes_it(name: str) -> None:
-    prepared = GuestRow(registry.adapter(name), registry.adapter(name).parameters.model_construct())
+    setup = {"setup": "true"} if name == "command" else {}
+    prepared = GuestRow(registry.adapter(name), registry.adapter(name).parameters.model_construct(**setup))
     assert prepared.needs_files == bool(prepared.adapter.prepares)
     assert Adapter.prepares == ""

@@ -11,8 +11,8 @@ from signal import SIGINT
 
 from sqlalchemy import Engine
 
-from schedlab.cli import console as consoles
 from schedlab.cli import plan_json, plan_text, progress
+from schedlab.cli.console import Console, make
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
 from schedlab.errors import Exit, StoreError
 from schedlab.execution.design_size import quick
@@ -34,8 +34,6 @@ from schedlab.targets.protocol import Download, Target
 from schedlab.targets.selection import choose, table_of
 from schedlab.targets.vm.machine import boots
 from schedlab.tunables import Interrupted, restore_on_signals
-
-console = consoles.make()
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
     if as_json:
         print(plan_json.render_trials(trial_plan, expected, [each.what for each in downloads], missing))
         return status
+    console = make()
     plan_text.show_trials(console, trial_plan, expected, verbose=verbose)
     _show_downloads(downloads)
     for requirement in missing:
@@ -97,14 +96,15 @@ def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
 def _show_downloads(wanted: Sequence[Download]) -> None:
     if not wanted:
         return
+    console = make()
     console.print()
     for each in wanted:
-        console.print(f"to be downloaded: {each.what}")
+        console.say("to be downloaded:", each.what)
     console.print("only after the download: whether it has the tunables and options that the file needs")
 
 
 def _show_download(what: str) -> None:
-    console.print(f"downloading {what}", style="dim")
+    make().print(f"downloading {what}", style="dim")
 
 
 def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *, as_json: bool = False) -> int:
@@ -112,7 +112,8 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
 
     As JSON, the report is all of standard output; progress and hints go to standard error.
     """
-    aside = consoles.make(stderr=True) if as_json else console
+    console = make()
+    aside = make(stderr=True) if as_json else console
     unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
@@ -134,7 +135,7 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     if as_json:
         print(escaped(to_json(build(results))), end="")
     else:
-        _print(results)
+        _print(console, results)
         console.hint("\nstore:", str(request.store))
     aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
     return verdict_code(results, fail_on, exit_as)
@@ -145,7 +146,7 @@ def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target:
     return estimate(trial_plan, engine, target.name, virtual=target.virtual, boots=booted)
 
 
-def _print(results: Findings) -> None:
+def _print(console: Console, results: Findings) -> None:
     """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
     if console.is_terminal:
         console.print(text.render(build(results)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT
 
-from schedlab.cli import console as consoles
+from schedlab.cli.console import make
 from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.errors import Exit, SchedlabError
 from schedlab.files import cache
@@ -19,9 +19,6 @@ from schedlab.kernels.series_build import Outcome, Prefix, Request, build
 from schedlab.kernels.source import open_series
 from schedlab.notation.units import format_time, parse_time_ns
 from schedlab.tunables import Interrupted, restore_on_signals
-
-console = consoles.make()
-aside = consoles.make(stderr=True)
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,7 @@ def build_series(arguments: Arguments) -> int:
     """Build, report each prefix, and end with the tables of an experiment file. Return the exit code."""
     if arguments.to is not None and arguments.to.exists():
         raise OutputError("exists already", where=str(arguments.to), todo="name a new file with --to")
+    console = make()
     timeout = _seconds(arguments.timeout)
     configuration = recipe(arguments.config, arguments.fragments)
     series = open_series(arguments.tree, arguments.patches, arguments.commits, cache.folder())
@@ -122,24 +120,25 @@ class _Reporter:
     def __init__(self, builds: BuildCache, name: str) -> None:
         self._builds, self._name = builds, name
         self._printed: set[str] = set()
+        self._console, self._aside = make(), make(stderr=True)
 
     def __call__(self, step: Prefix | Outcome) -> None:
         if isinstance(step, Prefix):
-            if aside.is_terminal:
-                aside.print(f"building {step.name}: {step.title}", style="dim", soft_wrap=True)
+            if self._aside.is_terminal:
+                self._aside.print(f"building {step.name}: {step.title}", style="dim", soft_wrap=True)
             return
         record = step.record
         name = kernel_name(self._name, record.prefix)
         line = f"{name:<28} {step.state:<6} {format_time(record.seconds):>9} {_size(record):>9}"
-        console.print(f"{line}  {record.title}", soft_wrap=True)
+        self._console.print(f"{line}  {record.title}", soft_wrap=True)
         if record.reason:
-            console.say("  gap:", record.reason, "red")
+            self._console.say("  gap:", record.reason, "red")
         if record.reason and (log := self._builds.place(record.key) / "log").is_file():
-            console.print(f"  log: {log}", soft_wrap=True)
+            self._console.print(f"  log: {log}", soft_wrap=True)
         for unmet in record.unmet:
             if unmet not in self._printed:
                 self._printed.add(unmet)
-                console.say("  configuration:", unmet)
+                self._console.say("  configuration:", unmet)
 
 
 _LIMITS = "give a duration such as 30min or 2h"

@@ -29,7 +29,7 @@ def show(
     """Print the size of the plan and the effects that it can find; with a measured run, its power and its needs."""
     _show_size(console, plan, sizing, estimate)
     for what in downloads:
-        console.print(f"To be downloaded: {what}.")
+        console.say("To be downloaded:", what)
     _show_factorial(console, plan)
     _show_interim_analyses(console, plan)
     if sizing is None:
