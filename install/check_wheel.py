@@ -23,7 +23,7 @@ COMMANDS = (
     "schedlab doctor",
     "schedlab simulate hackbench --machine laptop-4 groups=1 loops=50",
     "schedlab try hackbench --variant batch:policy=batch",
-    "schedlab run {examples}/first.toml --quick",
+    "schedlab run {examples}/first.toml --quick --only pipetest",
     "schedlab runs",
     "schedlab report --format html --output report.html",
 )
