@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,43 +9,41 @@ import pytest
 
 from schedlab.targets.vm import machine as machines
 from tests.cli.in_process import Schedlab, runner
-from tests.kernels.kernel_files import FakeApt
+from tests.kernels.kernel_files import Repository, repository
+
+__all__ = ["repository"]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vm-schedstats.toml"
 PACKAGE = "kernel debian-6.12: linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1, 0 MB"
 
 
 @pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
-    """Machine with an empty cache and an apt stub that offers a kernel."""
-    if shutil.which("dpkg-deb") is None:
-        pytest.skip("dpkg-deb is not installed: no Debian package can be made here")
-    apt_stub = FakeApt(tmp_path / "apt")
-    apt_stub.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
-    monkeypatch.setenv("PATH", apt_stub.path())
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def apt(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
+    """Machine with an empty cache, and the package lists of an archive with a kernel."""
+    repository.add("6.12.9+deb12", "6.12.9-1~bpo12+1")
+    repository.update()
     monkeypatch.setenv("SCHEDLAB_STORE", str(tmp_path / "store.sqlite"))
     monkeypatch.setenv("COLUMNS", "200")
     machines.image.cache_clear()
     machines.offered.cache_clear()
-    yield apt_stub
+    yield repository
     machines.image.cache_clear()
     machines.offered.cache_clear()
 
 
 @pytest.fixture
-def schedlab(apt: FakeApt, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+def schedlab(apt: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
     return runner(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("arguments", [("run", EXAMPLE, "--dry-run"), ("plan", EXAMPLE)])
 def test_a_plan_lists_downloads_and_downloads_nothing(
-    arguments: tuple[object, ...], schedlab: Schedlab, apt: FakeApt, tmp_path: Path
+    arguments: tuple[object, ...], schedlab: Schedlab, apt: Repository, tmp_path: Path
 ) -> None:
     done = schedlab(*arguments)
     assert done.err == ""
     assert f"o be downloaded: {PACKAGE}" in done.out
-    assert apt.log.read_text() == ""
+    assert apt.log == []
     assert not (tmp_path / "cache").exists()
 
 
@@ -57,7 +54,7 @@ def test_a_dry_run_prints_long_parameters_once(schedlab: Schedlab) -> None:
     assert ":5 s task, 1:0.5 s task" in shown or ":0.5 s task, 1:5 s task" in shown
 
 
-def test_a_dry_run_lists_what_is_unknown_before_the_download(schedlab: Schedlab, apt: FakeApt) -> None:
+def test_a_dry_run_lists_what_is_unknown_before_the_download(schedlab: Schedlab, apt: Repository) -> None:
     assert "only after the download: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
 
 
@@ -66,7 +63,7 @@ def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:
 
 
 def test_a_dry_run_without_an_available_kernel_names_the_missing_tool(
-    schedlab: Schedlab, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+    schedlab: Schedlab, apt: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     done = schedlab("run", EXAMPLE, "--dry-run")
@@ -75,6 +72,33 @@ def test_a_dry_run_without_an_available_kernel_names_the_missing_tool(
     assert "name another kernel: the path of a bzImage" in done.out
 
 
-def test_doctor_downloads_nothing(schedlab: Schedlab, apt: FakeApt) -> None:
+def test_doctor_downloads_nothing(schedlab: Schedlab, apt: Repository) -> None:
     assert schedlab("doctor").code == 0
-    assert apt.log.read_text() == ""
+    assert apt.log == []
+
+
+def test_a_plan_before_any_package_list_names_what_the_run_downloads(
+    schedlab: Schedlab, apt: Repository, tmp_path: Path
+) -> None:
+    (tmp_path / "debian/apt/updated").unlink()
+    out = schedlab("plan", EXAMPLE).out
+    assert "kernel debian-6.12: the newest release in Debian's suites, after their package lists, 50 MB" in out
+
+
+def test_available_kernels_are_listed_by_series(schedlab: Schedlab, apt: Repository) -> None:
+    apt.add("7.2.12+deb14", "7.2.12-1", split=True)
+    apt.add("7.2.13+deb14", "7.2.13-1", split=True)
+    apt.update()
+    lines = [line.split() for line in schedlab("kernels", "list", "--available").out.splitlines()]
+    assert lines[1] == ["debian-7.2", "7.2.13+deb14", "0", "MB", "trixie", "7.2.12+deb14"]
+    assert lines[2] == ["debian-6.12", "6.12.9+deb12", "0", "MB", "trixie"]
+
+
+def test_several_kernels_are_fetched_at_once(schedlab: Schedlab, apt: Repository) -> None:
+    apt.add("7.2.13+deb14", "7.2.13-1", split=True)
+    done = schedlab("kernels", "fetch", "debian-6.12", "debian-7.2")
+    assert done.out.splitlines() == [
+        "linux-image-6.12.9+deb12-cloud-amd64 6.12.9-1~bpo12+1",
+        "linux-image-7.2.13+deb14-cloud-amd64 7.2.13-1",
+    ]
+    assert "cached" in schedlab("kernels", "list", "--available").out

@@ -1,11 +1,15 @@
-"""Stand-ins for files of a distribution and a kernel build: images with a real boot header, packages, and apt."""
+"""Stand-ins for files of a distribution and a kernel build: images with a boot header, an archive of packages."""
 
 from __future__ import annotations
 
-import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from schedlab.kernels import debian
+from schedlab.kernels.archive import Archive, Source, missing_programs
 from schedlab.kernels.bzimage import checksum
 
 
@@ -37,42 +41,59 @@ def built_tree(folder: Path, release: str) -> Path:
     return folder
 
 
-class FakeApt:
-    """Programs ``apt-cache`` and ``apt-get`` over a folder of real packages; ``log`` lists the downloads."""
+class Repository(Archive):
+    """A small archive of real packages, which apt reads from a folder; ``log`` has the downloaded packages."""
 
     def __init__(self, folder: Path) -> None:
-        self.programs, self.pool, self.log = folder / "bin", folder / "pool", folder / "log"
-        for new_folder in (self.programs, self.pool):
-            new_folder.mkdir(parents=True)
-        self.log.touch()
-        self._program("apt-cache", f'case $1 in pkgnames) cat "{folder}/names";; show) cat "{folder}/show";; esac')
-        self._program("apt-get", f'shift 2; echo "$1" >>"{self.log}"; cp "{self.pool}/$1.deb" .')
-        self.names, self.stanzas = folder / "names", folder / "show"
-        self.names.touch()
-        self.stanzas.touch()
+        self.pool = folder / "pool"
+        self._packages = folder / "dists/trixie/main/binary-amd64/Packages"
+        self._packages.parent.mkdir(parents=True)
+        self.pool.mkdir()
+        self._packages.touch()
+        self.log: list[str] = []
+        super().__init__(folder / "apt", [Source(f"copy:{folder}", "trixie", trusted=True)])
 
-    def add(self, release: str, version: str, *, sha256: str | None = None) -> Path:
-        """Publish the cloud kernel of a release. ``sha256`` replaces the right checksum in the lists."""
-        package = f"linux-image-{release}-cloud-amd64"
-        root = self.pool / f"{package}={version}"
-        (root / "DEBIAN").mkdir(parents=True)
-        (root / "boot").mkdir()
-        fields = f"Package: {package}\nVersion: {version}\nArchitecture: amd64\n"
-        (root / "DEBIAN/control").write_text(f"{fields}Maintainer: nobody <no@body>\nDescription: a test\n")
-        (root / f"boot/vmlinuz-{release}-cloud-amd64").write_bytes(bzimage(f"{release}-cloud-amd64"))
-        (root / f"boot/config-{release}-cloud-amd64").write_text("CONFIG_NUMA=y\n")
-        archive = Path(f"{root}.deb")
+    def add(self, release: str, version: str, *, sha256: str | None = None, split: bool = False) -> None:
+        """Publish the cloud kernel of a release, in one package or ``split``, with this checksum in the list."""
+        full = f"{release}-cloud-amd64"
+        image, config = bzimage(full), b"CONFIG_NUMA=y\n"
+        if not split:
+            contents = {f"boot/vmlinuz-{full}": image, f"boot/config-{full}": config}
+            self._publish(f"linux-image-{full}", version, contents, sha256=sha256)
+            return
+        parts = [f"linux-{part}-{full}" for part in ("base", "binary", "modules")]
+        depends = ", ".join(["initramfs-tools (>= 0.120) | dracut", *(f"{part} (= {version})" for part in parts)])
+        self._publish(f"linux-image-{full}", version, {}, depends=depends, sha256=sha256)
+        self._publish(f"linux-binary-{full}", version, {f"usr/lib/modules/{full}/vmlinuz": image})
+        self._publish(f"linux-base-{full}", version, {f"usr/lib/modules/{full}/config": config})
+
+    def download(self, name: str, version: str, folder: Path) -> Path:
+        self.log.append(name)
+        return super().download(name, version, folder)
+
+    def _publish(
+        self, name: str, version: str, contents: Mapping[str, bytes], *, depends: str = "", sha256: str | None = None
+    ) -> None:
+        archive = self.pool / f"{name}_{version}.deb"
+        root = self.pool / f"{name}_{version}"
+        fields = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\nMaintainer: nobody <no@body>\n"
+        fields += f"Depends: {depends}\n" if depends else ""
+        files = {"DEBIAN/control": f"{fields}Description: a test\n".encode(), **contents}
+        for path, content in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content)
         subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, archive], check=True, capture_output=True)
-        stanza = f"{fields}Filename: pool/{archive.name}\nSHA256: {sha256 or checksum(archive)}\n"
-        size = f"Size: {archive.stat().st_size}\n\n"
-        self.stanzas.write_text(self.stanzas.read_text() + stanza + size)
-        self.names.write_text(self.names.read_text() + f"{package}\n{package}-unsigned\nlinux-image-cloud-amd64\n")
-        return archive
+        place = f"Filename: pool/{archive.name}\nSize: {archive.stat().st_size}\n"
+        with self._packages.open("a") as packages:
+            packages.write(f"{fields}{place}SHA256: {sha256 or checksum(archive)}\nDescription: a test\n\n")
 
-    def path(self) -> str:
-        """``$PATH`` with these programs before all other programs."""
-        return f"{self.programs}:{os.environ['PATH']}"
 
-    def _program(self, name: str, script: str) -> None:
-        (self.programs / name).write_text(f"#!/bin/sh\n{script}\n")
-        (self.programs / name).chmod(0o755)
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """An archive without packages, in place of Debian's, and an empty cache."""
+    if absent := missing_programs():
+        pytest.skip(f"{', '.join(absent)}: not installed, so that no Debian package can be made or fetched here")
+    made = Repository(tmp_path / "debian")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(debian, "archive", lambda cache_folder=None: made)
+    return made

@@ -95,8 +95,16 @@ def _write(text: str, output: Path | None) -> None:
 
 
 @kernels.command("list")
-def list_kernels(form: GivenFormat = OutputFormat.TEXT) -> None:
+def list_kernels(
+    form: GivenFormat = OutputFormat.TEXT,
+    available: Annotated[
+        bool, typer.Option("--available", help="List the kernels that 'schedlab kernels fetch' can download instead.")
+    ] = False,
+) -> None:
     """List the shipped kernel models, and the kernels that were built or downloaded on this machine."""
+    if available:
+        _list_available(form)
+        return
     from schedlab.cli import kernel_build
     from schedlab.cli.json_output import print_json
     from schedlab.simulation import models
@@ -106,19 +114,49 @@ def list_kernels(form: GivenFormat = OutputFormat.TEXT) -> None:
         keys = [{"name": k.name, "about": k.about, "policy": k.data["policy"]} for k in shipped]
         for fields, model in zip(keys, shipped, strict=True):
             fields["tunables"] = sorted(model.tunables)
-        bootable = [
+        entries = [
             {"name": name, "release": release, "size": size, "about": about}
             for name, release, size, about in kernel_build.available()
         ]
-        print_json({"kernels": keys, "bootable": bootable})
+        print_json({"kernels": keys, "bootable": entries})
         return
     _table(
         ("kernel", "policy", "tunables", "what sets it apart"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
-    if available := kernel_build.available():
+    if bootable := kernel_build.available():
         typer.echo()
-        _table(("to boot", "release", "size", "description"), available)
+        _table(("to boot", "release", "size", "description"), bootable)
+
+
+def _list_available(form: OutputFormat) -> None:
+    """List Debian's kernels by series, the newest series and release first."""
+    from schedlab.cli.json_output import print_json
+    from schedlab.kernels import debian
+    from schedlab.report.words import listed
+
+    packages = debian.newest_first(debian.available())
+    here = {(package.name, package.version) for package in debian.cached_packages()}
+    if form is OutputFormat.JSON:
+        entries = [
+            {
+                "name": f"debian-{package.release}",
+                "version": package.version,
+                "suites": list(package.suites),
+                "download": package.megabytes,
+                "cached": (package.name, package.version) in here,
+            }
+            for package in packages
+        ]
+        print_json({"available": entries})
+        return
+    rows: list[tuple[str, ...]] = []
+    for series in dict.fromkeys(package.series for package in packages):
+        newest, *older = [package for package in packages if package.series == series]
+        state = "cached" if (newest.name, newest.version) in here else newest.megabytes
+        further = listed(list(dict.fromkeys(package.release for package in older)))
+        rows.append((f"debian-{series}", newest.release, state, ", ".join(newest.suites), further))
+    _table(("name", "release", "download", "suites", "further releases"), rows)
 
 
 @kernels.command("show")
@@ -144,17 +182,27 @@ def show_kernel(name: KernelName, form: GivenFormat = OutputFormat.TEXT) -> None
 
 
 @kernels.command("fetch")
-def fetch_kernel(
-    name: Annotated[str, typer.Argument(help="debian-6.12, debian-6.1, or a release: debian-6.12.117+deb12.")],
+def fetch_kernels(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="debian-7.2, debian-5.10, or a release: debian-6.12.117+deb12."),
+    ],
 ) -> None:
-    """Download the newest of Debian's cloud kernels of that name into the cache; nothing is installed."""
+    """Download the newest of Debian's cloud kernels of each name into the cache; nothing is installed.
+
+    The kernels come from all of Debian's suites, whichever this machine runs. 'schedlab kernels list --available' shows
+    their names.
+    """
     from schedlab.errors import SchedlabError
     from schedlab.kernels import debian
 
-    if not debian.is_name(name):
-        raise SchedlabError(f"{name!r} is not a kernel of Debian", todo="name debian-6.12, debian-6.1 or a release")
-    package = debian.fetch(name)
-    typer.echo(f"{package.name} {package.version}")
+    if wrong := [name for name in names if not debian.is_name(name)]:
+        raise SchedlabError(
+            f"{wrong[0]!r} is not a kernel of Debian", todo="name debian-6.12, debian-7.2 or a release of Debian"
+        )
+    for index, name in enumerate(names):
+        package = debian.fetch(name, max_age=debian.DAY if index else 0.0)
+        typer.echo(f"{package.name} {package.version}")
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

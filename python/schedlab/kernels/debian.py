@@ -1,49 +1,51 @@
 """Debian's cloud kernels: downloaded with apt on request, unpacked into the cache, never installed.
 
-A name is ``debian-SERIES`` (6.12: the newest in the cache, else the newest that apt offers) or ``debian-RELEASE``
-(exactly 6.12.117+deb12). A kernel in the cache is used without asking apt, so that a name means the same kernel until
-the user fetches a newer one.
+A name is ``debian-SERIES`` (6.12: the newest in the cache, else the newest in Debian's suites, see :mod:`.archive`) or
+``debian-RELEASE`` (exactly 6.12.117+deb12). A kernel in the cache is used without asking apt, so that a name means the
+same kernel until the user fetches a newer one.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cmp_to_key
 from itertools import zip_longest
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
 from schedlab.files import cache
-from schedlab.kernels.bzimage import checksum
+from schedlab.kernels.archive import Archive, missing_programs, run
 
 _NAME = re.compile(r"debian-(?P<version>\d+\.\d+[A-Za-z0-9.+~-]*)")
 _PACKAGE = re.compile(r"linux-image-(?P<release>\d+\.\d+\.\d+[a-z0-9.+~-]*)-cloud-amd64")
 """Name of a signed kernel. Metapackages lack the third number; unsigned and debug kernels end differently."""
 
-_ELSEWHERE = "or name a bzImage or a built tree instead"
-PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
-"""Programs that fetch and unpack a kernel; a kernel in the cache needs none of them."""
+_PART = re.compile(r"(linux-(?:binary|base)-(?P<release>\S+)-cloud-amd64) \(= (?P<version>\S+)\)")
+"""Dependencies of a kernel's package that contain its image and its configuration, since Linux 6.19. Guests have no
+modules, so that ``linux-modules-…`` is left out."""
 
-_SECONDS = 900.0
-"""Limit for a download of 35 MB."""
+_ELSEWHERE = "or name a bzImage or a built tree instead"
+DAY = 86_400.0
+"""Age in seconds at which a run that needs a new kernel downloads the package lists again."""
 
 
 @dataclass(frozen=True)
 class Package:
     """A kernel package in one version, with its checksum from apt's signed metadata.
 
-    ``size`` is the download's size in bytes, None if unknown.
+    ``size`` is the download's size in bytes, None if unknown. ``parts`` are further packages with the kernel's files.
+    ``suites`` are Debian's suites that contain the package.
     """
 
     name: str
     version: str
     sha256: str
     size: int | None = field(default=None, compare=False)
+    parts: tuple[Package, ...] = field(default=(), compare=False)
+    suites: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def release(self) -> str:
@@ -52,9 +54,19 @@ class Package:
         assert match
         return match["release"]
 
+    @property
+    def series(self) -> str:
+        """The first two numbers of the release: ``6.12``."""
+        return ".".join(self.release.split(".")[:2])
+
+    @property
+    def megabytes(self) -> str:
+        """The size of the download with its parts, ``35 MB``; empty if unknown."""
+        sizes = [package.size for package in (self, *self.parts)]
+        return "" if None in sizes else f"{sum(size or 0 for size in sizes) / 1e6:.0f} MB"
+
     def __str__(self) -> str:
-        size = f", {self.size / 1e6:.0f} MB" if self.size else ""
-        return f"{self.name} {self.version}{size}"
+        return ", ".join(part for part in (f"{self.name} {self.version}", self.megabytes) if part)
 
 
 def is_name(name: str) -> bool:
@@ -65,14 +77,19 @@ def is_name(name: str) -> bool:
 def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path] | None:
     """Return image and configuration of the newest kernel of that name in the cache; None if the cache lacks it."""
     cached = newest(package for package in cached_packages(cache_folder) if _matches(package, name))
-    return None if cached is None else _contents(_store(cache_folder), cached)
+    return None if cached is None else _contents(_store(cache_folder) / _key(cached), cached)
 
 
-def fetch(name: str, cache_folder: Path | None = None) -> Package:
-    """Download the newest kernel of that name that apt offers, unless the cache has it. CannotRunHere."""
-    package = offered(name, cache_folder)
+def fetch(name: str, cache_folder: Path | None = None, max_age: float = 0.0) -> Package:
+    """Download the newest kernel of that name in Debian's suites, unless the cache has it. CannotRunHere.
+
+    The package lists are downloaded first, unless they are younger than ``max_age`` seconds.
+    """
+    archive = _archive(name, cache_folder)
+    archive.update(max_age)
+    package = _newest_of(name, archive)
     folder = _store(cache_folder)
-    cache.made_once(folder / _key(package), lambda part: _download(package, part))
+    cache.made_once(folder / _key(package), lambda part: _download(package, archive, part))
     return package
 
 
@@ -87,8 +104,46 @@ def newest(packages: Iterable[Package]) -> Package | None:
     return max(packages, key=cmp_to_key(_in_order), default=None)
 
 
+def newest_first(packages: Iterable[Package]) -> list[Package]:
+    """Return the packages from the highest to the lowest version."""
+    return sorted(packages, key=cmp_to_key(_in_order), reverse=True)
+
+
+def offered(name: str, cache_folder: Path | None = None) -> Package | None:
+    """Return the newest package of that name in the package lists; None before lists have been downloaded.
+
+    Nothing is downloaded. CannotRunHere without apt, and for a name that the lists lack.
+    """
+    archive = _archive(name, cache_folder)
+    return _newest_of(name, archive) if archive.has_lists else None
+
+
+def available(cache_folder: Path | None = None, max_age: float = DAY) -> list[Package]:
+    """Return all kernels in Debian's suites, from package lists of at most this age in seconds. CannotRunHere."""
+    archive = _archive("Debian's kernels", cache_folder)
+    archive.update(max_age)
+    packages = _listed(archive)
+    suites = archive.suites_of([package.name for package in packages])
+    return [replace(package, suites=tuple(suites.get((package.name, package.version), ()))) for package in packages]
+
+
 def _store(cache_folder: Path | None) -> Path:
     return (cache_folder or cache.folder()) / "kernels" / "debian"
+
+
+def archive(cache_folder: Path | None = None) -> Archive:
+    """Return Debian's archive with lists in the cache folder."""
+    return Archive.of_machine((cache_folder or cache.folder()) / "kernels" / "apt")
+
+
+def _archive(name: str, cache_folder: Path | None) -> Archive:
+    if absent := missing_programs():
+        raise CannotRunHere(
+            f"this kernel is not in the cache, and there is no apt here to fetch it with (no {', '.join(absent)})",
+            where=name,
+            todo=_without_apt(cache_folder),
+        )
+    return archive(cache_folder)
 
 
 def _key(package: Package) -> str:
@@ -103,43 +158,66 @@ def _matches(package: Package, name: str) -> bool:
 
 
 def _contents(folder: Path, package: Package) -> tuple[Path, Path]:
-    boot = folder / _key(package) / "boot"
+    """Return image and configuration in the folder of an unpacked kernel. Split packages have other paths."""
     full = package.name.removeprefix("linux-image-")
-    return boot / f"vmlinuz-{full}", boot / f"config-{full}"
+    split = folder / "usr/lib/modules" / full
+    if split.is_dir() and not (folder / "boot").is_dir():
+        return split / "vmlinuz", split / "config"
+    return folder / "boot" / f"vmlinuz-{full}", folder / "boot" / f"config-{full}"
 
 
-def offered(name: str, cache_folder: Path | None = None) -> Package:
-    """Return the newest package of that name in apt's lists, without downloading it. CannotRunHere."""
-    if absent := [program for program in PROGRAMS if shutil.which(program) is None]:
-        raise CannotRunHere(
-            f"this kernel is not in the cache, and there is no apt here to fetch it with (no {', '.join(absent)})",
-            where=name,
-            todo=_without_apt(cache_folder),
-        )
-    listed = _run(["apt-cache", "pkgnames", "linux-image-"], name, "apt update").split()
-    kernels = sorted(package for package in listed if _PACKAGE.fullmatch(package))
-    packages = _described(kernels, name)
+def _newest_of(name: str, archive: Archive) -> Package:
+    packages = _listed(archive)
     if package := newest(package for package in packages if _matches(package, name)):
         return package
-    series = sorted({".".join(package.release.split(".")[:2]) for package in packages}, key=_numbers)
-    offer = f"it offers debian-{', debian-'.join(series)}" if series else "it offers no kernel package at all"
-    todo = f"apt-get update as root (Debian 12 has 6.12 in bookworm-backports), {_ELSEWHERE}"
-    raise CannotRunHere(f"apt offers no such cloud kernel; {offer}", where=name, todo=todo)
+    served = ", ".join(archive.suites())
+    raise CannotRunHere(
+        f"Debian's suites have no such cloud kernel (searched: {served})",
+        where=name,
+        todo=f"{_near(name, packages)}; 'schedlab kernels list --available' shows all of them; {_ELSEWHERE}",
+    )
 
 
-def _described(kernels: Sequence[str], name: str) -> list[Package]:
-    if not kernels:
-        return []
-    text = _run(["apt-cache", "show", *kernels], name, "apt update")
-    packages = []
-    for stanza in text.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if re.match(r"[A-Za-z0-9-]+: ", line))
-        # An installed kernel that has left the archive has no file to download.
-        if "Filename" in fields and "SHA256" in fields:
-            size = fields.get("Size", "")
-            download = int(size) if size.isdecimal() else None
-            packages.append(Package(fields["Package"], fields["Version"], fields["SHA256"], download))
-    return packages
+def _near(name: str, packages: Sequence[Package]) -> str:
+    """Suggest kernel names that are similar to a name without a kernel."""
+    releases = {f"debian-{package.release}": package for package in packages}
+    series = sorted({package.series for package in packages}, key=_numbers)
+    close = get_close_matches(name.removesuffix("-cloud-amd64"), releases, n=3, cutoff=0.8)
+    if close and name.count(".") > 1:
+        return f"name {', '.join(close)}"
+    return f"name debian-{', debian-'.join(series)}" if series else "correct the mirror in this machine's apt sources"
+
+
+def _listed(archive: Archive) -> list[Package]:
+    names = sorted(name for name in archive.names("linux-image-") if _PACKAGE.fullmatch(name))
+    stanzas = [stanza for stanza in archive.stanzas(names) if {"Filename", "SHA256"} <= stanza.keys()]
+    parts = sorted({part[1] for stanza in stanzas for part in _parts_of(stanza)})
+    by_version = {
+        (package.name, package.version): package for package in map(_package, archive.stanzas(parts)) if package.sha256
+    }
+    packages = {}
+    for stanza in stanzas:
+        wanted = {part[1]: by_version.get((part[1], part["version"])) for part in _parts_of(stanza)}
+        # Suites drop the configuration of superseded kernels (linux-base-…) before their images.
+        if all(package or name.startswith("linux-base-") for name, package in wanted.items()):
+            package = _package(stanza, tuple(part for part in wanted.values() if part))
+            packages[_key(package)] = package
+    return list(packages.values())
+
+
+def _package(stanza: dict[str, str], parts: tuple[Package, ...] = ()) -> Package:
+    size = stanza.get("Size", "")
+    download = int(size) if size.isdecimal() else None
+    return Package(stanza["Package"], stanza["Version"], stanza.get("SHA256", ""), download, parts)
+
+
+def _parts_of(stanza: dict[str, str]) -> Iterator[re.Match[str]]:
+    """Yield the dependencies of a kernel's package that contain files of the same kernel."""
+    image = _PACKAGE.fullmatch(stanza["Package"])
+    assert image
+    for match in _PART.finditer(stanza.get("Depends", "")):
+        if match["release"] == image["release"]:
+            yield match
 
 
 def _without_apt(cache_folder: Path | None) -> str:
@@ -153,44 +231,19 @@ def _without_apt(cache_folder: Path | None) -> str:
     )
 
 
-def _download(package: Package, part: Path) -> None:
-    """Fill the folder with the package's files, after a check of its checksum against apt's metadata."""
-    todo = f"try again with a network, {_ELSEWHERE}"
-    _run(["apt-get", "download", "-q", f"{package.name}={package.version}"], package.name, todo, part)
-    archives = list(part.glob("*.deb"))
-    if len(archives) != 1 or checksum(archives[0]) != package.sha256:
-        raise CannotRunHere(
-            f"the downloaded file is not version {package.version} of apt's lists (SHA-256 differs)",
-            where=package.name,
-            todo="apt-get update as root, and try again",
-        )
-    _run(["dpkg-deb", "-x", str(archives[0]), str(part)], package.name, "make room in the cache", part)
-    archives[0].unlink()
-    image = _contents(part.parent, package)[0].name
-    if not (part / "boot" / image).is_file():
-        raise CannotRunHere(f"the package contains no boot/{image}", where=package.name, todo=_ELSEWHERE)
-
-
-def _run(argv: Sequence[str], where: str, todo: str, folder: Path | None = None) -> str:
-    """Return the command's output; CannotRunHere with the end of its error output when it fails or hangs."""
-    try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            cwd=folder,
-            env=os.environ | {"LC_ALL": "C"},
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CannotRunHere(f"'{argv[0]} {argv[1]}' hung for {_SECONDS:g} s", where=where, todo=todo) from error
-    if done.returncode != 0:
-        words = done.stderr.strip()[-300:] or f"status {done.returncode}"
-        raise CannotRunHere(f"'{argv[0]} {argv[1]}' failed: {words}", where=where, todo=todo)
-    return done.stdout
+def _download(package: Package, archive: Archive, folder: Path) -> None:
+    """Fill the folder with the files of a package and its parts. apt compares their checksums with its lists."""
+    for part in (package, *package.parts):
+        path = archive.download(part.name, part.version, folder)
+        done = run(["dpkg-deb", "-x", str(path), str(folder)])
+        if done.returncode != 0:
+            raise CannotRunHere(
+                f"'dpkg-deb -x' failed: {done.stderr.strip()[-300:]}", where=part.name, todo="make room in the cache"
+            )
+        path.unlink()
+    image, _ = _contents(folder, package)
+    if not image.is_file():
+        raise CannotRunHere(f"the package contains no {image.name}", where=package.name, todo=_ELSEWHERE)
 
 
 def _in_order(left: Package, right: Package) -> int:

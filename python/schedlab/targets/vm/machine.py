@@ -83,8 +83,11 @@ def image_of(table: TargetTable, variant: Variant) -> Image:
     return image(kernel_of(table, variant))
 
 
-def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package]]:
-    """Yield each kernel to download with its package, once. Unavailable kernels are left to the requirements check."""
+def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package | None]]:
+    """Yield each kernel to download with its package, once; None before there are package lists.
+
+    Unavailable kernels are left to the requirements check.
+    """
     for name in dict.fromkeys(kernel_of(table, variant) for variant in variants):
         try:
             image(name)
