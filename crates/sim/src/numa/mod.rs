@@ -1,14 +1,14 @@
-//! NUMA balancing: samples where tasks touch memory, and moves pages and tasks towards each other.
+//! NUMA balancing: samples the nodes whose memory tasks touch, and moves pages and tasks towards each other.
 //!
 //! ```text
 //! tick ──► scan        marks a part of the address space, after scan_delay_ms of run time and then once per period
 //!            │
 //!            ▼
-//! touch ─► fault       counts a marked page's fault by node; the second in a row from another node moves the page
+//! touch ─► fault       counts a marked page's fault by node; two successive faults from another node move the page
 //!            │
 //!            ▼
-//! tick ──► place       prefers the node with most faults; moves the task there, to an idle CPU, in exchange, or if the
-//!                      nodes' loads permit
+//! tick ──► place       prefers the node with most faults; moves the task there if the node has an idle CPU, a task to
+//!                      exchange, or a load that permits the move
 //! balancing ◄ verdict  keeps the task there instead of following the load
 //! ```
 //! Marks belong to an address space, which threads share. The node of the last fault belongs to the page. Docstrings name the
@@ -26,11 +26,12 @@ use schedlab_workload::Plan;
 use schedlab_workload::program::Scope;
 
 use crate::kernel::{NumaScan, Tunable, Tunables};
-use crate::physics::{PAGE, Region};
+use crate::physics::Region;
 use crate::sched::TaskIx;
-use crate::time::{MS, Ns};
+use crate::time::Ns;
 
 use member::Member;
+use scan::ScanTunables;
 pub(crate) use space::Image;
 use space::Space;
 
@@ -47,8 +48,9 @@ pub(crate) struct Numa {
     present: bool,
     /// Whether NUMA balancing is switched on.
     pub on: bool,
-    knobs: Knobs,
+    scan: ScanTunables,
     nodes: usize,
+    /// Whether a scan leaves out the pages on the task's node, if the task shares its address space with no other task.
     spares_local: bool,
     /// Whether any task has executed a fresh image.
     images: bool,
@@ -62,42 +64,6 @@ pub(crate) struct Numa {
     forgotten: u64,
 }
 
-/// The tunables of scans.
-#[derive(Debug, Clone, Copy)]
-struct Knobs {
-    delay: Ns,
-    period_min: Ns,
-    period_max: Ns,
-    size_mb: u64,
-}
-
-impl Knobs {
-    fn new(tunables: &Tunables) -> Self {
-        let ms = |tunable| tunables.ns(tunable) * MS;
-        Self {
-            delay: ms(Tunable::NumaScanDelayMs),
-            period_min: ms(Tunable::NumaScanPeriodMinMs),
-            period_max: ms(Tunable::NumaScanPeriodMaxMs),
-            size_mb: tunables.ns(Tunable::NumaScanSizeMb).max(1),
-        }
-    }
-
-    /// Pages that one scan marks.
-    fn size(&self) -> u64 {
-        self.size_mb * ((1 << 20) / PAGE)
-    }
-
-    /// Shortest and longest period between two scans of an address space with this many pages (`task_scan_min()`,
-    /// `task_scan_max()`). A complete pass takes the tunables' periods, at no more than 2560 MiB per second.
-    fn periods(&self, pages: u64) -> (Ns, Ns) {
-        const MOST_MIB_PER_SECOND: u64 = 2560;
-        let windows = pages.div_ceil(self.size()).max(1);
-        let floor = 1000 / (MOST_MIB_PER_SECOND / self.size_mb).max(1) * MS;
-        let least = (self.period_min / windows).max(floor);
-        (least, (self.period_max / windows).max(least))
-    }
-}
-
 impl Numa {
     /// Size of a task's tables: its faults, and an address space of its own.
     pub const TASK_BYTES: u64 = (size_of::<Member>() + size_of::<Space>()) as u64;
@@ -109,7 +75,7 @@ impl Numa {
         Self {
             present,
             on: present && tunables.on(Tunable::NumaBalancing),
-            knobs: Knobs::new(tunables),
+            scan: ScanTunables::new(tunables),
             nodes,
             spares_local: scan == NumaScan::SparesLocal,
             images: false,
@@ -123,28 +89,28 @@ impl Numa {
 
     pub fn retune(&mut self, tunables: &Tunables) {
         self.on = self.present && tunables.on(Tunable::NumaBalancing);
-        self.knobs = Knobs::new(tunables);
+        self.scan = ScanTunables::new(tunables);
     }
 
-    /// Add a new task. A thread shares the address space of `sharing`. The scan period starts as the delay
-    /// (`init_numa_balancing()`), and so does the wait of a new address space.
+    /// Add a new task. A thread shares the address space of `sharing`. The scan delay is the first scan period of the task,
+    /// and the time until the first scan of a new address space (`init_numa_balancing()`).
     pub fn born(&mut self, task: TaskIx, sharing: Option<TaskIx>, now: Ns) {
         if !self.present {
             return;
         }
-        let first_scan = now.saturating_add(self.knobs.delay);
+        let first_scan = now.saturating_add(self.scan.delay);
         let space = match sharing {
             Some(other) => self.members[other as usize].space,
             None => self.new_space(Some(first_scan)),
         };
         self.spaces[space as usize].users += 1;
-        self.join(task, Member::new(space, self.knobs.delay));
+        self.join(task, Member::new(space, self.scan.delay));
     }
 
     /// Add a kernel thread, which has no address space.
     pub fn born_in_kernel(&mut self, task: TaskIx) {
         if self.present {
-            self.join(task, Member::new(NO_SPACE, self.knobs.delay));
+            self.join(task, Member::new(NO_SPACE, self.scan.delay));
         }
     }
 
@@ -164,7 +130,8 @@ impl Numa {
         }
     }
 
-    /// Give a task a fresh address space. Its first scan is one delay after the first moment at which a scan would be due.
+    /// Give a task a fresh address space. `task_numa_work()` sets the time of its first scan: one scan delay after the first
+    /// call.
     pub fn execed(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
@@ -174,7 +141,7 @@ impl Numa {
         }
     }
 
-    /// Record that a fresh image has filled its memory. It touches all of it once more while it computes.
+    /// Record that a fresh image has filled its memory. The image touches all of this memory again while it computes.
     pub fn filled(&mut self, task: TaskIx, image: Image) {
         if self.present {
             let space = self.members[task as usize].space;
@@ -189,7 +156,7 @@ impl Numa {
         let member = &mut self.members[task as usize];
         let space = &self.spaces[member.space as usize];
         if member.passes != space.passes {
-            member.task_numa_placement(space.passes, self.knobs.periods(space.pages(regions)));
+            member.task_numa_placement(space.passes, self.scan.periods(space.pages(regions)));
         }
     }
 
@@ -220,7 +187,3 @@ impl Numa {
         self.members[task as usize].preferred
     }
 }
-
-#[cfg(test)]
-#[path = "../../tests/unit/numa/mod.rs"]
-mod tests;

@@ -1,19 +1,57 @@
-//! Scans of address spaces, started by ticks, and their costs.
+//! Scans of address spaces: their delay and periods, their start at a tick, and their costs.
 
 use super::{NO_SPACE, NOWHERE};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::{Tunable, Tunables};
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::physics::PAGE;
 use crate::sched::TaskIx;
-use crate::time::{Ns, SECOND};
+use crate::time::{MS, Ns, SECOND};
 
 /// Ticks by which a task delays its next scan, so that another thread probably scans next (`task_numa_work()`).
 const AFTER_TURN_TICKS: Ns = 2;
 
 /// Least ratio of a task's run time between scans to the time of a scan: scans take at most 3 %.
 const RUN_PER_SCAN: Ns = 32;
+
+/// Tunables of scans: the delay before the first scan, the periods, and the size of a scan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScanTunables {
+    /// Run time of a new task before its first scan (`scan_delay_ms`).
+    pub delay: Ns,
+    pub period_min: Ns,
+    pub period_max: Ns,
+    pub size_mb: u64,
+}
+
+impl ScanTunables {
+    pub fn new(tunables: &Tunables) -> Self {
+        let ms = |tunable| tunables.ns(tunable) * MS;
+        Self {
+            delay: ms(Tunable::NumaScanDelayMs),
+            period_min: ms(Tunable::NumaScanPeriodMinMs),
+            period_max: ms(Tunable::NumaScanPeriodMaxMs),
+            size_mb: tunables.ns(Tunable::NumaScanSizeMb).max(1),
+        }
+    }
+
+    /// Pages that one scan marks.
+    pub fn size(&self) -> u64 {
+        self.size_mb * ((1 << 20) / PAGE)
+    }
+
+    /// Shortest and longest period between two scans of an address space with this many pages (`task_scan_min()`,
+    /// `task_scan_max()`). A complete pass takes the tunables' periods, at no more than 2560 MiB per second.
+    pub fn periods(&self, pages: u64) -> (Ns, Ns) {
+        const MOST_MIB_PER_SECOND: u64 = 2560;
+        let windows = pages.div_ceil(self.size()).max(1);
+        let floor = 1000 / (MOST_MIB_PER_SECOND / self.size_mb).max(1) * MS;
+        let least = (self.period_min / windows).max(floor);
+        (least, (self.period_max / windows).max(least))
+    }
+}
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Handle the tick of an ordinary task that is charged up to now. Return whether the task should move to its preferred
@@ -39,15 +77,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Scan the address space of a task that has run for its period, unless another thread has scanned it meanwhile.
     fn task_numa_work(&mut self, cpu: usize, task: TaskIx) {
-        let (now, knobs) = (self.time.now, self.numa.knobs);
+        let (now, scan) = (self.time.now, self.numa.scan);
         let member = &mut self.numa.members[task as usize];
         let space = &mut self.numa.spaces[member.space as usize];
         let period = member.period;
         if member.stamp == 0 {
-            member.period = knobs.periods(space.pages(&self.physics.regions)).0;
+            member.period = scan.periods(space.pages(&self.physics.regions)).0;
         }
         member.stamp = member.stamp.saturating_add(period);
-        let due = *space.next_scan.get_or_insert(now.saturating_add(knobs.delay));
+        let due = *space.next_scan.get_or_insert(now.saturating_add(scan.delay));
         if now < due {
             return;
         }
@@ -58,7 +96,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let node = self.topology.node(cpu) as u8;
         let spared = (self.numa.spares_local && space.users == 1).then_some(node);
-        let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, knobs.size(), spared);
+        let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, scan.size(), spared);
         self.numa.task_numa_placement(task, &self.physics.regions);
         self.records.counters.numa_scans += 1;
         self.records.counters.numa_pte_updates += marked;
@@ -71,3 +109,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.footprint_faults(cpu, task, spared.is_some());
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/numa/scan.rs"]
+mod tests;

@@ -41,7 +41,7 @@ class Samples:
 
     @cached_property
     def mean(self) -> float:
-        """Harmonic mean where higher is better, arithmetic mean where lower is."""
+        """Harmonic mean (``Hmean``) where higher is better, arithmetic mean (``Amean``) where lower is better."""
         return self.best_mean(100)
 
     @cached_property
