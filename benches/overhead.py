@@ -42,14 +42,14 @@ run = "true"
 
 def main() -> None:
     """Run the experiment, and print the distribution of the overhead in milliseconds."""
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--blocks", type=int, default=60, help="blocks of the experiment (default 60)")
-    options.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--blocks", type=int, default=60, help="blocks of the experiment (default 60)")
+    parser.add_argument(
         "--tunables", action="store_true", help="one variant also changes vm.stat_interval (needs root)"
     )
-    given = options.parse_args()
-    tunables = 'tunables = { "vm.stat_interval" = 2 }' if given.tunables else ""
-    text = EXPERIMENT.format(blocks=given.blocks, tunables=tunables)
+    options = parser.parse_args()
+    tunables = 'tunables = { "vm.stat_interval" = 2 }' if options.tunables else ""
+    text = EXPERIMENT.format(blocks=options.blocks, tunables=tunables)
     run_plan = plan(parse(text, "overhead"), seed=1)
     overhead: list[float] = []
     started = 0.0

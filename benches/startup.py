@@ -57,7 +57,7 @@ def make_store(path: Path) -> None:
     def script(trial: Trial) -> float:
         return math.exp(rng.gauss(0, 0.02))
 
-    # Wait for no disk: the store is thrown away.
+    # The store is temporary, so do not wait for the disk.
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA synchronous = OFF")
     execute(run_plan, Scripted(script), engine, writer.begin(engine, new), lambda trial, measurement: None)

@@ -11,7 +11,7 @@ from pathlib import Path
 OTHERS = 0.01
 """Largest share of all CPU time that other processes or the hypervisor may take during a trial.
 
-It is a third of the limit for shares of CPU time (compare.py).
+The limit is a third of the limit for shares of CPU time (compare.py).
 """
 
 SPEED = 0.02
@@ -58,9 +58,9 @@ def _processes(tick: int) -> Iterator[tuple[tuple[int, int], float]]:
 def others(before: Machine, after: Machine) -> float:
     """Share of all CPU time that the hypervisor and other processes took between two readings.
 
-    The trial's processes start after the first reading and end before the second, so neither reading has them. Other
-    processes that end in between are in the figures of their parents. One tick for each CPU is subtracted, because
-    the clocks of processes count whole ticks.
+    The trial's processes start after the first reading and end before the second, so they are in neither reading. If
+    another process ends between the readings, the kernel adds its CPU time to its parent's figure. One tick for each
+    CPU is subtracted, because the clocks of processes count whole ticks.
     """
     cpus = os.cpu_count() or 1
     used = sum(seconds - before.processes.get(process, 0.0) for process, seconds in after.processes.items())
@@ -72,7 +72,7 @@ def others(before: Machine, after: Machine) -> float:
 def disturbance(others_share: float, speed_before: float, speed_after: float) -> str | None:
     """Return the reason why a trial is disturbed, or None. The unit of the speeds does not matter."""
     if others_share > OTHERS:
-        return f"others took {others_share:.1%} of the CPU time (limit {OTHERS:.0%})"
+        return f"other processes and the hypervisor took {others_share:.1%} of the CPU time (limit {OTHERS:.0%})"
     change = abs(speed_after / speed_before - 1)
     if change > SPEED:
         return f"the CPUs' speed changed by {change:.1%} (limit {SPEED:.0%})"

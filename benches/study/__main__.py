@@ -57,13 +57,13 @@ def main() -> int:
         "--only", choices=TABLES, action="append", help="compute only this table; may be given several times"
     )
     parser.add_argument("--write", action="store_true", help="put the tables into docs/statistics.md")
-    given = parser.parse_args()
-    if given.campaigns < 2 * coverage.BOOTSTRAPPED:
+    options = parser.parse_args()
+    if options.campaigns < 2 * coverage.BOOTSTRAPPED:
         parser.error(f"--campaigns must be at least {2 * coverage.BOOTSTRAPPED}")
-    for name in given.only or TABLES:
-        text = TABLES[name](given.campaigns, given.seed)
+    for name in options.only or TABLES:
+        text = TABLES[name](options.campaigns, options.seed)
         print(f"{name}\n\n{text}\n", flush=True)
-        if given.write:
+        if options.write:
             PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), name, text), encoding="utf-8")
     return 0
 

@@ -52,12 +52,12 @@ def sequential(kind: str, campaigns: int, seed: int, blocks: int = BLOCKS) -> Se
     series = draw(kind, generator(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
     baseline, variant = in_blocks(series, draw_orders(seed, campaigns, blocks))
     analyses = Design(blocks=blocks, stopping="sequential", looks=LOOKS).look_blocks
-    # Equivalence also stops a run and precedes a difference. With a negligible margin neither design finds any.
+    # Equivalence also stops a run, and takes precedence over a difference. A negligible margin excludes equivalence.
     single_test = Options(ALPHA, delta=1e-9)
     spending = replace(single_test, looks=analyses)
     quarter = slice(0, campaigns, 4)
-    unchanged, changed = baseline[quarter], (1 + SHIFT) * variant[quarter]
-    detected = judge_rows(unchanged, changed, spending)
+    reference, changed = baseline[quarter], (1 + SHIFT) * variant[quarter]
+    detected = judge_rows(reference, changed, spending)
     ratios = np.log(variant.mean(axis=2)) - np.log(baseline.mean(axis=2))
     significant = np.array([[p_value(row[:n], seed) <= ALPHA for n in range(FIRST, blocks + 1)] for row in ratios])
     return Sequential(
@@ -67,7 +67,7 @@ def sequential(kind: str, campaigns: int, seed: int, blocks: int = BLOCKS) -> Se
         until=float(significant.any(axis=1).mean()),
         detected=float(detected.called.mean()),
         blocks_used=float(np.nan_to_num(detected.decided, nan=blocks).mean()),
-        fixed=float(judge_rows(unchanged, changed, single_test).called.mean()),
+        fixed=float(judge_rows(reference, changed, single_test).called.mean()),
     )
 
 

@@ -36,7 +36,7 @@ EFFECT = 2.0
 """Change of one row in the power table, in standard deviations of its log-ratios."""
 
 AT_ONCE = 1 << 18
-"""Sums of a chunk of flips, 2 MB as doubles."""
+"""Number of sums that are computed at once: 2 MB of doubles."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ def log_ratios(kind: str, order: str, blocks: int, campaigns: int, rows: int, se
 def smallest(ratios: Floats, rows: Sequence[int] = ROWS) -> tuple[Floats, Floats]:
     """Return each campaign's smallest corrected p over its first rows, by the joint test and under Holm's correction.
 
-    ``ratios`` has shape (campaigns, blocks, rows), both results have shape (campaigns, len(rows)). The largest
-    statistic of a campaign has the smallest p of the step-down test, and needs no further step: it is compared with the
-    largest of all rows under each flip.
+    ``ratios`` has shape (campaigns, blocks, rows), both results have shape (campaigns, len(rows)). The row with the
+    largest statistic of a campaign has the smallest p. This p is the first step of the step-down test: the statistic is
+    compared with the largest statistic of all rows under each flip.
     """
     campaigns, blocks, _ = ratios.shape
     flipped, exact = flips(blocks, 0).flipped, blocks <= EXACT_UP_TO
@@ -82,10 +82,11 @@ def smallest(ratios: Floats, rows: Sequence[int] = ROWS) -> tuple[Floats, Floats
     step = max(1, AT_ONCE // ratios.shape[2])
     for campaign, effects in enumerate(scaled):
         for start in range(0, len(signs), step):
-            under = np.abs(signs[start : start + step] @ effects)
-            single[campaign] += (under >= observed[campaign] - 1e-11).sum(axis=0)
+            flipped_sums = np.abs(signs[start : start + step] @ effects)
+            single[campaign] += (flipped_sums >= observed[campaign] - 1e-11).sum(axis=0)
             for i, count in enumerate(rows):
-                joint[campaign, i] += np.count_nonzero(under[:, :count].max(axis=1) >= largest[campaign, i] - 1e-11)
+                largest_sums = flipped_sums[:, :count].max(axis=1)
+                joint[campaign, i] += np.count_nonzero(largest_sums >= largest[campaign, i] - 1e-11)
     if exact:
         joint, single = joint / len(signs), single / len(signs)
     else:
@@ -103,7 +104,7 @@ def smallest(ratios: Floats, rows: Sequence[int] = ROWS) -> tuple[Floats, Floats
 
 def shares(p: tuple[Floats, Floats]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the shares of campaigns with a p at or below α, by the joint test and under Holm's correction."""
-    joint, holm = (tuple((of_test <= ALPHA).mean(axis=0).tolist()) for of_test in p)
+    joint, holm = (tuple((smallest_p <= ALPHA).mean(axis=0).tolist()) for smallest_p in p)
     return joint, holm
 
 
@@ -142,7 +143,7 @@ def power(campaigns: int, seed: int) -> Iterator[ManyRows]:
 
 @dataclass(frozen=True)
 class Families:
-    """Shares of campaigns called in families that are no rows of one variant, for one kind of noise.
+    """Shares of campaigns called in families other than the rows of a single variant, for one kind of noise.
 
     ``run``: three variants share a baseline in 5 rows (``family = "run"``), by number of blocks. ``stack``: four steps
     between five variants in 5 rows. ``interim``: 20 rows at the interim analyses of 20 blocks.
@@ -160,20 +161,21 @@ FAMILY_BLOCKS = (6, 8, 12)
 
 def families(kind: str, campaigns: int, seed: int) -> Families:
     """Return the shares for one kind of noise."""
-    of_run, of_stack = [], []
+    run_shares, stack_shares = [], []
     for blocks in FAMILY_BLOCKS:
         rng = generator(kind, seed, blocks)
         logs = np.log(draw(kind, rng, campaigns * 5, 5 * blocks, 1, of_campaign=5, of_block=5))
         logs = logs.reshape(campaigns, 5, blocks, 5)
         order = rng.permuted(np.broadcast_to(np.arange(5), (campaigns, 1, blocks, 5)), axis=-1)
         logs = np.take_along_axis(logs, np.broadcast_to(order, logs.shape), axis=-1)
-        for of_family, effects in ((of_run, logs[..., 1:4] - logs[..., :1]), (of_stack, np.diff(logs, axis=-1))):
+        of_run, of_stack = logs[..., 1:4] - logs[..., :1], np.diff(logs, axis=-1)
+        for family_shares, effects in ((run_shares, of_run), (stack_shares, of_stack)):
             matrices = effects.transpose(0, 2, 1, 3).reshape(campaigns, blocks, -1)
             joint, _ = smallest(matrices, matrices.shape[2:])
-            of_family.append(float((joint <= ALPHA).mean()))
+            family_shares.append(float((joint <= ALPHA).mean()))
     analyses, rows = Design(blocks=20, stopping="sequential", looks=LOOKS).look_blocks, 20
     ratios = log_ratios(kind, "variants", analyses[-1], campaigns, rows, seed)
-    return Families(kind, campaigns, tuple(of_run), tuple(of_stack), called_at_any(ratios, analyses))
+    return Families(kind, campaigns, tuple(run_shares), tuple(stack_shares), called_at_any(ratios, analyses))
 
 
 def called_at_any(ratios: Floats, analyses: Sequence[int]) -> float:
@@ -184,7 +186,7 @@ def called_at_any(ratios: Floats, analyses: Sequence[int]) -> float:
     """
     rows = ratios.shape[2]
     p = np.stack([smallest(ratios[:, :blocks], (rows,))[0][:, 0] for blocks in analyses], axis=1)
-    return float(np.mean([overall(of_campaign, analyses, 2, rows)[-1] <= ALPHA for of_campaign in p]))
+    return float(np.mean([overall(campaign_p, analyses, 2, rows)[-1] <= ALPHA for campaign_p in p]))
 
 
 def study_families(campaigns: int, seed: int) -> Iterator[Families]:

@@ -141,7 +141,7 @@ def test_intervals_at_an_interim_analysis_are_at_its_level(planned: bool) -> Non
     table, looks = frame(stack(7, {"03": 0.99})), (7, 10)
     options = Options(looks=looks)
     taken = course(looks, options.alpha, 7, planned=planned)
-    (early,) = attribute(table, [TIME], STACK, options, taken=taken)
+    (early,) = attribute(table, [TIME], STACK, options, progress=taken)
     (fixed,) = attribute(table.filter(pl.col("block") <= 7), [TIME], STACK, Options())
     logs = np.array([table.filter(pl.col("block") <= 7, variant=name).sort("block")["value"].log() for name in STACK]).T
     steps = joint(np.diff(logs, axis=1), 1 - nominal(looks, options.alpha, 4)[0], 0)

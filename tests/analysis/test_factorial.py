@@ -113,7 +113,7 @@ def test_intervals_at_an_interim_analysis_are_wider_than_those_of_a_fixed_run() 
     design, looks = layout("AB"), (8, 12)
     table = frame(design, {"A": 0.99}, blocks=12)
     taken = course(looks, 0.05, 9)
-    early = effects(table, [TIME], design, Options(looks=looks), taken=taken)
+    early = effects(table, [TIME], design, Options(looks=looks), progress=taken)
     fixed = effects(table.filter(pl.col("block") <= 8), [TIME], design, Options())
     assert [effect.n for effect in early] == [8, 8, 8]
     for interim, whole in zip(early, fixed, strict=True):

@@ -162,7 +162,7 @@ def test_a_row_of_another_unit_is_not_compared_and_its_samples_are_left_out(engi
     )
     comparison = one_row(engine, "old", "new")
     assert [v.question.parameters for v in comparison.verdicts] == ['{"clients":8}']
-    assert [u.reason for u in comparison.unmatched] == ["new has it in GB/s, not MB/s"]
+    assert [u.reason for u in comparison.unmatched] == ["new has the row in GB/s, not MB/s"]
     side_by_side = columns(engine, comparison.columns)
     assert [[cell is None for cell in row.samples] for row in side_by_side.rows] == [[False, True], [False, False]]
 

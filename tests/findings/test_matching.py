@@ -41,7 +41,7 @@ def test_a_row_missing_in_one_column_is_compared_in_the_others_and_listed() -> N
 def test_another_unit_or_direction_is_not_compared_with_a_reason() -> None:
     matching = match({"a": [question()], "b": [question(unit="ms")]})
     assert matching.rows == ()
-    assert [row.reason for row in matching.unmatched] == ["b has it in ms, not s"]
+    assert [row.reason for row in matching.unmatched] == ["b has the row in ms, not s"]
     matching = match({"a": [question()], "b": [question(direction="higher")]})
     assert [row.reason for row in matching.unmatched] == ["b says that higher is better, not lower"]
 

@@ -71,9 +71,9 @@ def words(result: Findings) -> list[str]:
     [
         (slower, 12, ["worse", "worse"], ""),
         (noise, 12, ["equivalent", "equivalent"], ""),
-        # One failed trial of 24 is tolerated: the word is the same if it had the worst value.
+        # One failed trial of 24 is tolerated: with the worst value in its place, the word would be the same.
         (failing(1), 12, ["worse", "worse"], ""),
-        # Three failed trials of 24 are too many, whatever the other trials say.
+        # Three failed trials of 24 are too many: no figure of the other trials can give a verdict.
         (failing(3), 12, ["inconclusive", "worse"], "3 of 24 trials of changed failed or lack time"),
         # An interrupted run spends α as at an interim analysis. Version 2 judged it at the full α.
         (slower, 6, ["inconclusive", "inconclusive"], "at the interim analysis after block 6"),

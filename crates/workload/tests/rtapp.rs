@@ -187,7 +187,7 @@ fn a_timer_counts_its_periods_from_the_start_of_its_thread() {
 
 #[test]
 fn a_missed_period_moves_a_relative_timer_and_not_an_absolute_one() {
-    // The clock reads 0 at the start and 25 µs from the end of the first period of 10 µs on.
+    // The first reading of the clock is 0, every later reading is 25 µs. The period is 10 µs.
     for (mode, expected) in [("relative", vec![35_000]), ("absolute", vec![30_000])] {
         let text = format!(
             r#"{{"tasks": {{"t": {{"loop": 3, "timer": {{"ref": "unique", "period": 10, "mode": "{mode}"}}}}}}}}"#
@@ -345,7 +345,7 @@ fn errors_have_a_position() {
 #[test]
 fn deep_brackets_and_wide_forks_are_refused() {
     refused(&"[".repeat(100_000), 1, 34, &["nested more than 32 deep"]);
-    // 21 threads that fork the next one twice would make 2^21 bodies.
+    // 21 threads, each of which forks the next thread twice, would make 2^21 bodies.
     let thread = |n: u32| {
         let forks =
             if n < 21 { format!(r#""fork1": "t{0}", "fork2": "t{0}", "#, n + 1) } else { String::new() };

@@ -1,7 +1,7 @@
-"""Attribution of a stack's effect to its steps: each variant has one change more than the one before.
+"""Attribution of a stack's effect to its steps: each variant has one change more than the previous variant.
 
-Every step is a ratio of two variants measured in the same blocks. All steps of a row use the blocks in which each of
-its variants was measured, so that their ratios multiply to the stack's ratio exactly.
+Every step is a ratio of two variants measured in the same blocks. All steps of a row use the blocks in which every
+variant of the row was measured, so that the steps' ratios multiply to the stack's ratio exactly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from schedlab.analysis.verdicts import Options, Question
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Effect):
-    """The effect of one change, or of several around a gap, on a row.
+    """The effect of one change on a row, or of several changes if the variants between them could not be measured.
 
     ``parts`` are the variants that the step adds: ``("03",)``, or ``("03", "04")`` with the name ``03+04`` if 03 could
     not be measured. The step lies between the variants ``since`` and ``until``.
@@ -36,11 +36,11 @@ class Step(Effect):
 
 @dataclass(frozen=True)
 class Attribution:
-    """A row's stack, step by step; the known ratios of the steps multiply to ``ratio``.
+    """A row's stack, step by step; the steps' ratios, where they are not nan, multiply to ``ratio``.
 
-    ``ratio`` is that of the last to the first measured variant over ``n`` blocks. ``low`` and ``high`` are its interval
-    at 1 − alpha, or at the level of the interim analysis; it is not simultaneous with those of the steps. ``gaps`` are
-    the reasons why variants could not be measured.
+    ``ratio`` is the last measured variant / the first measured variant, over ``n`` blocks. ``low`` and ``high`` are its
+    interval at 1 − alpha, or at the level of the interim analysis. This interval is not simultaneous with the intervals
+    of the steps. ``gaps`` are the reasons why variants could not be measured.
     """
 
     question: Question
@@ -59,25 +59,25 @@ def attribute(
     stack: Sequence[str],
     options: Options,
     recorded: Recorded | None = None,
-    taken: Course | None = None,
+    progress: Course | None = None,
 ) -> list[Attribution]:
     """Return the steps of a stack in each row.
 
     Args:
         samples: columns workload, parameters, metric, variant, block, value.
         questions: the rows.
-        stack: names of variants, each with one change more than the one before.
+        stack: names of variants, each with one change more than the previous variant.
         options: options of the analysis.
-        recorded: recorded trials. A variant that lost more than 5 % of its trials in a row is a gap in that row, as is
-            a variant without measurements.
-        taken: the interim analysis of a sequential or an interrupted run, whose blocks count.
+        recorded: recorded trials. A variant is a gap in a row if it lost more than 5 % of its trials there, or has no
+            measurement.
+        progress: the interim analysis of a sequential or an interrupted run, whose blocks count.
 
     Intervals are simultaneous over the steps of a row, p values are adjusted over the steps of all rows.
     """
-    blocks = Blocks(samples, recorded, taken)
+    blocks = Blocks(samples, recorded, progress)
     drafts = [_Draft(question, stack, blocks) for question in questions]
-    judged = judge_effects(questions, [d.effects for d in drafts], options, [d.worst for d in drafts], taken)
-    level = taken.interval_level(options.alpha) if taken is not None else options.alpha
+    judged = judge_effects(questions, [d.effects for d in drafts], options, [d.worst for d in drafts], progress)
+    level = progress.interval_level(options.alpha) if progress is not None else options.alpha
     return [draft.attribution(effects, level, options.seed) for draft, effects in zip(drafts, judged, strict=True)]
 
 

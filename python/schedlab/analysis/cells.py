@@ -38,7 +38,7 @@ def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
     """Average each cell's metrics over its iterations.
 
     Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations, least
-    and most (of the iterations' values); sorted by the first five. Values that are not finite are left out.
+    and most (of the iterations' values); sorted by the first five columns. Values that are not finite are left out.
     """
     types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
     types |= {"metric": pl.String, "position": pl.Float64, "value": pl.Float64, "iterations": pl.Int64}
@@ -47,17 +47,18 @@ def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
     for cell in cells:
         keys.setdefault((cell.block, cell.variant, cell.workload, cell.parameters, cell.metric), len(keys))
     index = [keys[cell.block, cell.variant, cell.workload, cell.parameters, cell.metric] for cell in cells]
-    of_value = np.repeat(np.array(index, np.int64), [len(cell.values) for cell in cells])
+    key_of_value = np.repeat(np.array(index, np.int64), [len(cell.values) for cell in cells])
     values = np.concatenate([np.empty(0), *(cell.values for cell in cells)])
     positions = np.concatenate([np.empty(0), *(cell.position + np.arange(len(cell.values)) for cell in cells)])
     measured = np.isfinite(values)
     # bincount adds in the order of the plan, so that equal samples have equal means down to the last bit.
     counts, totals, places = (
-        np.bincount(of_value[measured], weights, len(keys)) for weights in (None, values[measured], positions[measured])
+        np.bincount(key_of_value[measured], weights, len(keys))
+        for weights in (None, values[measured], positions[measured])
     )
     least, most = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
-    np.minimum.at(least, of_value[measured], values[measured])
-    np.maximum.at(most, of_value[measured], values[measured])
+    np.minimum.at(least, key_of_value[measured], values[measured])
+    np.maximum.at(most, key_of_value[measured], values[measured])
     lines = [
         (*key, places[i] / counts[i], totals[i] / counts[i], int(counts[i]), float(least[i]), float(most[i]))
         for key, i in keys.items()
@@ -80,7 +81,7 @@ def block_means(samples: pl.DataFrame) -> dict[Key, dict[int, float]]:
 
 
 def block_values(samples: pl.DataFrame) -> dict[Key, dict[int, list[float]]]:
-    """Return each block's iterations, by the keys and from the columns of :func:`block_means`."""
+    """Return each block's iterations; keys and columns as for :func:`block_means`."""
     values = samples.group_by([*_KEYS, "block"], maintain_order=True).agg(pl.col("value"))
     cells: dict[Key, dict[int, list[float]]] = {}
     for workload, parameters, metric, variant, block, iterations in values.iter_rows():
@@ -97,7 +98,7 @@ def table(cell: Mapping[int, list[float]], blocks: list[int]) -> NDArray[np.floa
 
 
 class Blocks:
-    """The block means of a run, and its lost trials: those that failed or lack the metric of a row.
+    """The block means of a run, and its lost trials: trials that failed or lack the metric of a row.
 
     ``samples`` contains the samples of the blocks that count.
 
@@ -105,11 +106,11 @@ class Blocks:
         samples: columns workload, parameters, metric, variant, block, value: single iterations, or the block means of
             :func:`average_blocks`. Values that are not finite count as lost.
         recorded: recorded trials; without them no trial counts as lost.
-        taken: the interim analysis whose blocks count. Without any, and before the first one, all blocks count.
+        progress: interim analyses so far. The blocks up to the last analysis count; without an analysis, all blocks.
     """
 
-    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, taken: Course | None = None) -> None:
-        last = taken.blocks if taken is not None and taken.taken else None
+    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, progress: Course | None = None) -> None:
+        last = progress.blocks if progress is not None and progress.taken else None
         samples = samples if last is None else samples.filter(pl.col("block") <= last)
         self.samples = samples
         if "iterations" not in samples.columns:
@@ -118,21 +119,21 @@ class Blocks:
         frame = samples.filter(pl.col("value").is_finite()).group_by([*_KEYS, "block"])
         columns = (pl.col("value").mean(), pl.col("iterations").sum(), pl.col("least").min(), pl.col("most").max())
         self._cells: dict[Key, dict[int, tuple[float, int, float, float]]] = {}
-        for workload, parameters, metric, variant, block, *of_block in (
+        for workload, parameters, metric, variant, block, *statistics in (
             frame.agg(*columns).sort([*_KEYS, "block"]).rows()
         ):
-            self._cells.setdefault((workload, parameters, metric, variant), {})[block] = tuple(of_block)
+            self._cells.setdefault((workload, parameters, metric, variant), {})[block] = tuple(statistics)
         self._recorded = {
-            key: {block: trials for block, trials in of_cell.items() if last is None or block <= last}
-            for key, of_cell in (recorded or {}).items()
+            key: {block: trials for block, trials in by_block.items() if last is None or block <= last}
+            for key, by_block in (recorded or {}).items()
         }
 
     def means(self, row: Row, variant: str) -> dict[int, float]:
-        """Return the means over a block's iterations by block, in their order."""
-        return {block: of_block[0] for block, of_block in self._cells.get((*row, variant), {}).items()}
+        """Return the means over a block's iterations by block, in the order of the blocks."""
+        return {block: mean for block, (mean, *_) in self._cells.get((*row, variant), {}).items()}
 
     def lost(self, row: Row, variant: str) -> dict[int, int]:
-        """Return the number of lost trials by block, where there are any."""
+        """Return the number of lost trials by block, without blocks that lost no trial."""
         cell, recorded = self._cells.get((*row, variant), {}), self._recorded.get((*row[:2], variant), {})
         counts = {block: trials - (cell[block][1] if block in cell else 0) for block, trials in recorded.items()}
         return {block: count for block, count in counts.items() if count > 0}
@@ -143,14 +144,14 @@ class Blocks:
         return sum(self.lost(row, variant).values()), sum(recorded.values())
 
     def not_fair(self, row: Row, variant: str) -> str:
-        """Return why the trials of a cell are not a fair sample; empty if they are."""
+        """Return why the trials of a cell are not a fair sample; empty if they are a fair sample."""
         lost, recorded = self.count_lost(row, variant)
         if recorded and lost / recorded > TOLERATED:
             return f"{lost} of {recorded} trials of {variant} failed or lack {row[2]}; the others are not a fair sample"
         return ""
 
     def fault(self, row: Row, variant: str) -> str:
-        """Return why a cell cannot be judged together with others; empty if it can."""
+        """Return why a cell cannot be judged together with other cells; empty if it can be judged."""
         cell = self.means(row, variant)
         if not cell:
             return f"no measurement of {variant}"
@@ -161,8 +162,8 @@ class Blocks:
     def with_lost_as_worst(
         self, row: Row, variants: Sequence[str], direction: Direction
     ) -> dict[str, dict[int, float]]:
-        """Return the block means of the variants if each lost trial had the worst value of all of them."""
-        values = [of_block for name in variants for of_block in self._cells.get((*row, name), {}).values()]
+        """Return the variants' block means with the worst value of all variants in place of each lost trial."""
+        values = [statistics for name in variants for statistics in self._cells.get((*row, name), {}).values()]
         if not values:
             return {name: {} for name in variants}
         worst = max(most for *_, most in values) if direction == "lower" else min(least for *_, least, _ in values)
@@ -175,12 +176,12 @@ class Blocks:
         return {name: dict(sorted(cell.items())) for name, cell in filled.items()}
 
     def resolution(self, row: Row, variants: Sequence[str]) -> float:
-        """Return the smallest step between two values of the variants, relative to their mean; inf if all are equal.
+        """Return the smallest step between values of the variants, relative to their mean; inf if all values are equal.
 
-        Equal values are no evidence of fine steps, however many digits they have: 100 operations in 3 s are
-        33.333333, and the next value is 33.666667.
+        Equal values do not show that steps are small, however many digits they have: 100 operations in 3 s are
+        33.333333, and the next possible value is 33.666667.
         """
-        cells = [of_block for name in variants for of_block in self._cells.get((*row, name), {}).values()]
+        cells = [statistics for name in variants for statistics in self._cells.get((*row, name), {}).values()]
         values = np.unique([value for *_, least, most in cells for value in (least, most)])
         centre = abs(float(values.mean())) if len(values) else 0.0
         steps = np.diff(values)
@@ -188,13 +189,13 @@ class Blocks:
 
 
 def mean(cell: Cell) -> float:
-    """Return the mean over blocks; nan without any."""
+    """Return the mean over blocks; nan without blocks."""
     return sum(cell.values()) / len(cell) if cell else nan
 
 
 def geometric_mean(cell: Cell) -> float:
     """Return the geometric mean over one block or more, whose values are above 0. Changes are ratios of such means."""
-    # Relative to the first value, so that the mean of equal values is that value.
+    # Divide by the first value, so that the mean of equal values is exact.
     first = next(iter(cell.values()))
     return first * exp(fsum(log(value / first) for value in cell.values()) / len(cell))
 

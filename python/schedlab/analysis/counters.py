@@ -50,13 +50,12 @@ Row = tuple[str, str]
 class Change:
     """One counter of one variant in one row, against the baseline: block means, paired over ``n`` blocks.
 
-    ``ratio`` is variant / baseline with its interval. It is nan if a block counted 0: then only ``difference``
-    (variant − baseline, in the counter's own unit) and its interval are known. Intervals are nan below two blocks.
-    ``strength`` orders counters: the end of the interval on the log scale that is nearer to no change, 0 if the
-    interval includes no change.
+    ``ratio`` is variant / baseline with its interval. Both are nan if a block counted 0: ``difference`` (variant −
+    baseline, in the counter's unit) and its interval remain. Intervals are nan below two blocks. ``strength`` orders
+    counters: on the log scale, the distance from 0 to the nearer end of the interval; 0 if the interval contains 0.
 
-    A counter of one variant only, such as schedstats that one variant turns on, has the mean of that variant over its
-    own ``n`` blocks; all other numbers are nan.
+    If only one of baseline and variant has the counter, such as schedstats that a variant turns on, its mean over its
+    ``n`` blocks is given; all other numbers are nan.
     """
 
     workload: str
@@ -75,8 +74,8 @@ class Change:
     strength: float
 
     @property
-    def known(self) -> tuple[float, ...]:
-        """The means and their difference, without unknown ones."""
+    def figures(self) -> tuple[float, ...]:
+        """The means and their difference, except nan."""
         return tuple(value for value in (self.baseline_mean, self.mean, self.difference) if not isnan(value))
 
     @property
@@ -86,7 +85,7 @@ class Change:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval of the ratio, or of the difference without a ratio, excludes no change."""
+        """Whether the interval of the ratio excludes 1; without a ratio, whether that of the difference excludes 0."""
         if isnan(self.ratio):
             return self.difference_low > 0 or self.difference_high < 0
         return self.low > 1 or self.high < 1
@@ -99,40 +98,42 @@ def compare(
     confidence: float,
     counters: Collection[str] | None = None,
 ) -> list[Change]:
-    """Return the changes of each counter of each variant, row by row, the clearest and largest first.
+    """Return the change of each counter under each variant. Within a row, the clearest and largest changes are first.
 
     Args:
-        counts: columns block, variant, workload, parameters, counter, value: a line a measured trial and counter.
+        counts: columns block, variant, workload, parameters, counter, value: a line for each measured trial and
+            counter.
         baseline: the variant to compare with, which need not be in ``variants``.
         variants: names of the variants, in the order of the report.
         confidence: confidence of the intervals, for instance 0.95.
         counters: names of the counters to compare; by default all except counters of single CPUs (``….cpu0``).
 
-    Rows are in the order of their first occurrence in ``counts``. A counter of one variant only, if both were measured,
-    comes after the comparable ones. A counter of both variants that shares no block is left out.
+    Rows are in the order of their first occurrence in ``counts``. A counter that only the baseline or only the variant
+    has comes after the comparable counters, if both were measured. A counter of both without a common block is left
+    out.
     """
     selected = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
     cells, rows, names = _cells(counts.filter(selected))
     changes = []
-    # From all counters: the only selected counter may be one that the baseline lacks.
+    # Read the measured variants from all counters: the baseline may lack every selected counter.
     trials = counts.select("workload", "parameters", "variant").unique()
     measured = {((workload, parameters), variant) for workload, parameters, variant in trials.iter_rows()}
     for row, variant in product(rows, [name for name in variants if name != baseline]):
-        of_variant = []
+        variant_changes = []
         both = {(row, baseline), (row, variant)} <= measured
         for name in names:
             below, above = cells.get((row, name, baseline), {}), cells.get((row, name, variant), {})
             if below.keys() & above.keys():
-                of_variant.append(_change(row, variant, name, below, above, confidence))
+                variant_changes.append(_change(row, variant, name, below, above, confidence))
             elif both and bool(below) != bool(above):
-                of_variant.append(_one_sided(row, variant, name, below, above))
-        changes += sorted(of_variant, key=_sort_key)
+                variant_changes.append(_one_sided(row, variant, name, below, above))
+        changes += sorted(variant_changes, key=_sort_key)
     return changes
 
 
 def notable(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes of headline counters in their order, without those that are 0 everywhere."""
-    return [change for change in changes if change.counter in HEADLINES and any(change.known)]
+    """Return the changes of headline counters in their order, except counters that are always 0."""
+    return [change for change in changes if change.counter in HEADLINES and any(change.figures)]
 
 
 _OF_ONE_CPU = pl.col("counter").str.contains(r"\.cpu\d+$")
@@ -158,7 +159,7 @@ def _change(
     blocks = sorted(below.keys() & above.keys())
     pairs = [(below[block], above[block]) for block in blocks]
     difference, low, high = _mean_with_interval([b - a for a, b in pairs], confidence)
-    # One is added to both, so that counters with a 0 can be ordered. It does not matter to large counters.
+    # Add 1 to both counts, so that counts of 0 can be ordered. For large counts, 1 is negligible.
     _, least, most = _mean_with_interval([log1p(b) - log1p(a) for a, b in pairs], confidence)
     ratio = estimate(_log_ratios(below, above), confidence)
     return Change(
@@ -203,6 +204,6 @@ def _mean_with_interval(values: Sequence[float], confidence: float) -> tuple[flo
 
 def _sort_key(change: Change) -> tuple[bool, float, float, str]:
     if change.one_sided:
-        return True, 0.0, -max(change.known), change.counter
+        return True, 0.0, -max(change.figures), change.counter
     size = abs(log1p(max(change.mean, 0)) - log1p(max(change.baseline_mean, 0)))
     return False, -change.strength, -size, change.counter

@@ -19,8 +19,8 @@ from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes cause a warning.
 
-1 % is the size of the effects that runs look for. Other work can fit into idle CPUs, so that its limit is five times
-as high.
+1 % is the size of the effects that runs look for. Other processes may run on idle CPUs, so their limit is five times as
+high.
 """
 
 FREQUENCY_RATIO = 1.05
@@ -78,7 +78,7 @@ def diagnose(
 
 
 def _kind(kind: str) -> Iterator[Warning]:
-    """Limits of the figures of an emulated machine."""
+    """Warn about the limits of the figures of an emulated machine."""
     if emulated(kind):
         yield Kind.EMULATED.warning()
     if kind == DETERMINISTIC:
@@ -86,7 +86,7 @@ def _kind(kind: str) -> Iterator[Warning]:
 
 
 def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
-    """A control that differs from the baseline in more rows than α allows by chance."""
+    """Warn if the control differs from the baseline in more rows than α allows by chance."""
     control = [verdict for verdict in verdicts if verdict.control and not isnan(verdict.p)]
     alarms = sum(verdict.p <= options.alpha for verdict in control)
     if not alarms:
@@ -98,7 +98,10 @@ def _control(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]
 
 
 def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, options: Options) -> Iterator[Warning]:
-    """A design too small for any verdict. Missing trials have a separate warning, and rows without a ratio a reason."""
+    """Warn if the design is too small for any verdict.
+
+    Missing trials have a separate warning. A row without a ratio has a reason in its verdict.
+    """
     compared = [verdict for verdict in verdicts if not verdict.control and verdict.n]
     if not compared or facts.recorded < facts.planned or options.correction == "benjamini-hochberg":
         return
@@ -114,7 +117,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
 def differing_means(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
     """Yield a warning for each change of the arithmetic means that lies outside the interval of the geometric means.
 
-    Changes that differ by less than delta are equivalent and cause no warning. Nor does the A/A control.
+    If the two changes differ by less than delta, there is no warning. The A/A control causes no warning.
     """
     for verdict in verdicts:
         ratio, arithmetic, question = verdict.ratio, verdict.arithmetic_ratio, verdict.question
@@ -132,7 +135,7 @@ def differing_means(verdicts: Sequence[Verdict], options: Options) -> Iterator[W
 
 
 def _missing(facts: RunFacts) -> Iterator[Warning]:
-    """Failed trials, and planned trials without a record."""
+    """Warn about failed trials, and about planned trials without a record."""
     if len(facts.failures):
         first = facts.failures.row(0, named=True)
         yield Kind.FAILED.warning(
@@ -147,7 +150,7 @@ def _missing(facts: RunFacts) -> Iterator[Warning]:
 
 
 def _changed(changed: Sequence[str]) -> Iterator[Warning]:
-    """Changes of the fingerprint during the run. The governor has its own warning, as its remedy differs."""
+    """Warn about changes of the fingerprint during the run. The governor has a separate warning with another remedy."""
     governors = [entry for entry in changed if entry.split(" ")[0] == GOVERNOR]
     if governors:
         yield Kind.GOVERNOR.warning(change=governors[0])
@@ -156,7 +159,7 @@ def _changed(changed: Sequence[str]) -> Iterator[Warning]:
 
 
 def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
-    """Steal, other load, clock sources and frequencies during the trials."""
+    """Warn about steal, other load, clock sources and frequencies during the trials."""
     steal, other = (_weighted(conditions, name) for name in ("steal_percent", "other_percent"))
     if steal >= STEAL_PERCENT:
         yield Kind.STEAL.warning(percent=steal, worst=max(conditions["steal_worst"].drop_nulls().to_list()))
@@ -171,7 +174,7 @@ def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
 
 
 def _weighted(conditions: pl.DataFrame, name: str) -> float:
-    """Mean over the variants, weighted by their seconds; 0 without any value."""
+    """Return the mean over the variants, weighted by their seconds; 0 without values."""
     measured = conditions.select("seconds", name).drop_nulls()
     seconds = measured["seconds"].sum()
     return float((measured[name] * measured["seconds"]).sum()) / float(seconds) if seconds else 0.0

@@ -38,15 +38,15 @@ class CellSamples:
 
     @property
     def samples(self) -> NDArray[np.float64]:
-        """The samples: the samples of the source for an imported cell, else the value of each trial."""
+        """All samples of the source for an imported cell, else the value of each trial."""
         return self.values[self.iterations] if self.imported is None else self.imported
 
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """One row: the samples of every column, or None for a column without any.
+    """One row: the samples of every column, or None for a column without samples.
 
-    ``label`` is the row's name in the source's own report, or empty; ``decimals`` is the number of digits that the
+    ``label`` is the row's name in the report of the source, or empty; ``decimals`` is the number of digits that the
     source prints behind the point, or None.
     """
 

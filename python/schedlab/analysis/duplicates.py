@@ -11,7 +11,7 @@ from schedlab.analysis.cells import Cell, block_means
 from schedlab.analysis.verdicts import Question, Verdict
 
 LEAST = 2
-"""Least number of equal blocks: a single one may be chance."""
+"""Least number of equal blocks: a single equal block may be chance."""
 
 
 def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, stack: Sequence[str] = ()) -> str | None:
@@ -21,10 +21,10 @@ def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, st
         samples: columns workload, parameters, metric, variant, block, value.
         verdicts: verdicts on the rows and variants to compare.
         baseline: name of the baseline.
-        stack: variants that are also compared with their predecessor, in the blocks that both have.
+        stack: variants that are also compared with the previous variant of the stack, in the blocks that both have.
 
     Variants of a block are simulated with the same random seed, so that a variant without any effect equals the
-    baseline by construction. The A/A control, which always does, is left out.
+    baseline by construction. The A/A control always equals the baseline and is left out.
     """
     means = block_means(samples)
     questions = list(dict.fromkeys(verdict.question for verdict in verdicts))
@@ -39,7 +39,7 @@ def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, st
         return None
     return (
         f"identical in every block, to the last digit: {', '.join(duplicates)}. Variants of a block are simulated with "
-        "the same random seed: these are equivalent by construction, not by measurement"
+        "the same random seed: these variants are equivalent by construction, not by measurement"
     )
 
 

@@ -31,16 +31,16 @@ def durations(times: pl.DataFrame) -> Durations:
         (pl.col("variant") == pl.col("variant").shift(1)).alias("same"),
     )
     overhead = _median(frame.filter(pl.col("same")))
-    moved = _median(frame.filter(~pl.col("same")))
+    change_of_variant = _median(frame.filter(~pl.col("same")))
     measured = frame.filter(pl.col("phase") == "measure")
     means = measured.group_by("workload", "parameters", maintain_order=True).agg(pl.col("elapsed").mean())
     return Durations(
         {(workload, parameters): seconds + overhead for workload, parameters, seconds in means.iter_rows()},
-        max(0.0, moved - overhead),
+        max(0.0, change_of_variant - overhead),
     )
 
 
 def _median(frame: pl.DataFrame) -> float:
-    """Median of the gaps; 0 without any."""
+    """Return the median of the gaps; 0 without gaps."""
     median = frame["gap"].drop_nulls().median()
     return float(median) if isinstance(median, int | float) else 0.0

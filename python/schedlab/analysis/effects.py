@@ -23,15 +23,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A ratio over ``n`` blocks; 1 means no effect. Unknown numbers are nan; ``reason`` says why.
+    """A ratio over ``n`` blocks; 1 means no effect. Unknown numbers are nan, with the cause in ``reason``.
 
     Attributes:
         question: the row.
         name: name of the step or the switch.
         n: number of blocks.
         ratio: with the change / without it.
-        low, high: interval. The intervals of a row's effects contain all effects together at 1 − alpha. At an interim
-            analysis they are wider, as they contain the effects at all analyses together.
+        low, high: interval. The intervals of a row contain all its effects simultaneously at 1 − alpha. At an interim
+            analysis the intervals are wider, because they hold simultaneously over all analyses.
         p: p adjusted over the row's effects (Westfall & Young), not over interim analyses.
         p_adjusted, p_equivalent: p adjusted over the effects of all rows; the word follows from both.
         word: the verdict.
@@ -66,9 +66,9 @@ class RowEffects:
 
 
 class MeasuredRow:
-    """The variants of one row that can be judged together, in the blocks that have all of them.
+    """The variants of one row that can be judged together (``variants``), in the blocks that have all these variants.
 
-    ``faults`` are the reasons why the other variants cannot be judged, ``variants`` those that can.
+    ``faults`` are the reasons why the other variants cannot be judged.
     """
 
     def __init__(self, question: Question, names: Sequence[str], blocks: Blocks) -> None:
@@ -81,7 +81,7 @@ class MeasuredRow:
         self._worst = blocks.with_lost_as_worst(row, self.variants, question.direction)
 
     def effects(self, weights: Mapping[str, Floats]) -> tuple[RowEffects, RowEffects]:
-        """Return the effects with these weights of the variants' logs, and those with lost trials as the worst."""
+        """Return the effects with these weights of the variants' logs: as measured, and with lost trials as worst."""
         return self._effects(self._means, weights), self._effects(self._worst, weights)
 
     def _effects(self, means: Mapping[str, Mapping[int, float]], weights: Mapping[str, Floats]) -> RowEffects:
@@ -90,7 +90,7 @@ class MeasuredRow:
             return RowEffects()
         values = np.array([[means[name][block] for name in self.variants] for block in shared], dtype=np.float64)
         logs = np.log(values)
-        return RowEffects(shared, {name: logs @ of_name for name, of_name in weights.items()}, self._resolution)
+        return RowEffects(shared, {name: logs @ weight for name, weight in weights.items()}, self._resolution)
 
 
 def judge_effects(
@@ -98,32 +98,32 @@ def judge_effects(
     rows: Sequence[RowEffects],
     options: Options,
     worst: Sequence[RowEffects],
-    taken: Course | None = None,
+    progress: Course | None = None,
 ) -> list[dict[str, Effect]]:
-    """Return the effects of each row by name, in its order. With fewer than two blocks they have a ratio only.
+    """Return the effects of each row by name, in the order of the row. Effects over fewer than two blocks have no test.
 
-    All effects of all rows are one family of a joint test, and of other corrections with ``family = "run"``. Otherwise
-    those correct each effect over its rows.
+    A joint test has one family: all effects of all rows. Other corrections have the same family with ``family =
+    "run"``; otherwise the family of an effect consists of this effect in all rows.
 
     Args:
         questions: the rows.
         rows: the effects of each row.
         options: options of the analysis.
-        worst: the same effects with each lost trial as the worst value of its row. Where these give another word, the
+        worst: the same effects with each lost trial as the worst value of its row. If they give another word, the
             effect is inconclusive.
-        taken: the interim analysis of a sequential or an interrupted run.
+        progress: the interim analysis of a sequential or an interrupted run.
     """
     count = sum(len(row.logs) for row in rows)
     tests = count if options.correction != "none" else 1
-    analysis = -1 if taken is None else taken.taken - 1
+    analysis = -1 if progress is None else progress.taken - 1
     alpha, rule = options.alpha, options.rule(tests, analysis)
-    if taken is not None:
-        alpha = nominal(taken.looks, alpha, rule.rows)[analysis] if taken.taken else 0.0
-    judged = _judged(questions, rows, options, rule, alpha, taken)
-    for effects, others in zip(judged, _judged(questions, worst, options, rule, alpha, taken), strict=True):
+    if progress is not None:
+        alpha = nominal(progress.looks, alpha, rule.rows)[analysis] if progress.taken else 0.0
+    judged = _judged(questions, rows, options, rule, alpha, progress)
+    for effects, others in zip(judged, _judged(questions, worst, options, rule, alpha, progress), strict=True):
         for name, effect in effects.items():
             if name in others and others[name].word is not effect.word:
-                reason = f"with its lost trials as the worst values {others[name].word}, without them {effect.word}"
+                reason = f"{others[name].word} with its lost trials as the worst values, {effect.word} without them"
                 effects[name] = replace(effect, word=Word.INCONCLUSIVE, reason=reason)
     return judged
 
@@ -134,11 +134,11 @@ def _judged(
     options: Options,
     rule: Rule,
     alpha: float,
-    taken: Course | None,
+    progress: Course | None,
 ) -> list[dict[str, Effect]]:
     """Return the effects of each row with their words, at the nominal level ``alpha`` of the analysis."""
     effects_of_rows = [
-        _of_row(question, row, options, rule, taken) for question, row in zip(questions, rows, strict=True)
+        _of_row(question, row, options, rule, progress) for question, row in zip(questions, rows, strict=True)
     ]
     cells = [(effects, row, name) for effects, row in zip(effects_of_rows, rows, strict=True) for name in effects]
     tested = [(effects, row, name) for effects, row, name in cells if not isnan(effects[name].p)]
@@ -160,17 +160,17 @@ def _different(tested: Sequence[tuple[dict[str, Effect], RowEffects, str]], rows
         # p is already adjusted over the effects of its row. The correction is over the rows.
         adjusted = [1.0] * len(tested)
         for name in dict.fromkeys(name for *_, name in tested):
-            of_name = [i for i, (*_, other) in enumerate(tested) if other == name]
-            missing = [1.0] * (rows - len(of_name))
-            p_values = adjust([tested[i][0][name].p for i in of_name] + missing, options.correction)
-            for i, p in zip(of_name, p_values, strict=False):
+            indices = [i for i, (*_, other) in enumerate(tested) if other == name]
+            missing = [1.0] * (rows - len(indices))
+            p_values = adjust([tested[i][0][name].p for i in indices] + missing, options.correction)
+            for i, p in zip(indices, p_values, strict=False):
                 adjusted[i] = p
         return adjusted
     return [float(p) for p in step_down(by_block(logs), options.seed)]
 
 
 def _of_row(
-    question: Question, row: RowEffects, options: Options, rule: Rule, taken: Course | None
+    question: Question, row: RowEffects, options: Options, rule: Rule, progress: Course | None
 ) -> dict[str, Effect]:
     """Estimate the effects of one row."""
     if not row.logs:
@@ -178,14 +178,14 @@ def _of_row(
     effects = np.column_stack(list(row.logs.values()))
     n, _ = effects.shape
     if n < 2:
-        reason = "fewer than two blocks have every variant that it needs"
+        reason = "fewer than two blocks have every variant that the effect needs"
         return {
             name: Effect(
                 question=question, name=name, n=n, ratio=ratio_of(float(logs.mean())) if n else nan, reason=reason
             )
             for name, logs in row.logs.items()
         }
-    level = taken.interval_level(options.alpha, len(row.logs)) if taken is not None else options.alpha
+    level = progress.interval_level(options.alpha, len(row.logs)) if progress is not None else options.alpha
     estimates = joint(effects, 1 - level, options.seed)
     spreads = effects.std(axis=0, ddof=1)
     return {

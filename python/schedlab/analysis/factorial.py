@@ -1,9 +1,9 @@
 """Factorial designs: the main effect of each switch, and the interactions of two switches.
 
 Effects are contrasts of the logarithms of a block's measurements. A switch's *main effect* is the ratio on / off,
-averaged over the settings of the other switches. The *interaction* of two switches is the ratio of the first one's
-effect with the second on to its effect with the second off. In a fraction of the full design some effects are aliases:
-they are indistinguishable, and are named together.
+averaged over the settings of the other switches. The *interaction* of two switches is the first switch's effect with
+the second switch on, divided by the first switch's effect with the second switch off. In a fraction of the full design
+some effects are aliases: they are indistinguishable, and are named together.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class SwitchEffect(Effect):
 def contrasts(layout: Layout) -> list[Contrast]:
     """Return every effect that is not an alias of the mean, main effects first, each with its aliases.
 
-    Two effects are aliases when they are on and off in the same variants, or in opposite ones. A group of aliases has
-    the name of its main effect, or of its first interaction.
+    Two effects are aliases if they have the same sign in every variant, or the opposite sign in every variant. A group
+    of aliases has the name of its main effect, or of its first interaction.
     """
     switches = layout.switches
     terms = [*((name,) for name in switches), *combinations(switches, 2)]
@@ -60,7 +60,7 @@ def contrasts(layout: Layout) -> list[Contrast]:
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for term, column in columns.items():
         if abs(column.sum()) == len(column):
-            continue  # the same in all variants: an alias of the mean
+            continue  # the same sign in all variants: an alias of the mean
         alias = next((other for other in groups if abs(columns[other] @ column) == len(column)), None)
         if alias is None:
             groups[term] = []
@@ -75,7 +75,7 @@ def effects(
     layout: Layout,
     options: Options,
     recorded: Recorded | None = None,
-    taken: Course | None = None,
+    progress: Course | None = None,
 ) -> list[SwitchEffect]:
     """Return the effects in each row, rows in their order, main effects first.
 
@@ -84,27 +84,27 @@ def effects(
         questions: the rows.
         layout: switches and their settings in each variant.
         options: options of the analysis.
-        recorded: recorded trials. A variant that lost more than 5 % of its trials in a row is left out of that row, as
-            is a variant without measurements. Effects that need it have a reason only.
-        taken: the interim analysis of a sequential or an interrupted run, whose blocks count.
+        recorded: recorded trials. A variant is left out of a row if it lost more than 5 % of its trials there, or has
+            no measurement. Effects that need this variant have a reason and no figures.
+        progress: the interim analysis of a sequential or an interrupted run, whose blocks count.
 
-    Each row uses the blocks in which all its variants were measured. Estimates are least-squares in each block, which
-    are plain differences of means in a full design. Intervals are simultaneous over the effects of a row, p values are
-    adjusted over the effects of all rows.
+    Each row uses the blocks in which all its variants were measured. Each block has a least-squares estimate; in a full
+    design it equals a difference of means. Intervals are simultaneous over the effects of a row, p values are adjusted
+    over the effects of all rows.
     """
-    blocks, terms = Blocks(samples, recorded, taken), contrasts(layout)
+    blocks, terms = Blocks(samples, recorded, progress), contrasts(layout)
     rows = [MeasuredRow(question, list(layout.runs), blocks) for question in questions]
     measured, worst = zip(*(row.effects(_weights(layout, row.variants, terms)) for row in rows), strict=True)
-    judged = judge_effects(questions, measured, options, worst, taken)
+    judged = judge_effects(questions, measured, options, worst, progress)
     return [
-        _switch_effect(question, term, of_row, "; ".join(row.faults) or "no block has every variant")
-        for question, of_row, row in zip(questions, judged, rows, strict=True)
+        _switch_effect(question, term, row_effects, "; ".join(row.faults) or "no block has every variant")
+        for question, row_effects, row in zip(questions, judged, rows, strict=True)
         for term in terms
     ]
 
 
-def _switch_effect(question: Question, term: Contrast, of_row: Mapping[str, Effect], reason: str) -> SwitchEffect:
-    effect = of_row.get(term.name) or Effect(question=question, name=term.name, reason=reason)
+def _switch_effect(question: Question, term: Contrast, row_effects: Mapping[str, Effect], reason: str) -> SwitchEffect:
+    effect = row_effects.get(term.name) or Effect(question=question, name=term.name, reason=reason)
     return SwitchEffect(**vars(effect), switches=term.switches, aliases=tuple(map(TIMES.join, term.aliases)))
 
 
@@ -120,7 +120,7 @@ def _weights(layout: Layout, measured: Sequence[str], terms: Sequence[Contrast])
         return {}
     model = np.column_stack([np.ones(len(measured)), *(_column(layout, measured, term.switches) for term in terms)])
     inverse = np.linalg.pinv(model)
-    # A coefficient is estimable if the fit of a response that consists of it alone returns it.
+    # A coefficient is estimable if the fit reproduces a response that contains this coefficient alone.
     resolved = np.abs(inverse @ model - np.eye(model.shape[1])).max(axis=1) < 1e-9
     # On − off is twice the coefficient of a main effect; an interaction is four times its coefficient.
     scale = [2.0 ** len(term.switches) for term in terms]

@@ -1,8 +1,8 @@
-"""Printed percentages recomputed from the printed values beside them, and tests from printed spreads.
+"""Printed changes recomputed from the printed values, and tests from printed spreads.
 
 A figure printed as 560.45 was between 560.445 and 560.455 before rounding. A change computed from two such figures is
 therefore a range, as is the printed change. If the two ranges do not overlap, the change was not computed from the
-values beside it: because of a typing error, pasted columns, another baseline, or another sign.
+printed values: the cause is a typing error, pasted columns, another baseline, or another sign.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BINARY = 1e-9
 
 @dataclass(frozen=True)
 class Recomputed:
-    """One printed change and its range by the printed values, in per cent and with the printed sign convention.
+    """One printed change and the range that follows from the printed values, in per cent with the printed sign.
 
     Attributes:
         line: line of the row in the source, from 1.
@@ -29,8 +29,8 @@ class Recomputed:
         column: column of the change.
         printed: the change in the source.
         recomputed: the change from the values as printed.
-        low: least change from values that round to the printed ones, less half a unit of the printed change.
-        high: largest change, likewise.
+        low: least change from values that round to the printed values, less half a unit of the printed change.
+        high: largest change from such values, plus half a unit of the printed change.
     """
 
     line: int
@@ -50,8 +50,8 @@ class Recomputed:
 def recompute(table: Table) -> list[Recomputed]:
     """Recompute every printed change whose value and baseline are printed too, in the order of the source.
 
-    A row is skipped if its baseline cell has a change other than 0, as its baseline is then a column that the table
-    does not show. A row is also skipped if its baseline may have been 0 before rounding.
+    A row is skipped if its baseline cell has a change other than 0: the table does not show the baseline of such a row.
+    A row is also skipped if its baseline may have been 0 before rounding.
     """
     return [change for row in table.rows for change in _of_row(table, row)]
 
@@ -72,7 +72,7 @@ def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
     for k, cell in enumerate(row.cells):
         if k == table.baseline or cell.value is None or cell.gain is None:
             continue
-        quotients = [value / over for value in _range(cell) for over in (low_base, high_base)]
+        quotients = [value / divisor for value in _range(cell) for divisor in (low_base, high_base)]
         ends = sorted(sign * (100 * quotient - 100) for quotient in (min(quotients), max(quotients)))
         half = _half_unit(cell.gain_text) + _BINARY * (1 + abs(cell.gain))
         yield Recomputed(
@@ -87,18 +87,18 @@ def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
 
 
 def _range(cell: Cell) -> tuple[float, float]:
-    """Return the range of values that round to a printed one. A cell without text is exact."""
+    """Return the range of values that round to the printed value. A cell without text is exact."""
     assert cell.value is not None
     half = _half_unit(cell.text)
     if match := _NUMBER.search(cell.text):
         printed = float(match[0].replace(",", "").replace("'", ""))
-        # The value may have been converted to another unit than the printed one.
+        # The value may have been converted to another unit than the printed unit.
         half *= abs(cell.value) / printed if printed else 1.0
     return cell.value - half, cell.value + half
 
 
 def _half_unit(text: str) -> float:
-    """Return half a unit in the last printed place: 0.005 of ``560.45``, 50 000 of ``5.129e+08``; 0 without one."""
+    """Return half a unit in the last printed place: 0.005 of ``560.45``, 50 000 of ``5.129e+08``; 0 for other texts."""
     match = _NUMBER.search(text)
     if match is None:
         return 0.0
@@ -107,7 +107,7 @@ def _half_unit(text: str) -> float:
 
 
 def relative_gains(values: Sequence[float | None], baseline: int, *, negate: bool) -> list[float | None]:
-    """Changes in per cent of the baseline's value; None for the baseline, for missing values, and against 0.
+    """Return changes in per cent of the baseline's value; None for the baseline, missing values, and a baseline of 0.
 
     ``negate`` makes a smaller value a positive change.
     """
@@ -131,10 +131,10 @@ class SummaryTest:
 
 
 def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
-    """Welch's unequal-variances t-test from printed means, spreads and numbers of repeats (Welch 1947).
+    """Return Welch's unequal-variances t-test from printed means, spreads and numbers of repeats (Welch 1947).
 
-    None unless both cells print a value, n ≥ 2 and a spread of known kind. A spread printed as 0 was rounded to 0; with
-    two of them no test is possible. Imports scipy.stats.
+    None unless both cells have a printed value, n ≥ 2 and a printed spread of a stated kind. A spread printed as 0 was
+    rounded to 0; two such spreads allow no test. Imports scipy.stats.
     """
     first, second = _moments(base), _moments(other)
     if first is None or second is None or (first[1] == 0 and second[1] == 0) or first[0] == 0:

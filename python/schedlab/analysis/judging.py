@@ -1,4 +1,4 @@
-"""Verdicts of a run: per row, each variant against the baseline."""
+"""Verdicts of a run: in each row, every variant against the baseline."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ def judge(
     recorded: Recorded | None = None,
     done: int | None = None,
 ) -> list[Verdict]:
-    """Return a verdict for each question and each variant but the first, the baseline, in that order.
+    """Return a verdict for each question and each variant except the baseline, ordered by question.
 
     Args:
         samples: columns workload, parameters, metric, variant, block, value: single iterations or their means.
         questions: the rows.
         variants: names of the variants, the baseline first.
-        control: name of the A/A control among them, if any. Its rows are corrected separately, and affect no
+        control: name of the A/A control among the variants, or None. Its rows are corrected separately, and affect no
             other verdict.
         options: options of the analysis.
-        recorded: recorded trials. A trial without a value is lost: it failed, or it lacks the metric. Lost trials are
-            seldom average ones, so that a cell that lost more than 5 % is not judged. With fewer, a verdict stands only
-            if it remains the same with every lost trial as the worst value of the row.
+        recorded: recorded trials. A trial without a value is lost: it failed, or it lacks the metric. Lost trials
+            seldom have average values, so a cell that lost more than 5 % of its trials is not judged. If a cell lost
+            fewer trials, the word must be the same with every lost trial as the worst value of the row.
         done: number of complete blocks, for a sequential design. Only blocks up to its last interim analysis count.
     """
-    taken = None
+    progress = None
     if options.looks:
         complete = samples["block"].max() if done is None else done
-        taken = course(options.looks, options.alpha, complete if isinstance(complete, int) else 0)
+        progress = course(options.looks, options.alpha, complete if isinstance(complete, int) else 0)
     comparing = [name for name in variants[1:] if name != control]
     tests = tests_of(len(questions), len(comparing), options)
-    judging = _Judging(samples, variants[0], control, options, taken, tests, recorded)
+    judging = _Judging(samples, variants[0], control, options, progress, tests, recorded)
     pairs = {(i, name): judging.pair(row, name) for i, row in enumerate(questions) for name in variants[1:]}
     verdicts: dict[tuple[int, str], Verdict] = {}
     for family in families(comparing, control, options):
         keys = [key for key in pairs if key[1] in family]
         verdicts |= zip(keys, judging.family([pairs[key] for key in keys]), strict=True)
-    bands = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
-    return [_compared_with_control(verdicts[key], bands.get(key[0])) for key in pairs]
+    controls = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
+    return [_compared_with_control(verdicts[key], controls.get(key[0])) for key in pairs]
 
 
 def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict:
@@ -78,9 +78,9 @@ Logs = Mapping[int, float]
 class _Pair:
     """One variant in one row before the tests.
 
-    ``draft`` has what no test changes; its ``reason`` says why there is no test. ``worst`` are the log-ratios with the
-    lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the metric,
-    relative to its values.
+    ``draft`` contains the figures that no test changes; its ``reason`` says why there is no test. ``worst`` are the
+    log-ratios with the lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the
+    metric, relative to its values.
     """
 
     draft: Verdict
@@ -89,7 +89,7 @@ class _Pair:
     resolution: float = 0.0
 
     def upto(self, last: int | None, *, worst: bool = False) -> dict[int, float]:
-        """Return the log-ratios of the blocks up to this one, or of all blocks."""
+        """Return the log-ratios of the blocks up to ``last``, or of all blocks."""
         logs = self.worst if worst and self.worst is not None else self.logs
         return {block: value for block, value in logs.items() if last is None or block <= last}
 
@@ -100,7 +100,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Finding:
-    """The word of a row at an interim analysis, its corrected p values, and the analysis that they come from."""
+    """The word of a row at an interim analysis, its corrected p values, and the analysis with the smallest p."""
 
     word: Word
     different: float
@@ -117,14 +117,14 @@ class _Judging:
         baseline: str,
         control: str | None,
         options: Options,
-        taken: Course | None,
+        progress: Course | None,
         tests: int,
         recorded: Recorded | None,
     ) -> None:
-        self._blocks = Blocks(samples, recorded, taken)
+        self._blocks = Blocks(samples, recorded, progress)
         self._values = cells.block_values(self._blocks.samples) if options.interval == "bootstrap" else {}
         self._baseline, self._control, self._options, self._tests = baseline, control, options, tests
-        self._cuts: Sequence[int | None] = [None] if taken is None else options.looks[: taken.taken]
+        self._cuts: Sequence[int | None] = [None] if progress is None else options.looks[: progress.taken]
         """Last blocks of the analyses; None for all blocks, empty before the first interim analysis."""
 
     def pair(self, question: Question, variant: str) -> _Pair:
@@ -155,7 +155,7 @@ class _Judging:
         measured = self._findings(pairs, worst=False)
         lost = any(pair.worst is not None for pair in pairs)
         worst = self._findings(pairs, worst=True) if lost else measured
-        verdicts = [self._verdict(*of_pair) for of_pair in zip(pairs, measured, worst, strict=True)]
+        verdicts = [self._verdict(*findings) for findings in zip(pairs, measured, worst, strict=True)]
         return [self._explained(verdict, verdicts) for verdict in verdicts]
 
     def _findings(self, pairs: Sequence[_Pair], *, worst: bool) -> list[list[_Finding]]:
@@ -163,19 +163,19 @@ class _Judging:
         options, looks = self._options, self._options.looks
         ratios = [[pair.ratios(cut, worst=worst) for cut in self._cuts] for pair in pairs]
         same = [
-            [p_equivalent(at, options.delta, pair.resolution) if not pair.draft.reason else 1.0 for at in of_pair]
-            for pair, of_pair in zip(pairs, ratios, strict=True)
+            [p_equivalent(cut, options.delta, pair.resolution) if not pair.draft.reason else 1.0 for cut in pair_ratios]
+            for pair, pair_ratios in zip(pairs, ratios, strict=True)
         ]
         if options.correction == "max-t":
-            # Pairs that are not judged take part: which rows are judged may depend on their figures.
+            # Include the pairs that are not judged: a family chosen by its figures would bias the p values.
             joint = [
                 step_down(by_block([pair.upto(cut, worst=worst) for pair in pairs]), options.seed) for cut in self._cuts
             ]
             different = [[float(p[i]) if not pair.draft.reason else 1.0 for p in joint] for i, pair in enumerate(pairs)]
         else:
             different = [
-                [p_value(at, options.seed) if not pair.draft.reason else 1.0 for at in of_pair]
-                for pair, of_pair in zip(pairs, ratios, strict=True)
+                [p_value(cut, options.seed) if not pair.draft.reason else 1.0 for cut in pair_ratios]
+                for pair, pair_ratios in zip(pairs, ratios, strict=True)
             ]
         rows = self._tests if options.correction == "max-t" else 1
         if looks:
@@ -188,13 +188,13 @@ class _Judging:
                 p_different = adjust(p_different, options.correction)
             p_same = adjust([p[analysis] for p in same], options.correction)
             for i, pair in enumerate(pairs):
-                # A correction may reject at a later analysis what an earlier one has shown.
+                # A correction may reject at a later analysis than the analysis with the row's smallest p.
                 source = different if p_same[i] > options.alpha else same
-                since = int(np.argmin(source[i][: analysis + 1])) if looks else analysis
-                at = ratios[i][since]
-                ratio = float(at.mean()) if len(at) else nan
+                smallest = int(np.argmin(source[i][: analysis + 1])) if looks else analysis
+                logs = ratios[i][smallest]
+                ratio = float(logs.mean()) if len(logs) else nan
                 result = word(pair.draft.question, 1 + ratio, p_different[i], p_same[i], options.alpha)
-                findings[i].append(_Finding(result, p_different[i], p_same[i], since))
+                findings[i].append(_Finding(result, p_different[i], p_same[i], smallest))
         return findings
 
     def _verdict(self, pair: _Pair, measured: Sequence[_Finding], worst: Sequence[_Finding]) -> Verdict:
@@ -210,8 +210,8 @@ class _Judging:
             reason = steps_unknown(verdict.question.metric)
         if finding.word is not worst[last if decided is None else decided].word:
             reason = (
-                f"{self._failures(pair)}; with these as the worst values the row would be "
-                f"{worst[last].word}, without them {finding.word}"
+                f"{self._failures(pair)}; with the worst values for these trials the row would be "
+                f"{worst[last].word}, without these trials {finding.word}"
             )
         return replace(
             verdict,
@@ -230,7 +230,7 @@ class _Judging:
         return replace(verdict, level=nan, reason=verdict.reason or reason)
 
     def _estimated(self, pair: _Pair, upto: int | None, level: float) -> Verdict:
-        """Return the draft with the estimates from the blocks up to this one."""
+        """Return the draft with the estimates from the blocks up to ``upto``, or from all blocks."""
         options, verdict, ratios = self._options, pair.draft, pair.ratios(upto)
         row, names = _row(verdict.question), (self._baseline, verdict.variant)
         below, above = (
@@ -250,7 +250,7 @@ class _Judging:
         rule = options.rule(self._tests, analysis)
         reason = verdict.reason
         if not reason and effect.blocks < 2:
-            reason = "fewer than two blocks pair up"
+            reason = "fewer than two blocks have both the variant and the baseline"
         return replace(
             verdict,
             n=effect.blocks,
@@ -273,14 +273,14 @@ class _Judging:
         return nominal(options.looks, options.alpha)[analysis] if options.looks else options.alpha
 
     def _explained(self, verdict: Verdict, family: Sequence[Verdict]) -> Verdict:
-        """Give the reason of an inconclusive verdict with too few blocks for any other."""
+        """Add the reason to an inconclusive verdict that has too few blocks for any other word."""
         options, analysis = self._options, len(self._cuts) - 1
-        # Under Benjamini-Hochberg many rows with the smallest p support each other, so that fewer blocks suffice.
+        # Under Benjamini-Hochberg, several rows with the smallest p reduce the blocks that each of them needs.
         if verdict.reason or verdict.word is not Word.INCONCLUSIVE or options.correction == "benjamini-hochberg":
             return verdict
         rule = options.rule(self._tests, analysis)
         if any(rule.can_reject(other.n) for other in family):
-            # After the first step of Holm's correction the next ones are less strict, up to that of a single row.
+            # The steps of Holm's correction after the first are less strict; the last step is the test of a single row.
             rule = options.rule(self._tests if options.correction == "max-t" else 1, analysis)
         if rule.can_reject(verdict.n):
             return verdict
@@ -293,9 +293,9 @@ class _Judging:
 
     def _failures(self, pair: _Pair) -> str:
         """Compare the lost trials of the two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
-        row = _row(pair.draft.question)
-        (a, of_a), (b, of_b) = (self._blocks.count_lost(row, name) for name in (pair.draft.variant, self._baseline))
-        return f"{a} of {of_a} trials of {pair.draft.variant} and {b} of {of_b} of {self._baseline} have no value"
+        row, names = _row(pair.draft.question), (pair.draft.variant, self._baseline)
+        (lost, trials), (base_lost, base_trials) = (self._blocks.count_lost(row, name) for name in names)
+        return f"{lost} of {trials} trials of {names[0]} and {base_lost} of {base_trials} of {names[1]} have no value"
 
 
 def _row(question: Question) -> cells.Row:

@@ -10,12 +10,12 @@ from typing import Any
 from schedlab.analysis.rows import Question
 
 MOST_NAMED = 4
-"""Number of a parameter's values in a reason; a sweep may have dozens."""
+"""Largest number of a parameter's values in a reason; a sweep may have dozens."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """A row of the baseline and at least one other column; ``columns`` are the columns with it, the baseline first."""
+    """A row of the baseline and at least one other column; ``columns`` are the columns that have it, baseline first."""
 
     question: Question
     columns: tuple[str, ...]
@@ -23,7 +23,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class Unmatched:
-    """A row that some columns lack; ``missing`` are the columns without it, ``reason`` says why."""
+    """A row that some columns lack; ``missing`` are these columns, ``reason`` says why they lack the row."""
 
     question: Question
     missing: tuple[str, ...]
@@ -45,14 +45,14 @@ Key = tuple[str, str, str]
 def match(asked: Mapping[str, Sequence[Question]]) -> Matching:
     """Match the rows of named columns, the first of which is the baseline.
 
-    Rows match if workload, metric and parameters are the same. A row is compared in the columns whose unit and
-    direction match too, if the baseline is among them.
+    Rows match if workload, metric and parameters are the same. A row is compared in the columns that have the same unit
+    and direction too, if the baseline is such a column.
     """
     baseline = next(iter(asked))
     rows_of = {name: {_key(question): question for question in questions} for name, questions in asked.items()}
     rows, unmatched = [], []
-    for key in dict.fromkeys(key for of_column in rows_of.values() for key in of_column):
-        question = next(of_column[key] for of_column in rows_of.values() if key in of_column)
+    for key in dict.fromkeys(key for column_rows in rows_of.values() for key in column_rows):
+        question = next(column_rows[key] for column_rows in rows_of.values() if key in column_rows)
         reasons = {name: reason for name in asked if (reason := _reason(question, key, rows_of[name]))}
         columns = tuple(name for name in asked if name not in reasons)
         if baseline in columns and len(columns) > 1:
@@ -68,26 +68,26 @@ def _key(question: Question) -> Key:
 
 
 def _reason(question: Question, key: Key, rows: Mapping[Key, Question]) -> str:
-    """Return why a column with these rows cannot be compared in this row; empty if it can."""
+    """Return why a column with these rows cannot be compared in this row; empty if it can be compared."""
     if same := rows.get(key):
         if same.unit != question.unit:
-            return f"has it in {same.unit or 'no unit'}, not {question.unit or 'no unit'}"
+            return f"has the row in {same.unit or 'no unit'}, not {question.unit or 'no unit'}"
         if same.direction != question.direction:
             return f"says that {same.direction} is better, not {question.direction}"
         return ""
-    of_workload = [other for other in rows.values() if other.workload == question.workload]
-    if not of_workload:
+    same_workload = [other for other in rows.values() if other.workload == question.workload]
+    if not same_workload:
         return f"has no {question.workload}"
-    of_metric = [other for other in of_workload if other.metric == question.metric]
-    if not of_metric:
+    same_metric = [other for other in same_workload if other.metric == question.metric]
+    if not same_metric:
         return f"has no {question.metric} of {question.workload}"
-    return _other_parameters(question, of_metric)
+    return _other_parameters(question, same_metric)
 
 
-def _other_parameters(question: Question, of_metric: Sequence[Question]) -> str:
-    """Describe the parameters of the same workload and metric that differ in the fewest names."""
+def _other_parameters(question: Question, candidates: Sequence[Question]) -> str:
+    """Describe the parameters of the candidates that differ from the question's parameters in the fewest names."""
     wanted = json.loads(question.parameters)
-    others = [json.loads(other.parameters) for other in of_metric]
+    others = [json.loads(candidate.parameters) for candidate in candidates]
     fewest = min(len(_differing(wanted, other)) for other in others)
     names = next(names for other in others if len(names := _differing(wanted, other)) == fewest)
     closest = [other for other in others if _differing(wanted, other) == names]

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Literal
 
 Correction = Literal["max-t", "holm", "benjamini-hochberg", "none"]
-"""``max-t`` is a joint test of all rows by whole blocks (``simultaneous.py``); the others correct single p values."""
+"""``max-t`` is a joint test of all rows by whole blocks (``simultaneous.py``); the other methods correct p values."""
 
 
 def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
     """Return adjusted p values in their order, to be compared with α itself.
 
     ``holm`` bounds the probability of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false alarms
-    among all alarms (Benjamini & Hochberg 1995). The latter is scipy's and is imported only here, as loading
-    ``scipy.stats`` takes longer than a whole report. scipy has no Holm correction. p values of
-    equivalence tests and of unpaired columns cannot be tested jointly; under ``max-t`` Holm's method corrects them.
+    among all alarms (Benjamini & Hochberg 1995). scipy has the correction of Benjamini & Hochberg but not Holm's. It is
+    imported only when used, as loading ``scipy.stats`` takes longer than a whole report. p values of equivalence tests
+    and of unpaired columns cannot be tested jointly; under ``max-t`` Holm's method corrects them.
     """
     if correction == "none" or not p_values:
         return list(p_values)

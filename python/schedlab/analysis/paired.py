@@ -34,12 +34,12 @@ class Estimate:
 
 
 def ratio_of(logarithm: float) -> float:
-    """Return e to this power: inf beyond the largest double, as in floating-point division."""
+    """Return exp(logarithm), or inf beyond the largest double, as in floating-point division."""
     return exp(logarithm) if logarithm < LARGEST_LOG else inf
 
 
 def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray[np.float64]:
-    """Return log(variant / baseline) for each block with both, in block order; inputs are block → mean value.
+    """Return log(variant / baseline) for each block that has both, in block order; inputs are block → mean value.
 
     Raises ValueError for values of 0 and below, which have no ratio.
     """
@@ -55,10 +55,10 @@ def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> E
     """Return the mean ratio and its two-sided interval, from log-ratios of shape (blocks,).
 
     The interval contains the ratios that the sign-flip test does not reject, so that it excludes 1 exactly if the
-    unadjusted p is at or below 1 − confidence. It assumes only that log-ratios are symmetric around their centre, which
-    holds for a variant and a baseline of equal spread with any distribution. With too few blocks for that test it is
-    Student's interval. A bootstrap interval (BCa; Efron 1987) covers only 80–90 % at 6–20 blocks. The pairing is that
-    of Kalibera & Jones 2013. ``seed`` is the random seed of drawn flips.
+    unadjusted p is at or below 1 − confidence. The only assumption is that log-ratios are symmetric around their
+    centre. This holds for a variant and a baseline of equal spread, with any distribution. Too few blocks for the test
+    give Student's interval. A bootstrap interval (BCa; Efron 1987) covers only 80–90 % at 6–20 blocks. Blocks are
+    paired as by Kalibera & Jones 2013. ``seed`` is the random seed of drawn flips.
     """
     n = len(ratios)
     if n == 0:
@@ -81,8 +81,8 @@ def p_equivalent(ratios: NDArray[np.float64], delta: float, resolution: float = 
     """Return p of "the ratio lies outside 1 ± delta", by two one-sided t tests (Schuirmann 1987).
 
     The margins are ±log(1 + delta), which are symmetric in variant and baseline. ``resolution`` is one step of the
-    metric, relative to its values; inf if the values show no step. Log-ratios that spread less than a step can hide a
-    change of one step, by which the margins are narrower then. p is 1 below six blocks, where equal values may be
+    metric, relative to its values; inf if the values show no step. If log-ratios spread less than a step, they can hide
+    a change of one step: the margins are then narrower by one step. p is 1 below six blocks, where equal values may be
     chance.
     """
     n = len(ratios)

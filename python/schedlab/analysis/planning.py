@@ -16,7 +16,7 @@ MOST_ITERATIONS = 64
 
 @dataclass(frozen=True)
 class Wanted:
-    """The effect to find (0.01 is 1 %), the power, and the rule for a row that alone differs."""
+    """The effect to find (0.01 is 1 %), the power, and the rule for the case that a single row differs."""
 
     effect: float
     power: float
@@ -28,11 +28,11 @@ class Costs:
     """Durations in seconds.
 
     Attributes:
-        place: to put a variant in place.
-        places: how often each variant is put in place in a block.
+        place: time to apply a variant's settings.
+        places: how often each variant's settings are applied in a block.
         variants: number of variants.
-        row_pass: for one iteration of all rows of one variant.
-        before: before the first block.
+        row_pass: time of one iteration of all rows under one variant.
+        before: time before the first block.
     """
 
     place: float
@@ -51,7 +51,8 @@ class RowPlan:
     """The plan of one row.
 
     Attributes:
-        detectable: minimum detectable effect of the current design at the wanted power; inf for none, nan if unknown.
+        detectable: minimum detectable effect of the current design at the wanted power; inf if the design detects no
+            effect, nan if unknown.
         blocks: blocks for the wanted effect with the design's iterations; None above 100,000.
         best_iterations: iterations a block that cost the least time for this row alone; None if unknown.
     """
@@ -77,12 +78,12 @@ def row_plan(
 ) -> RowPlan:
     """Plan one row; ``cost_ratio`` is the cost of a further block without its iterations, in iterations."""
     spread = noise.of_ratio(iterations)
-    known = not isnan(spread)
+    has_spread = not isnan(spread)
     return RowPlan(
         question=question,
         noise=noise,
-        detectable=detectable(spread, blocks, wanted.rule, wanted.power) if known else spread,
-        blocks=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power) if known else None,
+        detectable=detectable(spread, blocks, wanted.rule, wanted.power) if has_spread else spread,
+        blocks=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power) if has_spread else None,
         best_iterations=best_iterations(noise, cost_ratio),
     )
 
@@ -105,9 +106,9 @@ def best_iterations(noise: Noise, cost_ratio: float) -> int | None:
 
 
 def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Costs) -> Size | None:
-    """Return the size with the blocks that all rows need at that many iterations each.
+    """Return the size with this number of ``iterations`` a block, and the blocks that the most demanding row needs.
 
-    None if some row needs more than 100,000 blocks, or its noise is unknown for that number of iterations.
+    None if a row needs more than 100,000 blocks, or its noise is unknown for this number of iterations.
     """
     most = 0
     for row in rows:
@@ -120,10 +121,11 @@ def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Co
 
 
 def cheapest(rows: Sequence[RowPlan], wanted: Wanted, costs: Costs) -> Size | None:
-    """Return the fastest design that finds the wanted effect in every row; None if no design does.
+    """Return the fastest design that finds the wanted effect in every row; None if there is no such design.
 
-    All rows share iterations and blocks. The search over the iterations uses the run's own durations and the blocks
-    that each row needs: :func:`best_iterations` ignores the other rows, and the coarse p values of few blocks.
+    All rows have the same iterations and blocks. The search over the iterations uses the durations of the run and the
+    blocks that each row needs. :func:`best_iterations` is not sufficient: it ignores the other rows, and the coarse
+    p values of few blocks.
     """
     best, least = None, inf
     for iterations in range(1, MOST_ITERATIONS + 1):

@@ -18,16 +18,16 @@ POWER = 0.8
 """Power: probability that a run finds a real effect of the stated size (Cohen 1988, the customary 80 %)."""
 
 SIMULATED_UP_TO = 20
-"""Blocks up to which the power is simulated. Beyond, p values are fine enough for the power of a t test."""
+"""Blocks up to which the power is simulated. With more blocks, p values are fine enough for the power of a t test."""
 
 SIMULATED = 2_000_000
-"""Sums of a simulated power, which take about 0.1 s: 2,000 samples up to 10 blocks, 488 from 13 blocks on."""
+"""Number of sums of a simulated power; they take about 0.1 s: 2,000 samples up to 10 blocks, 488 from 13 blocks on."""
 
 SAMPLED = 4_096
-"""Flips of a simulated test with more flips."""
+"""Number of flips that the simulation of a test samples, if the test has more flips."""
 
 FEWEST_HITS = 20
-"""Hits among the sampled flips at a level below which all flips are simulated. Fewer hits are too uncertain."""
+"""Least expected number of hits among the sampled flips at the level of the test. Below it, all flips are simulated."""
 
 SIMULATED_STRICT = 400
 """Samples of a simulated power with all flips."""
@@ -38,9 +38,9 @@ MOST_BLOCKS = 100_000
 
 @dataclass(frozen=True)
 class Rule:
-    """The limit of the p value of a row that alone differs: ``level``, for a test of ``rows`` rows together.
+    """The limit ``level`` of a row's p value, for a test of ``rows`` rows together of which this row alone differs.
 
-    Under Holm's correction ``rows`` is 1, and the level is that of its first step.
+    Under Holm's correction ``rows`` is 1, and the level is the level of the first step.
     """
 
     level: float
@@ -62,7 +62,7 @@ def detectable(spread: float, blocks: int, rule: Rule, power: float = POWER) -> 
     ``spread`` is the standard deviation of the paired log-ratios. The result is inf if no change can be significant.
     """
     exponent = standardised(blocks, rule, power)
-    # Without any spread every change is found, but only with enough blocks.
+    # Without spread, a run with enough blocks finds every change.
     exponent = exponent * spread if exponent < inf else inf
     return expm1(exponent) if exponent < 100 else inf
 
@@ -72,10 +72,11 @@ def standardised(blocks: int, rule: Rule, power: float = POWER) -> float:
     """Return the effect, in standard deviations of the log-ratios, that the test finds with this power in one row.
 
     Up to 20 blocks p values are so coarse that the power of a t test is too optimistic (73 % instead of 80 % at 8
-    blocks and α/3, 56 % at 12 blocks and α/60). There the row's flips are counted in normal samples from a fixed random
-    seed. Other rows of the rule are independent of it and unchanged: under each flip they exceed the row's statistic as
-    often as Student's t does. Beyond, the effect is that of a t test (noncentral t), at the level of one of ``rows``
-    independent rows; at levels of 0.01 % the real power is then 65 to 78 % instead of 80 %.
+    blocks and α/3, 56 % at 12 blocks and α/60). For these sizes the row's flips are counted in normal samples from a
+    fixed random seed. The other rows of the rule are independent of the row and have no effect: under each flip, they
+    exceed the row's statistic as often as Student's t does. For more blocks, the effect is the effect of a t test
+    (noncentral t), at the level of one of ``rows`` independent rows. At levels of 0.01 % the real power is then 65 to
+    78 % instead of 80 %.
     """
     if not rule.can_reject(blocks):
         return inf
@@ -83,23 +84,23 @@ def standardised(blocks: int, rule: Rule, power: float = POWER) -> float:
     effect = float(nctdtrinc(freedom, 1 - power, critical)) / sqrt(blocks) if critical < inf else inf
     if blocks > SIMULATED_UP_TO:
         return effect
-    of_effect = _simulation(blocks, rule)
+    simulated_power = _simulation(blocks, rule)
     low, high = 0.8 * effect, 2.0 * effect
-    while of_effect(high) < power:
+    while simulated_power(high) < power:
         low, high = high, 2 * high
     while high - low > 0.005 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if of_effect(middle) >= power else (middle, high)
+        low, high = (low, middle) if simulated_power(middle) >= power else (middle, high)
     return high
 
 
 def _critical(blocks: int, rule: Rule) -> float:
-    """Return Student's t of a row whose p equals the rule's level; inf if it is beyond every t."""
+    """Return Student's t of a row whose p equals the rule's level; inf if no t has so small a p."""
     level, tests = rule.level, rule.rows
     if blocks > EXACT_UP_TO:
         least = int(level * (DRAWS + 1) * (1 + 1e-12))
         if least == 0:
-            # Below the smallest p of drawn flips only Hoeffding's bound rejects.
+            # The level is below the smallest p of drawn flips, so only Hoeffding's bound can reject.
             square = 2 * log(2 * tests / level)
             return sqrt(square * (blocks - 1) / (blocks - square)) if square < blocks else inf
         # At most ``least`` − 1 of the drawn flips may reach the sum: the median of a Poisson distribution.
@@ -109,7 +110,7 @@ def _critical(blocks: int, rule: Rule) -> float:
 
 def _simulation(blocks: int, rule: Rule) -> Callable[[float], float]:
     """Return the function from an effect, in standard deviations, to the simulated power."""
-    # The test counts this many flips, of which the first one flips no block. Complements only change a sum's sign.
+    # Number of flips that the test counts. The first flip flips no block. Complements only change a sum's sign.
     counted = 2 ** (blocks - 1) if blocks <= EXACT_UP_TO else DRAWS + 1
     strict = rule.level * SAMPLED < FEWEST_HITS
     flipped = _flips_of_test(blocks, counted if strict else min(SAMPLED, counted))
@@ -123,7 +124,7 @@ def _simulation(blocks: int, rule: Rule) -> Callable[[float], float]:
     def power(effect: float) -> float:
         np.abs(np.add(noises, effect * ones, out=sums), out=sums)
         reached = np.count_nonzero(sums >= sums[:, :1] * (1 - 1e-12), axis=1)
-        # The share of the sampled flips that reach the sum stands for the share of all flips but the first.
+        # Extrapolate from the sampled flips, except the first, to all flips except the first.
         hits = 1 + np.rint((reached - 1) * ((counted - 1) / (sampled - 1)))
         statistic = sums[:, 0] / np.sqrt(((noise + effect) ** 2).sum(axis=1))
         return _power_among(hits, statistic, most, counted, blocks, rule.rows)
@@ -132,11 +133,11 @@ def _simulation(blocks: int, rule: Rule) -> Callable[[float], float]:
 
 
 def _flips_of_test(blocks: int, sampled: int) -> NDArray[np.int8]:
-    """Return so many flips without their complements; the first one flips no block."""
+    """Return ``sampled`` flips without their complements; the first flip flips no block."""
     if blocks > EXACT_UP_TO:
         return np.concatenate([np.zeros((1, blocks), dtype=np.int8), flips(blocks, 0).flipped[: sampled - 1]])
     half = flips(blocks, 0).flipped[: 2 ** (blocks - 1)]
-    # An odd stride over the listed flips is no pattern of their bits.
+    # Sample with a large odd stride, which favours no pattern of bits.
     order = np.arange(len(half)) * 2_654_435_761 % len(half)
     return half[order[:sampled]]
 
@@ -144,7 +145,10 @@ def _flips_of_test(blocks: int, sampled: int) -> NDArray[np.int8]:
 def _power_among(
     hits: NDArray[np.float64], statistic: NDArray[np.float64], most: int, counted: int, blocks: int, rows: int
 ) -> float:
-    """Return the share of samples whose p is small enough, given the flips that reach their statistic |Σd| / √Σd²."""
+    """Return the share of samples whose p is small enough, given the ``hits``: flips that reach the observed statistic.
+
+    ``statistic`` is |Σd| / √Σd² of each sample.
+    """
     rest = np.maximum(blocks - statistic**2, 1e-12)
     t = statistic * np.sqrt((blocks - 1) / rest)
     exceeded = -np.expm1((rows - 1) * np.log1p(-2 * stdtr(blocks - 1, -t)))
@@ -155,8 +159,8 @@ def _power_among(
 def towards(detectable: float, ratio: float) -> float:
     """Return a minimum detectable effect in the direction of a measured ratio: a decrease is negative and above −1.
 
-    Increase and decrease have the same distance from 1 on the logarithmic scale, on which the test works: a run that
-    finds an increase of 300 % finds a decrease of 75 %.
+    The test works on the logarithmic scale, where increase and decrease have the same distance from 1: a run that finds
+    an increase of 300 % finds a decrease of 75 %.
     """
     return -detectable / (1 + detectable) if ratio < 1 and isfinite(detectable) else detectable
 

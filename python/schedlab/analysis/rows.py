@@ -15,7 +15,7 @@ from schedlab.results.metrics import Direction
 class Question:
     """One row to judge: a metric of a workload with one set of parameters (canonical JSON).
 
-    ``label`` is the name of the row in an imported source's own report, ``decimals`` the number of digits that the
+    ``label`` is the name of the row in the report of an imported source, ``decimals`` the number of digits that the
     source prints.
     """
 

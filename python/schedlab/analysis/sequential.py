@@ -1,8 +1,9 @@
 """Interim analyses without more false alarms: group-sequential tests with an α-spending function.
 
 The error rate is spent over the interim analyses by the function of Lan & DeMets 1983 with the shape of O'Brien &
-Fleming 1979: next to nothing early, almost all of it at the end. The nominal level of an interim analysis is the limit
-of a single p value there. The spending function depends on the share of measured blocks, never on the results.
+Fleming 1979: very little at early analyses, almost all at the last analysis. The nominal level of an interim analysis
+is the limit of a single p value at this analysis. The spending function depends on the share of measured blocks, never
+on the results.
 
 A row's p values at the interim analyses so far become one *sequential p value*, the smallest overall level at which
 an interim analysis would have rejected (Liu & Anderson 2008). Under Holm's correction each row has a separate
@@ -41,11 +42,12 @@ class Course:
     """Progress of a sequential run.
 
     Attributes:
-        looks: blocks after which the plan has an interim analysis, the last of them the full size.
+        looks: blocks after which the plan has an interim analysis; the last number is the full size.
         taken: number of interim analyses so far.
-        level: nominal two-sided level of the last interim analysis for a single row, nan without any. Intervals at
-            1 − level hold at all interim analyses together (repeated confidence intervals, Jennison & Turnbull 1989).
-        planned: whether the design has interim analyses; a fixed run that was interrupted has an unplanned one.
+        level: nominal two-sided level of the last interim analysis for a single row, nan before the first. Intervals at
+            1 − level hold simultaneously at all interim analyses (repeated confidence intervals, Jennison & Turnbull
+            1989).
+        planned: whether the design has interim analyses; an interrupted run of fixed size has an unplanned analysis.
     """
 
     looks: tuple[int, ...]
@@ -59,12 +61,12 @@ class Course:
         return self.looks[self.taken - 1] if self.taken else 0
 
     def interval_level(self, alpha: float, intervals: int = 1) -> float:
-        """Return the level of so many simultaneous intervals; ``alpha`` before the first interim analysis."""
+        """Return the level for this number of simultaneous intervals; ``alpha`` before the first interim analysis."""
         return nominal(self.looks, alpha, intervals)[self.taken - 1] if self.taken else alpha
 
     @property
     def stopped(self) -> bool:
-        """Whether interim analyses are left. In a complete run that means that every row was decided early."""
+        """Whether planned interim analyses remain. In a complete run this means that every row was decided early."""
         return self.taken < len(self.looks)
 
     def describe(self, *, complete: bool) -> str:
@@ -102,17 +104,17 @@ def boundaries(alpha: float, shares: Sequence[float], sides: Sides = 2) -> tuple
     """Return the z value that a test must reach at each interim analysis, for an overall level ``alpha``.
 
     Args:
-        alpha: probability of any false alarm over all interim analyses; each of two sides spends half of it.
-        shares: share of the whole information at each interim analysis: rising, the last at most 1.
+        alpha: probability of any false alarm over all interim analyses; with two sides, each side spends one half.
+        shares: share of the information at each interim analysis, in rising order, at most 1.
         sides: 2 for "differs", 1 for "exceeds".
     """
     return tuple(float(z) for z in _boundaries(np.array([alpha]), tuple(shares), sides, 1)[0])
 
 
 def levels(alpha: float, shares: Sequence[float], sides: Sides = 2, rows: int = 1) -> tuple[float, ...]:
-    """Return the nominal level at each interim analysis, the limit of its p value of as many sides.
+    """Return the nominal level at each interim analysis: the limit of a p value with this number of ``sides``.
 
-    ``rows`` is the number of rows that the p value is about.
+    ``rows`` is the number of rows that the p value tests together.
     """
     bounds = _boundaries(np.array([alpha]), tuple(shares), sides, rows)[0]
     return tuple(float(sides * ndtr(-z)) for z in bounds)
@@ -120,24 +122,24 @@ def levels(alpha: float, shares: Sequence[float], sides: Sides = 2, rows: int = 
 
 @lru_cache(maxsize=64)
 def nominal(looks: tuple[int, ...], alpha: float, rows: int = 1) -> tuple[float, ...]:
-    """Return the two-sided nominal level at each interim analysis; ``looks`` are their blocks."""
+    """Return the two-sided nominal level at each interim analysis; ``looks`` are the blocks of the analyses."""
     return levels(alpha, _shares(looks), 2, rows)
 
 
 def overall(p_values: Sequence[float], looks: Sequence[int], sides: Sides, rows: int = 1) -> tuple[float, ...]:
     """Return the sequential p value after each interim analysis so far, to be compared with the overall α.
 
-    ``p_values`` contains a p value for each interim analysis so far, each about ``rows`` rows. ``looks`` contains the
-    blocks of all planned analyses. Results above one half become 1, because no test has such a level. Source: Liu &
-    Anderson 2008.
+    ``p_values`` contains a p value for each interim analysis so far, each for ``rows`` rows together. ``looks``
+    contains the blocks of all planned analyses. Results above one half become 1, because no test has such a level.
+    Source: Liu & Anderson 2008.
     """
-    of_level, at_analyses = _table(_shares(looks), sides, rows)
+    overall_z, bounds = _table(_shares(looks), sides, rows)
     sequential = []
-    for p, at_look in zip(p_values, at_analyses.T, strict=False):
+    for p, analysis_bounds in zip(p_values, bounds.T, strict=False):
         z = -float(ndtri(p / sides))
-        # Below the table's smallest level the result is that level.
-        interpolated = float(sides * ndtr(-np.interp(z, at_look, of_level)))
-        sequential.append(1.0 if z < at_look[0] else interpolated)
+        # For a p below the table, interp() returns the table's smallest level.
+        interpolated = float(sides * ndtr(-np.interp(z, analysis_bounds, overall_z)))
+        sequential.append(1.0 if z < analysis_bounds[0] else interpolated)
     return tuple(np.minimum.accumulate(sequential).tolist())
 
 
@@ -151,8 +153,8 @@ def _table(shares: tuple[float, ...], sides: Sides, rows: int) -> tuple[Floats, 
 
     Each boundary rises almost linearly with z: linear interpolation between 200 levels has an error below 1e-4 of α.
     """
-    of_level = np.linspace(-ndtri(0.5 / sides), 7.0, 200)
-    return of_level, _boundaries(sides * ndtr(-of_level), shares, sides, rows)
+    overall_z = np.linspace(-ndtri(0.5 / sides), 7.0, 200)
+    return overall_z, _boundaries(sides * ndtr(-overall_z), shares, sides, rows)
 
 
 def _spent(alphas: Floats, share: float, sides: Sides) -> Floats:
@@ -162,16 +164,17 @@ def _spent(alphas: Floats, share: float, sides: Sides) -> Floats:
 
 
 def _of_any(log_error: Floats, sides: Sides, rows: float) -> Floats:
-    """Return the log of each side's error of any of ``rows`` independent rows from that of one row.
+    """Return the log of each side's error of any of ``rows`` independent rows, from the log of a single row's error.
 
-    With 1 / rows as ``rows``, the reverse. Errors below e⁻²⁰ add up.
+    With 1 / rows as ``rows``, convert from the error of any row to the error of a single row. Errors below e⁻²⁰ are
+    added.
     """
     exact = np.log(-np.expm1(rows * np.log1p(-sides * np.exp(np.maximum(log_error, -20.0)))) / sides)
     return np.asarray(np.where(log_error < -20.0, log_error + np.log(rows), exact), dtype=np.float64)
 
 
 def _boundaries(alphas: Floats, shares: tuple[float, ...], sides: Sides, rows: int) -> Floats:
-    """Return boundaries for each of several overall levels of ``rows`` rows together, shape (levels, analyses).
+    """Return the boundaries of each overall level for ``rows`` rows together, shape (levels, analyses).
 
     The recursion is over the density of the score, a Brownian motion at the shares, on paths that have not reached a
     boundary before (Armitage, McPherson & Rowe 1969).
@@ -182,11 +185,11 @@ def _boundaries(alphas: Floats, shares: tuple[float, ...], sides: Sides, rows: i
     nodes, density = _first_density(bounds[:, 0] * sqrt(shares[0]), shares[0], sides)
     for analysis in range(1, len(shares)):
         step = sqrt(shares[analysis] - shares[analysis - 1])
-        now = _of_any(_spent(alphas, shares[analysis], sides), sides, 1 / rows)
-        target = np.exp(now) - np.exp(spent)
+        spent_now = _of_any(_spent(alphas, shares[analysis], sides), sides, 1 / rows)
+        target = np.exp(spent_now) - np.exp(spent)
         bound = _solve(nodes, density, step, target, FAR * sqrt(shares[analysis]))
         bounds[:, analysis] = bound / sqrt(shares[analysis])
-        spent = now
+        spent = spent_now
         if analysis + 1 < len(shares):
             nodes, density = _next_density(nodes, density, step, bound, shares[analysis], sides)
     return np.asarray(-ndtri_exp(_of_any(log_ndtr(-bounds), sides, rows)), dtype=np.float64)
@@ -203,7 +206,7 @@ def _grid(bound: Floats, share: float, sides: Sides) -> tuple[Floats, Floats]:
 
 
 def _first_density(bound: Floats, share: float, sides: Sides) -> tuple[Floats, Floats]:
-    """Return nodes, and the density at them times their weights."""
+    """Return nodes, and the density at the nodes multiplied by their weights."""
     nodes, weights = _grid(bound, share, sides)
     return nodes, weights * np.exp(-(nodes**2) / (2 * share)) / sqrt(2 * np.pi * share)
 

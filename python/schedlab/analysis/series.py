@@ -25,7 +25,7 @@ FEWEST = 12
 """Block means below which correlation (over the row) and modes (of a variant) are not tested."""
 
 OUTER_FENCE = 3.0
-"""Tukey's outer fences: three interquartile ranges beyond the quartiles (Tukey 1977). No fence is nearer."""
+"""Least distance of a fence: Tukey's outer fences, three interquartile ranges beyond the quartiles (Tukey 1977)."""
 
 OUTLIER_P = 0.05
 """Share of clean runs of the reference shape that have a warning about outliers."""
@@ -34,10 +34,10 @@ SHAPE = 1.0
 """Standard deviation of the log-normal distribution whose shape is the reference of the fences (skewness 6)."""
 
 SIMULATED_VALUES = 4_000_000
-"""Most values of a simulated fence, which take about 0.2 s."""
+"""Largest number of values for the simulation of a fence; they take about 0.2 s."""
 
 NAMED = 3
-"""Cells that a warning names; the rest is counted."""
+"""Cells that a warning names; further cells are counted."""
 
 
 def warnings(samples: pl.DataFrame, questions: Sequence[Question], *, in_time: bool = True) -> Iterator[Warning]:
@@ -60,7 +60,7 @@ Rows = Sequence[tuple[Question, pl.DataFrame]]
 
 
 def _deviations(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
-    """Values of a row in their order, each with the ``deviation`` of its log from the mean of its variant's logs."""
+    """Return a row's values by position, with the ``deviation`` of each log from the mean log of its variant."""
     row = samples.filter(
         (pl.col("workload") == question.workload)
         & (pl.col("parameters") == question.parameters)
@@ -71,7 +71,7 @@ def _deviations(samples: pl.DataFrame, question: Question) -> pl.DataFrame:
 
 
 def _drift(rows: Rows) -> Iterator[Warning]:
-    """A linear trend of the deviations over the order of trials. Block means are used: iterations are dependent."""
+    """Warn about a linear trend of the block means over the order of trials. Iterations would be dependent."""
     for question, row in rows:
         if len(row) < 8:
             continue
@@ -82,7 +82,7 @@ def _drift(rows: Rows) -> Iterator[Warning]:
 
 
 def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Relative change over the range of x of a least-squares line through y (logs), and its two-sided p."""
+    """Return the relative change of a least-squares line through y (logs) over the range of x, and its two-sided p."""
     centred = x - x.mean()
     square = float((centred**2).sum())
     if square == 0:
@@ -97,10 +97,10 @@ def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float
 
 
 def _autocorrelation(rows: Rows) -> Iterator[Warning]:
-    """Correlation of neighbouring block means beyond a trend, in the order of measurement.
+    """Warn about correlation of neighbouring block means beyond a trend, in the order of measurement.
 
-    The test is the first term of the portmanteau statistic (Ljung & Box 1978), one-sided: only positive correlation
-    misleads.
+    The test is the first term of the portmanteau statistic (Ljung & Box 1978). It is one-sided, because only a positive
+    correlation makes p values too small.
     """
     for question, row in rows:
         if len(row) < FEWEST:
@@ -114,7 +114,7 @@ def _autocorrelation(rows: Rows) -> Iterator[Warning]:
 
 
 def autocorrelation(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Correlation of each value with the next, and its one-sided p; (0, 1) for values without spread."""
+    """Return the correlation of each value with the next value, and its one-sided p; (0, 1) for equal values."""
     n, centred = len(values), values - values.mean()
     square = float((centred**2).sum())
     if square == 0:
@@ -125,7 +125,7 @@ def autocorrelation(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _modes(rows: Rows) -> Iterator[Warning]:
-    """Variants whose block means have two modes, by the dip test (Hartigan & Hartigan 1985)."""
+    """Warn about variants whose block means have two modes, by the dip test (Hartigan & Hartigan 1985)."""
     cells: list[str] = []
     for question, row in rows:
         for (variant,), blocks in row.group_by("variant", maintain_order=True):
@@ -138,12 +138,12 @@ def _modes(rows: Rows) -> Iterator[Warning]:
 def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
     """Return whether the values have more than one mode, at level ``alpha`` or 0.1 %, whichever is higher.
 
-    Below 0.1 % the dip test's p is extrapolated. Its null hypothesis is the uniform distribution, the flattest
-    unimodal one, so that the test rejects other unimodal distributions far less often than ``alpha``.
+    Below 0.1 % the dip test's p is extrapolated. The null hypothesis of the test is the uniform distribution, the
+    flattest unimodal distribution. The test rejects other unimodal distributions far less often than ``alpha``.
     """
     import diptest  # loaded only for reports with enough blocks
 
-    # Tools that print few digits repeat figures; repeated values alone are not modes.
+    # Tools that print few digits print equal figures for different values. Equal figures alone are not modes.
     if len(np.unique(values)) < len(values) / 2:
         return False
     _, p = diptest.diptest(values)
@@ -151,7 +151,7 @@ def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
 
 
 def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
-    """Block means outside fences around the quartiles of their cell, at a level over all cells of the run."""
+    """Warn about block means outside fences around the quartiles of their cell. The level is over all cells."""
     rows = {(question.workload, question.parameters, question.metric) for question in questions}
     means = {key: blocks for key, blocks in block_means(samples).items() if key[:3] in rows}
     outliers: list[str] = []
@@ -169,9 +169,9 @@ def _first(names: Sequence[str]) -> str:
 def outlying(blocks: Mapping[int, float], cells: int = 1) -> list[int]:
     """Return the blocks whose values lie outside fences around the quartiles; none below five blocks.
 
-    ``cells`` is the number of cells that are inspected together. The fences are on the logs of positive values, so that
-    a time and its rate have the same outliers, and on the values themselves if any value is 0 or below. Where the
-    quartiles are equal, as for a metric in coarse steps, the smallest step between values is the unit.
+    ``cells`` is the number of cells that are inspected together. The fences are on the logs of the values, so that a
+    time and its rate have the same outliers; on the values themselves if any value is 0 or below. If the quartiles are
+    equal, as for a metric in coarse steps, the unit of distances is the smallest step between values.
     """
     if len(blocks) < 5:
         return []
@@ -190,12 +190,13 @@ def outlying(blocks: Mapping[int, float], cells: int = 1) -> list[int]:
 def fence(blocks: int, cells: int) -> float:
     """Return the distance of the fences from the quartiles, in interquartile ranges.
 
-    A few blocks do not show the shape of their distribution: fences for normal values are crossed in most clean runs
-    with skewed ones. The reference shape is therefore a fixed, skewed one, log-normal with :data:`SHAPE`. Of clean runs
-    with so many ``cells`` of that shape, 5 % have any value outside, and fewer of runs with lighter tails (normal,
-    exponential, Student's t with 3 degrees of freedom). The distance is a quantile of simulated cells from a fixed
-    random seed, as for the fences of Hoaglin & Iglewicz 1987. Where too few cells are simulated for the quantile, the
-    excess of the reference's quantile is added.
+    A few blocks do not show the shape of their distribution. Most clean runs with skewed values cross fences that are
+    made for normal values. The reference is therefore a skewed distribution, log-normal with :data:`SHAPE`. 5 % of
+    clean runs with this number of ``cells`` from the reference have a value outside the fences. Runs with lighter tails
+    (normal, exponential, Student's t with 3 degrees of freedom) have such values less often. The distance is a quantile
+    of cells simulated from a fixed random seed, as for the fences of Hoaglin & Iglewicz 1987. If too few cells are
+    simulated for the wanted quantile, a less extreme quantile is simulated, and the difference of the reference's two
+    quantiles is added.
     """
     share = -expm1(log1p(-OUTLIER_P) / cells)
     draws = int(min(max(200 / share, 10_000), SIMULATED_VALUES / blocks))

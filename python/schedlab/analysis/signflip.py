@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 EXACT_UP_TO = 15
-"""Number of blocks up to which all 2^n flips are listed (at most 32,768); beyond, flips are drawn.
+"""Number of blocks up to which all 2^n flips are listed (at most 32,768). For more blocks, flips are drawn.
 
-The smallest p of 15 blocks is 6.1e-5, that of drawn flips 5e-5. With 16 listed blocks (3.1e-5) a further block would
-raise the smallest p, so that a run could lose a verdict by growing.
+The smallest p of 15 blocks is 6.1e-5, the smallest p of drawn flips is 5e-5. If the flips of 16 blocks were listed
+(3.1e-5), a further block would raise the smallest p, and a run could lose a verdict by growing.
 """
 
 DRAWS = 19_999
-"""Number of random flips beyond that: p near 0.05 then has a binomial standard error of about 0.0015."""
+"""Number of drawn flips: p near 0.05 has a binomial standard error of about 0.0015."""
 
 DISTINCT_UP_TO = 40
-"""Number of blocks up to which drawn flips are made to differ. Two of 20,000 flips of 41 blocks agree in 1 of 10,000
-draws; one of them is the unflipped order in 1 of 50 million."""
+"""Number of blocks up to which drawn flips are made to differ. For 41 blocks, two of 20,000 flips are equal in 1 of
+10,000 draws; a flip that flips no block is among them in 1 of 50 million draws."""
 
 AT_ONCE = 1 << 17
-"""Values of a chunk of flips, 1 MB as doubles, which fits into a cache: tests of 2,000 blocks need no more memory."""
+"""Number of values in a chunk of flips: 1 MB of doubles fits into a cache. Chunks bound the memory for 2,000 blocks."""
 
 
 def p_value(differences: NDArray[np.float64], seed: int) -> float:
@@ -48,7 +48,8 @@ def p_values(differences: NDArray[np.float64], seed: int) -> NDArray[np.float64]
     if n == 0:
         return np.ones(count)
     total = differences.sum(axis=0)
-    # Sums that differ by rounding alone count as equal. Otherwise the observed flip may not count itself.
+    # Sums that differ by rounding alone count as equal. Otherwise rounding might exclude the observed sum from the
+    # count.
     least = np.abs(total) - 1e-12 * np.abs(differences).sum(axis=0)
     hits, drawn = np.zeros(count, dtype=np.int64), flips(n, seed)
     for chunk in drawn.chunks(count):
@@ -61,10 +62,10 @@ def p_values(differences: NDArray[np.float64], seed: int) -> NDArray[np.float64]
 
 
 def smallest_p(blocks: int, rows: int = 1) -> float:
-    """Return the smallest possible p of one of ``rows`` rows that are tested together, all of its blocks agreeing.
+    """Return the smallest possible p of a row in a test of ``rows`` rows: all its blocks change in one direction.
 
-    For a single row it is that of :func:`p_value`, for several that of ``step_down`` in ``simultaneous.py``. It never
-    rises with the number of blocks.
+    For a single row, :func:`p_value` is the test; for several rows, ``step_down`` in ``simultaneous.py``. The smallest
+    p never rises with the number of blocks.
     """
     return 2 / float(2**blocks) if blocks <= EXACT_UP_TO else min(1 / (DRAWS + 1), 2 * rows * exp(-blocks / 2))
 
@@ -84,9 +85,9 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / drawn.sizes
         if not exact:
-            # The complement of a listed subset is listed too. That of a drawn one is added, as both tails count in p.
+            # Listed subsets include all complements. For drawn subsets, add the complements: p counts both tails.
             means = np.concatenate([means, (differences.sum() - sums) / (n - drawn.sizes)])
-    # An empty subset has no mean: its sum is 0, or a rounding error, over 0.
+    # An empty subset has no mean: the quotient is 0 / 0, or a rounding error / 0.
     means = means[np.isfinite(means)]
     # The last rejected shift has k - 1 means below it: with the observed flip, k flips count in each tail.
     k = floor((1 - confidence) * (2 ** (n - 1) if exact else DRAWS + 1) * (1 + 1e-12))
@@ -98,7 +99,7 @@ def interval(differences: NDArray[np.float64], confidence: float, seed: int) -> 
 
 @dataclass(frozen=True)
 class Flips:
-    """The blocks that each flip flips, as 0 and 1, shape (flips, blocks), and their number, shape (flips,)."""
+    """A 1 for each block that a flip flips, shape (flips, blocks), and the number of these blocks, shape (flips,)."""
 
     flipped: NDArray[np.int8]
     sizes: NDArray[np.float64]
@@ -110,11 +111,11 @@ class Flips:
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int64], blocks: int) -> Flips:
-        """Return the flips whose binary digits are these numbers; the lowest digit is the first block."""
+        """Return the flips that the binary digits of ``codes`` describe; the lowest digit is the first block."""
         return cls.of_matrix((codes[:, None] >> np.arange(blocks) & 1).astype(np.int8))
 
     def chunks(self, columns: int = 1) -> Iterator[NDArray[np.float64]]:
-        """Yield the flips in chunks, as doubles of shape (part, blocks), for products with so many columns."""
+        """Yield the flips in chunks, as doubles of shape (part, blocks), for products with this number of columns."""
         part = max(1, AT_ONCE // max(self.flipped.shape[1], columns))
         for start in range(0, len(self.flipped), part):
             yield self.flipped[start : start + part].astype(np.float64)
@@ -129,11 +130,11 @@ class Flips:
 
 @lru_cache(maxsize=8)
 def flips(blocks: int, seed: int) -> Flips:
-    """Return all flips, or the drawn ones. They are made once and used for every row.
+    """Return all flips up to 15 blocks, else drawn flips. All rows use the same flips.
 
-    Drawn flips differ from each other, and none of them has the effect of no flip. The flips with the last block in its
-    place stand for their complements, which only change the sign of a sum. The smallest possible p of drawn flips is
-    therefore always 1/(m+1), as Hemerik & Goeman 2018 (theorem 2) allow.
+    Drawn flips differ from each other, and each of them flips a block. Only flips that leave the last block unflipped
+    are drawn: their complements only change the sign of a sum. The smallest possible p of drawn flips is therefore
+    always 1/(m+1), as Hemerik & Goeman 2018 (theorem 2) allow.
     """
     if blocks <= EXACT_UP_TO:
         return Flips.of_codes(np.arange(2**blocks), blocks)

@@ -33,10 +33,11 @@ class Joint:
 def joint(effects: Floats, confidence: float, seed: int) -> Joint:
     """Judge effects together; ``effects`` has shape (blocks, effects), at least two blocks, 0 meaning no effect.
 
-    All intervals contain their effects simultaneously with this confidence. They are the values that a flip test does
-    not reject; the test compares an effect, in units of its own root mean square, with the largest of all effects, the
-    others around their means. With too few blocks for that they are Student's intervals after Bonferroni. In simulated
-    campaigns of 6 to 12 blocks and 1 to 7 effects, normal, heavy-tailed and skewed, 95 % intervals covered 93 to 98 %.
+    All intervals contain their effects simultaneously with this confidence. An interval consists of the values that a
+    flip test does not reject. The test compares an effect, divided by its root mean square, with the largest of all
+    effects; the other effects are centred at their means. Too few blocks for this test give Student's intervals with
+    Bonferroni's correction. In simulated campaigns of 6 to 12 blocks and 1 to 7 effects, normal, heavy-tailed and
+    skewed, 95 % intervals covered 93 to 98 %.
 
     The p values bound the probability of any false alarm among the effects, by the step-down form of the same test.
     They are exact if all flips are listed. ``seed`` is the random seed of drawn flips.
@@ -58,9 +59,9 @@ def step_down(effects: Floats, seed: int) -> Floats:
     """Return each effect's p, adjusted over all effects: the probability of any false alarm is at most α.
 
     Westfall & Young's free step-down: the effect with the largest |Σd| / √Σd² is compared with the largest of all
-    effects under each flip, the next with the largest of the rest. That statistic is monotonic in Student's |t|, and no
-    flip changes its denominator. Where effects share a measurement (a common baseline, the steps of a stack), the bound
-    holds for symmetric noise; the study has skewed noise too.
+    effects under each flip, the next effect with the largest of the remaining effects. The statistic is monotonic in
+    Student's |t|, and no flip changes its denominator. If effects share a measurement (a common baseline, the steps of
+    a stack), the bound holds for symmetric noise. docs/statistics.md has false alarm rates for skewed noise too.
 
     Args:
         effects: shape (blocks, effects), differences whose signs are flipped by whole blocks; 0 where an effect lacks
@@ -68,7 +69,7 @@ def step_down(effects: Floats, seed: int) -> Floats:
         seed: random seed of the drawn flips, used only beyond 15 blocks.
 
     p is exact if all flips are listed, else (b+1)/(m+1). If no drawn flip reaches an effect, its p is at most the
-    number of compared effects times Hoeffding's bound for one of them (1963, theorem 2).
+    number of compared effects times Hoeffding's bound for a single effect (1963, theorem 2).
     """
     n, count = effects.shape
     if n == 0 or count == 0:
@@ -85,8 +86,8 @@ def step_down(effects: Floats, seed: int) -> Floats:
         # The other half of the flips inverts the signs of these sums.
         drawn = Flips(drawn.flipped[: 2 ** (n - 1)], drawn.sizes[: 2 ** (n - 1)])
     for chunk in drawn.chunks(count):
-        under = np.abs(total - 2 * (scaled @ chunk.T))
-        hits += np.count_nonzero(np.maximum.accumulate(under, axis=0) >= least, axis=1)
+        flipped_sums = np.abs(total - 2 * (scaled @ chunk.T))
+        hits += np.count_nonzero(np.maximum.accumulate(flipped_sums, axis=0) >= least, axis=1)
     if n <= EXACT_UP_TO:
         p = hits / float(2 ** (n - 1))
     else:
@@ -103,25 +104,26 @@ def _flipped(effects: Floats, drawn: Flips) -> Floats:
     return np.asarray(np.abs(effects.sum(axis=0) - 2 * drawn.sums(effects)) / np.where(size > 0, size, 1.0))
 
 
-def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float) -> tuple[Floats, Floats]:
+def _intervals(effects: Floats, flipped: Floats, drawn: Flips, confidence: float) -> tuple[Floats, Floats]:
     """Return the bounds by inverting the test: order statistics of the values up to which each flip does not reject.
 
-    A flip's sum around a value θ beyond the mean is no smaller than the unflipped one up to the larger mean of its two
-    subsets of blocks; another effect's flipped |t| is no smaller than θ's up to |t| standard errors from the mean.
+    Take a value θ above the mean. The flipped sum around θ is at least the unflipped sum around θ as long as θ is at
+    most the larger mean of the flip's two subsets of blocks. Another effect's flipped |t| is at least the |t| of θ as
+    long as θ is at most |t| standard errors from the mean.
     """
     n, count = effects.shape
     mean, error = effects.mean(axis=0), effects.std(axis=0, ddof=1) / sqrt(n)
     half = float(stdtrit(n - 1, 1 - (1 - confidence) / (2 * count))) * error
     low, high = mean - half, mean + half
     exact = n <= EXACT_UP_TO
-    k = floor((1 - confidence) * (len(others) if exact else DRAWS + 1) * (1 + 1e-12)) + exact
+    k = floor((1 - confidence) * (len(flipped) if exact else DRAWS + 1) * (1 + 1e-12)) + exact
     if k < 1 + 2 * exact:
         return low, high
     sums = drawn.sums(effects)
     with np.errstate(invalid="ignore", divide="ignore"):
         flipped_mean = sums / drawn.sizes[:, None]
         unflipped_mean = (effects.sum(axis=0) - sums) / (n - drawn.sizes)[:, None]
-        students = others * np.sqrt((n - 1) / np.maximum(1 - others**2, 0.0))
+        students = flipped * np.sqrt((n - 1) / np.maximum(1 - flipped**2, 0.0))
     # A flip of no block or of all blocks has no bound.
     unbounded = (drawn.sizes == 0) | (drawn.sizes == n)
     for i in range(count):
@@ -134,7 +136,7 @@ def _intervals(effects: Floats, others: Floats, drawn: Flips, confidence: float)
             unbounded, -inf, np.minimum(np.minimum(flipped_mean[:, i], unflipped_mean[:, i]), mean[i] - reach)
         )
         highest, lowest = np.sort(above)[-k], np.sort(below)[k - 1]
-        # The other effects may be so regular that many flips have no bound. Bonferroni's bounds remain then.
+        # If the other effects have hardly any spread, many flips have no bound. Bonferroni's bounds apply then.
         low[i] = lowest if np.isfinite(lowest) else low[i]
         high[i] = highest if np.isfinite(highest) else high[i]
     return low, high

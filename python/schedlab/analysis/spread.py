@@ -15,7 +15,7 @@ from schedlab.analysis.verdicts import DIFFERENT, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 
 FEWEST = 12
-"""Blocks below which the test has next to no power."""
+"""Number of blocks below which the test has hardly any power."""
 
 ALARM_P = 0.01
 """Level of the warning, over all verdicts that assert a difference."""
@@ -24,8 +24,8 @@ ALARM_P = 0.01
 def warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Iterator[Warning]:
     """Yield a warning for each variant that differs from the baseline both in its mean and in its spread.
 
-    The sign-flip test asks whether baseline and variant are exchangeable. Where only their spread differs they are
-    not, and with skewed figures the test then asserts a change of the mean too often.
+    The sign-flip test asks whether baseline and variant are exchangeable. If only their spread differs, they are not
+    exchangeable, and for skewed figures the test asserts a change of the mean too often.
     """
     different = [v for v in verdicts if v.word in DIFFERENT and not v.control and v.n >= FEWEST]
     if not different:
@@ -47,10 +47,10 @@ def warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Iterator[War
 
 
 def p_equal_spread(baseline: NDArray[np.float64], variant: NDArray[np.float64]) -> float:
-    """Two-sided p of "both have the same spread", from paired values of shape (blocks,); 1 without any spread.
+    """Return the two-sided p of "both have the same spread", from paired values of shape (blocks,); 1 without spread.
 
     With equal spreads the sums and differences of the pairs are uncorrelated (Pitman 1939; Morgan 1939). The
-    correlation of ranks (Spearman 1904) limits the influence of a single outlier. p is by the t approximation with
+    correlation of ranks (Spearman 1904) limits the influence of a single outlier. p comes from the t approximation with
     n − 2 degrees of freedom.
     """
     n = len(baseline)
@@ -63,5 +63,5 @@ def p_equal_spread(baseline: NDArray[np.float64], variant: NDArray[np.float64]) 
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 0; ties, which measured means seldom have, in their order."""
+    """Return ranks from 0. Equal values, which are rare among measured means, have ranks in their order."""
     return values.argsort(kind="stable").argsort(kind="stable").astype(np.float64)

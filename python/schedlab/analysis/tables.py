@@ -14,12 +14,12 @@ from schedlab.results.imported import Cell, Table, TableRow
 
 @dataclass(frozen=True)
 class Gain:
-    """The change of a cell against the baseline's, in per cent and signed as in the table.
+    """The change of a cell against the baseline's cell, in per cent and signed as in the table.
 
     Attributes:
-        printed: the source's own figure, if any.
-        recomputed: the change computed from the values as printed, if possible.
-        agrees: whether rounding explains the difference of the two; None without both.
+        printed: the change that the source prints, or None.
+        recomputed: the change computed from the values as printed, or None.
+        agrees: whether rounding explains the difference of the two changes; None if either is None.
         test: Welch's test on the printed figures, if n and spread are printed; not corrected for the number of rows.
     """
 
@@ -31,7 +31,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Checked:
-    """A table with a gain for each row and column, None for the baseline and for cells without any gain."""
+    """A table with a gain for each row and column; None for the baseline and for cells without a gain."""
 
     table: Table
     gains: tuple[tuple[Gain | None, ...], ...]
@@ -39,7 +39,7 @@ class Checked:
 
 
 def check(table: Table, baseline: str = "") -> Checked:
-    """Check a table. With another ``baseline`` than the printed one, the printed gains are left out."""
+    """Check a table. If ``baseline`` is not the printed baseline, the printed gains are left out."""
     if baseline in table.columns and table.columns[table.baseline] != baseline:
         table = _rebased(table, table.columns.index(baseline))
     changes = recompute(table)
@@ -56,7 +56,7 @@ def check(table: Table, baseline: str = "") -> Checked:
 
 @dataclass(frozen=True)
 class IncompleteRow:
-    """A row that some sources lack; ``missing`` are their names."""
+    """A row that some sources lack; ``missing`` are the names of these sources."""
 
     row: TableRow
     workload: str
@@ -66,9 +66,10 @@ class IncompleteRow:
 def side_by_side(sources: Mapping[str, Sequence[Table]]) -> tuple[list[Table], list[IncompleteRow]]:
     """Merge the tables of several sources into one table for each workload, with the columns of all sources.
 
-    Rows match if workload, operation, label, parameters and unit are the same. If a source prints such a row several
-    times, its first one matches the first one of the others, and so on. Printed gains are left out, as their baselines
-    differ. Column names that occur in several sources get the source's name as a prefix.
+    Rows match if workload, operation, label, parameters and unit are the same. If a source prints a row several times,
+    its first occurrence matches the first occurrence in the other sources, its second the second, and so on. Printed
+    gains are left out, as their baselines differ. Column names that occur in several sources get the source's name as a
+    prefix.
 
     Returns:
         The tables, and the rows that some sources lack.
@@ -86,7 +87,7 @@ def side_by_side(sources: Mapping[str, Sequence[Table]]) -> tuple[list[Table], l
             incomplete.append(IncompleteRow(first, key[0], missing))
         if len(complete) > 1:
             merged.setdefault(key[0], []).append(replace(first, cells=_cells(key, rows_of, names)))
-    columns = tuple(column for of_source in names.values() for column in of_source.values())
+    columns = tuple(column for source_names in names.values() for column in source_names.values())
     tables = [
         Table("beside", workload, workload, columns, tuple(rows), rows[0].line) for workload, rows in merged.items()
     ]
@@ -102,9 +103,9 @@ def _rows(tables: Sequence[Table]) -> dict[_Key, tuple[Table, TableRow]]:
     for table in tables:
         for row in table.rows:
             parameters = json.dumps(dict(row.parameters), sort_keys=True)
-            what = (table.workload, row.operation, row.label, parameters, row.unit)
-            rows[(*what, seen[what])] = (table, row)
-            seen[what] += 1
+            identity = (table.workload, row.operation, row.label, parameters, row.unit)
+            rows[(*identity, seen[identity])] = (table, row)
+            seen[identity] += 1
     return rows
 
 
@@ -141,7 +142,7 @@ def _rebased(table: Table, baseline: int) -> Table:
 
 
 def _without_gain(cell: Cell) -> Cell:
-    """Return the cell without its gain and star, which are about another baseline."""
+    """Return the cell without its gain and star, which refer to another baseline."""
     return replace(cell, gain=None, gain_text="", star=None)
 
 
@@ -149,11 +150,13 @@ def _name(row: TableRow) -> str:
     return f"{row.operation} {row.label}".strip()
 
 
-def _gain(table: Table, row: TableRow, k: int, again: Recomputed | None) -> Gain | None:
+def _gain(table: Table, row: TableRow, k: int, recomputed: Recomputed | None) -> Gain | None:
     base, cell = row.cells[table.baseline], row.cells[k]
     test = summary_test(base, cell)
     if cell.gain is not None:
-        return Gain(cell.gain, again.recomputed if again else None, again.agrees if again else None, test)
+        if recomputed is None:
+            return Gain(cell.gain, test=test)
+        return Gain(cell.gain, recomputed.recomputed, recomputed.agrees, test)
     if row.direction is None or not base.value or cell.value is None:
         return Gain(test=test) if test else None
     return Gain(recomputed=change(base.value, cell.value, row.direction, table.gains), test=test)

@@ -1,7 +1,7 @@
 """Verdicts without pairs, mostly over imported figures: Welch's test on logarithms.
 
 The columns were not measured alternately, so that an effect of the order (a warmer machine, another day) is
-indistinguishable from an effect of the change. :func:`unpaired_warnings` warns about that beside every such comparison.
+indistinguishable from an effect of the change. :func:`unpaired_warnings` warns about this in every such comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from schedlab.analysis.welch import Moments, welch
 Floats = NDArray[np.float64]
 
 SMALL, EVEN_BELOW = 4, 10
-"""Sizes of the smaller group: below the first there is a warning, below the second if the other is twice as large."""
+"""Sizes of the smaller group. Below ``SMALL`` there is a warning; below ``EVEN_BELOW`` there is a warning if the other
+group is more than twice as large."""
 
 NO_SPREAD = "neither column has any spread: no test is possible"
 
@@ -35,7 +36,7 @@ NOT_FINITE = "a value is not a finite number: no test is possible"
 class Group:
     """Values of one column in one row, all above 0; ``independent`` says whether each is an independent observation.
 
-    Iterations of one block are dependent. They are used where a column has a single block, with a warning.
+    Iterations of one block are dependent. They are used if a column has a single block, with a warning.
     """
 
     values: Floats
@@ -51,7 +52,10 @@ class UnpairedRow:
 
 
 def mann_whitney(baseline: Floats, variant: Floats) -> float:
-    """Two-sided p of "neither group tends to larger values"; exact for small groups without ties, nan if empty."""
+    """Return the two-sided p of "neither group tends to larger values"; exact for small groups without ties.
+
+    nan if a group is empty.
+    """
     from scipy.stats import mannwhitneyu
 
     if not (len(baseline) and len(variant)):
@@ -72,23 +76,23 @@ def judge_unpaired(
     control: str | None = None,
     ranks: bool = True,
 ) -> list[Verdict]:
-    """Return a verdict for each row and each column but the first, the baseline, in that order, as :func:`judge` does.
+    """Return a verdict for each row and each column except the baseline, ordered by row, as :func:`judge` does.
 
-    The ratio is that of geometric means; its interval and ``p`` are Welch's (1947) on logarithms. ``p_mann_whitney``
-    (Mann & Whitney 1947) makes no assumption about means. All are nan below two values in either group, and without
-    any spread.
+    The ratio is the ratio of geometric means. Its interval and ``p`` come from Welch's test (1947) on logarithms.
+    ``p_mann_whitney`` (Mann & Whitney 1947) makes no assumption about means. Interval and p values are nan if either
+    group has fewer than two values, or if neither has any spread.
 
     Args:
         rows: each with a group for every name.
         names: names of the columns, the baseline first.
         options: options of the analysis.
-        control: name of the A/A control among the columns, if any.
+        control: name of the A/A control among the columns, or None.
         ranks: whether to compute Mann–Whitney's p, which loads ``scipy.stats``.
 
-    ``n`` is the size of the smaller group. ``blocks_needed`` is None: more of the same figures would not rule out an
-    effect of the order.
+    ``n`` is the size of the smaller group. ``blocks_needed`` is None: more figures of the same columns would not rule
+    out an effect of the order.
     """
-    # Without blocks there is nothing to flip jointly.
+    # A joint test flips the signs of blocks, and the groups have no common blocks.
     correction = "holm" if options.correction == "max-t" else options.correction
     options = replace(options, looks=(), correction=correction)
     comparing = [name for name in names[1:] if name != control]
@@ -107,10 +111,10 @@ def judge_unpaired(
 def _corrected(verdicts: Sequence[Verdict], options: Options) -> list[Verdict]:
     """Adjust a family's p values and set the words. A row without a p counts as a test too."""
     p_values = [
-        [1.0 if isnan(p) else p for p in of_kind]
-        for of_kind in ([v.p for v in verdicts], [v.p_equivalent for v in verdicts])
+        [1.0 if isnan(p) else p for p in raw]
+        for raw in ([verdict.p for verdict in verdicts], [verdict.p_equivalent for verdict in verdicts])
     ]
-    different, same = (adjust(of_kind, options.correction) for of_kind in p_values)
+    different, same = (adjust(raw, options.correction) for raw in p_values)
     return [
         verdict
         if isnan(verdict.p)
@@ -123,7 +127,7 @@ def _corrected(verdicts: Sequence[Verdict], options: Options) -> list[Verdict]:
 
 
 def unpaired_warnings(rows: Sequence[UnpairedRow], names: Sequence[str]) -> Iterator[Warning]:
-    """Yield the warnings of every comparison without pairs; none without rows."""
+    """Yield the warnings of every comparison without pairs; no warning without rows."""
     if not any(sum(group is not None for group in row.groups) > 1 for row in rows):
         return
     others = f"{', '.join(names[1:3])}{' and others' if len(names) > 3 else ''}"
@@ -146,8 +150,8 @@ def unpaired_warnings(rows: Sequence[UnpairedRow], names: Sequence[str]) -> Iter
 def _unreliable(small: int, large: int) -> bool:
     """Return whether Welch's test errs with groups of these sizes for skewed figures or for outliers.
 
-    In simulations of log-normal delays a nominal 5 % is 13 % for 3 against 20 values, 7 % for 6 against 20, and 5 %
-    from 10 against 20 on; two or three values tell next to nothing about their spread.
+    In simulations of log-normal delays, the error rate of a nominal 5 % is 13 % for 3 against 20 values, 7 % for 6
+    against 20, and 5 % from 10 against 20 on. Two or three values say hardly anything about the spread.
     """
     return small < SMALL or (small < EVEN_BELOW and large > 2 * small)
 
@@ -218,5 +222,5 @@ def _arithmetic_mean(values: Floats) -> float:
 
 
 def _geometric_mean(values: Floats) -> float:
-    # Relative to the first value, so that the mean of equal values is that value.
+    # Divide by the first value, so that the mean of equal values is exact.
     return float(values[0]) * ratio_of(float(np.log(values / values[0]).mean())) if len(values) else nan

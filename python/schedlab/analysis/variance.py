@@ -17,17 +17,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of logarithms, which are close to relative ones: 0.01 is 1 %.
+    """Standard deviations of logarithms, which are close to relative standard deviations: 0.01 is 1 %.
 
     Attributes:
-        blocks: number of blocks behind the estimates.
+        blocks: number of blocks that the estimates use.
         iterations: harmonic mean of the iterations in a block.
-        within: of an iteration in its block, over all variants; nan for one iteration a block.
-        between: of a variant's level from block to block, without the share of iterations.
-        pair_within: of a paired log-ratio due to iterations, for one iteration of either variant.
-        pair_between: of a paired log-ratio due to blocks, which no number of iterations reduces.
-        clamped: whether an estimated variance between blocks was negative and is taken as 0, which happens to
-            method-of-moments estimates of small variances.
+        within: deviation of an iteration within its block, over all variants; nan for one iteration a block.
+        between: deviation of a variant's level from block to block, without the contribution of iterations.
+        pair_within: deviation of a paired log-ratio due to iterations, for one iteration of each variant.
+        pair_between: deviation of a paired log-ratio due to blocks, which no number of iterations reduces.
+        clamped: whether an estimated variance between blocks was negative and replaced by 0. Method-of-moments
+            estimates of small variances can be negative.
     """
 
     blocks: int
@@ -39,9 +39,9 @@ class Noise:
     clamped: bool
 
     def of_ratio(self, iterations: int) -> float:
-        """Return the standard deviation of a block's log-ratio with that many iterations of either variant.
+        """Return the standard deviation of a block's log-ratio with this number of iterations of each variant.
 
-        nan if the components are unknown: runs with one iteration a block determine only their own design.
+        nan if the components are unknown: a run with one iteration a block determines only the value for one iteration.
         """
         if np.isnan(self.pair_within):
             return self.pair_between if iterations == 1 else nan
@@ -83,7 +83,11 @@ def noise(baseline: Block, others: Sequence[Block]) -> Noise | None:
 
 @dataclass(frozen=True)
 class _Components:
-    """Variances of one variant within and between blocks, of a block's mean due to iterations; mean of 1/n."""
+    """Variances of one variant.
+
+    ``within`` and ``between`` blocks; ``explained``: of a block's mean due to iterations; ``inverse``: mean over blocks
+    of 1/n for n iterations.
+    """
 
     within: float
     between: float
@@ -94,12 +98,12 @@ class _Components:
 def _components(cell: Block) -> _Components:
     logs = [np.log(np.asarray(values, dtype=np.float64)) for values in cell.values()]
     inverse = _mean([1 / len(values) for values in logs])
-    of_means = float(np.var([values.mean() for values in logs], ddof=1))
+    variance_of_means = float(np.var([values.mean() for values in logs], ddof=1))
     freedom = sum(len(values) - 1 for values in logs)
     if freedom == 0:
-        return _Components(nan, of_means, 0.0, inverse)
+        return _Components(nan, variance_of_means, 0.0, inverse)
     within = sum(float(((values - values.mean()) ** 2).sum()) for values in logs) / freedom
-    return _Components(within, of_means - within * inverse, within * inverse, inverse)
+    return _Components(within, variance_of_means - within * inverse, within * inverse, inverse)
 
 
 def _ratios(baseline: Block, variant: Block, blocks: Sequence[int]) -> Floats:

@@ -42,8 +42,8 @@ class Options:
         family: rows that are corrected together: the rows of each variant, or the rows of all variants of the run.
         seed: random seed of the tests that draw flips.
         interval: method of the intervals.
-        looks: blocks after which a sequential design has an interim analysis, the last of them its full size; empty for
-            a fixed design.
+        looks: blocks after which a sequential design has an interim analysis; the last number is the full size. Empty
+            for a fixed design.
     """
 
     alpha: float = 0.05
@@ -55,7 +55,7 @@ class Options:
     looks: tuple[int, ...] = ()
 
     def rule(self, tests: int, analysis: int = -1) -> Rule:
-        """Return the rule for a row that alone differs among ``tests`` rows, at an interim analysis or at the end."""
+        """Return the rule if a single row of ``tests`` rows differs, at an interim analysis or at the end."""
         together = max(tests, 1) if self.correction == "max-t" else 1
         level = self.alpha if self.correction == "max-t" else self.alpha / max(tests, 1)
         return Rule(nominal(self.looks, level, together)[analysis] if self.looks else level, together)
@@ -63,34 +63,34 @@ class Options:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result for one variant in one row. Unknown numbers are nan; ``reason`` says why.
+    """Result for one variant in one row. Unknown numbers are nan, with the cause in ``reason``.
 
     Attributes:
         question: the row.
         variant: name of the variant.
         control: whether the variant is the A/A control.
-        n: paired: number of blocks with both; unpaired: size of the smaller group.
-        baseline_mean, mean: geometric means of the compared block means (unpaired: of the values), whose ratio is
-            ``ratio``. Without a ratio they are arithmetic means of all blocks.
+        n: paired: number of blocks with both variant and baseline; unpaired: size of the smaller group.
+        baseline_mean, mean: geometric means of the compared block means (unpaired: of the values); their ratio is
+            ``ratio``. If there is no ratio, arithmetic means of all blocks.
         baseline_spread: standard deviation of the baseline's block means.
         ratio: variant / baseline.
         low, high: interval of the ratio at 1 − level, not adjusted for many rows.
         p: raw p of "there is no difference".
         p_adjusted: p adjusted over the family's rows, and over interim analyses; compared with alpha.
-        p_equivalent: p of "the ratio lies outside ±delta", adjusted likewise.
+        p_equivalent: p of "the ratio lies outside ±delta", adjusted in the same way.
         word: the verdict.
         detectable: minimum detectable effect: the relative change that this many blocks find with 80 % power.
         blocks_needed: number of blocks that find a change of delta with 80 % power; None above 100,000.
-        failed: number of trials of both that have no value: they failed, or they lack the metric.
+        failed: number of trials of variant and baseline without a value: they failed, or they lack the metric.
         reason: why numbers are unknown, or why no verdict was possible.
-        within_control: whether the ratio lies inside the interval of the A/A control in the same row. An effect of zero
-            could then have produced it; the word remains that of the test.
+        within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
+            have produced the ratio. The word does not depend on it.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
-        level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential one.
+        level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential design.
         decided: in a sequential design, the block after which the row had its verdict. The figures come from the
-            interim analysis with the smallest p until then.
+            interim analysis with the smallest p up to that block.
     """
 
     question: Question
@@ -134,8 +134,8 @@ def families(comparing: Sequence[str], control: str | None, options: Options) ->
 def word(question: Question, ratio: float, p_different: float, p_same: float, alpha: float) -> Word:
     """Return the verdict that follows from corrected p values.
 
-    A ratio inside ±delta is equivalent, even if it significantly differs from 1: where blocks have next to no spread,
-    as in simulations, differences of 0.001 % are significant.
+    A ratio inside ±delta is equivalent, even if it significantly differs from 1: if blocks have hardly any spread, as
+    in simulations, differences of 0.001 % are significant.
     """
     if p_same <= alpha:
         return Word.EQUIVALENT

@@ -1,4 +1,4 @@
-"""Warnings of a report: for each kind its name, its text and its advice, all of them declared here."""
+"""Warnings of a report: the name, the text and the advice of each kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Every warning that a report can carry: its published name, what was observed, and what to do next.
+    """Every warning that a report can contain: its published name, the observation, and the advice.
 
     The observation is a format string; :meth:`warning` fills it in.
     """
@@ -43,12 +43,12 @@ class Kind(StrEnum):
     INCOMPLETE = (
         "incomplete",
         "{missing} of {planned} trials have not run",
-        "go on with 'schedlab run' on the same file and store, and --resume",
+        "continue with 'schedlab run --resume' on the same file and store",
     )
     DRIFT = (
         "drift",
         "{workload} {metric} moved by {change:+.1f} % from first trial to last",
-        'pairing by block takes most of it out; a longer warm-up or interleave = "rows" takes out more',
+        'pairing by block removes most of the drift; a longer warm-up or interleave = "rows" removes more',
     )
     AUTOCORRELATION = (
         "autocorrelation",
@@ -58,7 +58,7 @@ class Kind(StrEnum):
     MODES = (
         "two-modes",
         "block means have two modes: {cells}",
-        "a mean hides them: find what flips (placement, frequency, huge pages), or pin it, and measure again",
+        "a mean hides two modes: find the cause (placement, frequency, huge pages), fix it, and measure again",
     )
     OUTLIERS = (
         "outliers",
@@ -84,7 +84,7 @@ class Kind(StrEnum):
     LOAD = (
         "load",
         "other processes used {percent:.1f} % of the CPUs' time during the trials",
-        "something else ran: stop it, or keep it off the CPUs that are measured",
+        "stop the other processes, or keep them off the CPUs that are measured",
     )
     FREQUENCY = (
         "frequency",
@@ -94,12 +94,12 @@ class Kind(StrEnum):
     CLOCKSOURCE = (
         "clocksource",
         "the kernel changed its clock source during the run ({sources})",
-        "times before and after the change do not compare: boot with a stable clock and run again",
+        "times before and after the change cannot be compared: boot with a stable clock source and run again",
     )
     MACHINE = (
         "machine",
         "the machine changed during the run: {changes}",
-        "trials before and after the change were measured on two machines: run it again on one",
+        "trials ran on different machines or configurations: repeat the run without such a change",
     )
     MACHINES = (
         "other-machines",
@@ -114,7 +114,7 @@ class Kind(StrEnum):
     UNPAIRED = (
         "unpaired",
         "{columns} and {baseline} were not measured in turn: an effect of the order cannot be ruled out",
-        "take a difference for a hint: measure both in turn, block by block, with 'schedlab run'",
+        "treat a difference as a hint: measure both in turn, block by block, with 'schedlab run'",
     )
     POOLED = (
         "pooled-samples",
@@ -129,12 +129,12 @@ class Kind(StrEnum):
     GOVERNOR = (
         "governor",
         "the CPU frequency governor changed during the run: {change}",
-        "trials before and after ran under two governors: fix it to performance and run again",
+        "trials ran under different governors: fix the governor to performance and run again",
     )
     EMULATED = (
         "emulated",
         "a real kernel on emulated CPUs: its behaviour is right, its times are not",
-        "read counters ('schedlab report --counters'), not times and rates: those need KVM or hardware",
+        "read counters ('schedlab report --counters'): times and rates need KVM or hardware",
     )
     COUNTED = (
         "instructions-counted",
@@ -150,12 +150,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Warning:
-    """One warning: its kind and what was observed."""
+    """One warning: its kind, and the observation (``seen``)."""
 
     kind: Kind
     seen: str
 
     @property
     def todo(self) -> str:
-        """What to do next."""
+        """Advice on the next step."""
         return self.kind.advice

@@ -22,7 +22,7 @@ class Moments:
 
     @classmethod
     def of(cls, groups: Sequence[Floats]) -> Moments:
-        """Return the moments of the groups' values, one array a row; the variance is nan below two values."""
+        """Return the moments of the groups; each row has an array of values. The variance is nan below two values."""
         return cls(
             np.array([len(values) for values in groups], dtype=np.float64),
             np.array([values.mean() if len(values) else np.nan for values in groups]),
@@ -42,7 +42,7 @@ class Welch:
     """The difference of two means in each row, its standard error and degrees of freedom (Welch 1947), shape (rows,).
 
     Error and freedom are nan if a group has fewer than two values, or neither group has any spread. The formulas use
-    ``scipy.special``: ``scipy.stats.ttest_ind(equal_var=False)`` gives the same figures, but loading ``scipy.stats``
+    ``scipy.special``. ``scipy.stats.ttest_ind(equal_var=False)`` gives the same figures, but loading ``scipy.stats``
     takes longer than a report on a hundred imported rows.
     """
 

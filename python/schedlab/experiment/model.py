@@ -92,7 +92,7 @@ BAD_TUNABLES = "bad_tunables"
 
 
 def _tunables(table: object) -> dict[str, Setting]:
-    """Parse a table of tunables into settings by canonical name; the error has the faults of all of them."""
+    """Parse a table of tunables into settings by canonical name; the error names every tunable with a fault."""
     if not isinstance(table, Mapping):
         raise ValueError('is not a table of names and values, such as { "vm.stat_interval" = 5 }')
     settings: dict[str, Setting] = {}
@@ -113,7 +113,7 @@ def _tunables(table: object) -> dict[str, Setting]:
 
 
 def _setting(name: str, value: object) -> Setting:
-    """The setting. Names that only shipped kernel models have are accepted too; they need a simulated target."""
+    """Return the setting. Names that only shipped kernel models have are accepted too; they need a simulated target."""
     try:
         return setting(name, value)
     except UnknownTunable:
@@ -141,7 +141,7 @@ Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
-"""Default number of interim analyses: with more, runs stop hardly earlier; with fewer, later."""
+"""Default number of interim analyses. More analyses stop runs hardly earlier, fewer analyses stop runs later."""
 
 
 class _Table(BaseModel):
@@ -183,7 +183,9 @@ class TargetTable(_Table):
         if self.kind == "sim" and self.machine is None:
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
         if self.kind == "host" and (self.machine or self.kernel):
-            raise ValueError('machine and kernel go with kind = "sim" or "vm": the host has its own')
+            raise ValueError(
+                'machine and kernel go with kind = "sim" or "vm": the host runs on this machine and kernel'
+            )
         vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
         if self.kind != "vm" and (given := sorted(self.model_fields_set & vm_only)):
             raise ValueError(f'{", ".join(given)} goes with kind = "vm" only')
@@ -213,8 +215,8 @@ class Design(_Table):
     """``[design]``: the number and the order of trials.
 
     A block puts every variant in place once, in a random order drawn from ``seed``. With ``interleave = "rows"``, the
-    variants alternate within each row instead: paired trials are closer in time, but each variant is put in place
-    once for every row.
+    variants alternate within each row: paired trials are closer in time, but each variant is put in place once for
+    every row.
     """
 
     blocks: Annotated[int, Field(ge=1, le=10_000)] = 8
@@ -233,12 +235,12 @@ class Design(_Table):
         if self.looks is not None and self.stopping == "fixed":
             raise ValueError('looks go with stopping = "sequential" only')
         if self.looks is not None and self.looks > self.blocks:
-            raise ValueError(f"{self.looks} looks need as many blocks; there are {self.blocks}")
+            raise ValueError(f"{self.looks} looks need at least {self.looks} blocks; there are {self.blocks}")
         return self
 
     @property
     def look_blocks(self) -> tuple[int, ...]:
-        """The numbers of blocks at the interim analyses, the last one being all blocks; () for a fixed run."""
+        """The numbers of blocks at the interim analyses; the last number is the size of the run. () for a fixed run."""
         if self.stopping == "fixed":
             return ()
         looks = min(LOOKS if self.looks is None else self.looks, self.blocks)
@@ -246,7 +248,7 @@ class Design(_Table):
 
 
 class Judging(_Table):
-    """``[analysis]``: the error rate, the margin within which a difference does not matter, the correction.
+    """``[analysis]``: the error rate, the margin of equivalence, the correction for many rows.
 
     ``interval`` is the method for the intervals of ratios; p values and verdicts do not depend on it.
     """
@@ -259,7 +261,7 @@ class Judging(_Table):
 
 
 class State(_Table):
-    """The attributes that a variant sets; all others stay as the machine has them.
+    """The attributes that a variant sets. Attributes that are not set stay as they are on the machine.
 
     ``kernel`` and its command line ``cmdline`` are for targets that can start another kernel. ``topology``,
     ``memory_mib`` of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command
@@ -285,7 +287,7 @@ class State(_Table):
     def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in environment:
             if not name or "=" in name:
-                raise ValueError(f"{name!r} cannot be an environment variable: no empty name, no '=' in it")
+                raise ValueError(f"{name!r} cannot be an environment variable: a name is not empty and has no '='")
         return environment
 
     def check(self) -> None:
@@ -333,7 +335,7 @@ class AttributionTable(_Table):
 
 
 class FactorialTable(_Table):
-    """``[factorial]``: switches in every combination. A switch is a state that overrides the baseline's.
+    """``[factorial]``: switches in every combination. A switch is a state that overrides the state of the baseline.
 
     ``generators`` select a fraction of the combinations, such as ``c = a*b``; see
     :mod:`schedlab.experiment.factorial`.

@@ -129,7 +129,7 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
 
 
 def interim(engine: Engine, run: reader.Run, options: Options) -> tuple[Options, int | None]:
-    """Return the options for a run with interim analyses, and its number of complete blocks; None without any.
+    """Return the options, with the interim analyses of the run, and its complete blocks; None without interim analyses.
 
     A fixed run that lacks blocks is judged as at an interim analysis after its last complete block. With the full
     error rate, repeated reports on a growing run would test until a difference is significant.

@@ -1,4 +1,4 @@
-"""Runs of simulations: models, program and settings in, outcome out; one, or several at a time on several cores."""
+"""Simulations: their input (models, program, settings), a single run, and a pool of threads for several runs."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Running(Future[Outcome]):
 class Pool:
     """Threads that run simulations in the order of submission. The number of threads does not affect the outcomes.
 
-    They are daemons, unlike the threads of :mod:`concurrent.futures`, so that neither Ctrl-C nor the end of the process
-    waits for them.
+    The threads are daemons, unlike the threads of :mod:`concurrent.futures`: neither Ctrl-C nor the end of the process
+    waits for a simulation.
     """
 
     def __init__(self, workers: int | None = None) -> None:

@@ -339,7 +339,11 @@ def test_layouts_that_contradict_each_other_are_refused() -> None:
 
 
 def test_the_advice_on_units_names_the_column_to_skip() -> None:
-    for cells, remedy in (("3ms 4MB", "skip=3"), ("3ms 4", "skip=3, or unit=ms if all are"), ("3 4 5%", "skip=4, or")):
+    for cells, remedy in (
+        ("3ms 4MB", "skip=3"),
+        ("3ms 4", "skip=3, or unit=ms if all figures are in ms"),
+        ("3 4 5%", "skip=4, or"),
+    ):
         with pytest.raises(ImportProblem, match="several units") as caught:
             by_layout(f"x {' '.join('abc'[: len(cells.split())])}\ny {cells}\n", "columns=runs")
         assert caught.value.todo.startswith(f"state {remedy}")

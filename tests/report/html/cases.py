@@ -138,17 +138,17 @@ def _value(trial: Trial) -> float:
 
 def _with_counters(trial: Trial) -> Measurement:
     specs = [spec for spec in adapter(trial.row.use).metrics if spec.name in trial.row.judged]
-    moved = 2000.0 if trial.variant.name == "changed" else 1000.0
-    counters = {"cpu-migrations": moved + trial.index % 7, "context-switches": 5000.0 + trial.index % 11}
+    migrations = 2000.0 if trial.variant.name == "changed" else 1000.0
+    counters = {"cpu-migrations": migrations + trial.index % 7, "context-switches": 5000.0 + trial.index % 11}
     return Measurement("ok", float(trial.index), 1.0, [Metric(s, _value(trial)) for s in specs], counters=counters)
 
 
 def _scripted(folder: Path, script: Script, text: str) -> str:
-    engine, made = _store(folder), plan(parse(text, "test.toml"), 1)
-    run_id = begin(engine, made, text)
-    execute(made, Scripted(script), engine, run_id, lambda trial, measurement: None)
-    found = findings(engine, run_id)
-    return _render(engine, found, counter_changes(engine, found))
+    engine, run_plan = _store(folder), plan(parse(text, "test.toml"), 1)
+    run_id = begin(engine, run_plan, text)
+    execute(run_plan, Scripted(script), engine, run_id, lambda trial, measurement: None)
+    judged = findings(engine, run_id)
+    return _render(engine, judged, counter_changes(engine, judged))
 
 
 def _compared(folder, names, rows, draw) -> str:  # type: ignore[no-untyped-def]
@@ -168,6 +168,6 @@ def _store(folder: Path) -> Engine:
     return open_store(folder / "store.sqlite", create=True)
 
 
-def _render(engine: Engine, found: Findings, changes: Sequence[Change] | None) -> str:
-    samples: Columns = columns(engine, found.columns)
-    return html.render(build(found, changes=changes, samples=samples, plots=True))
+def _render(engine: Engine, judged: Findings, changes: Sequence[Change] | None) -> str:
+    samples: Columns = columns(engine, judged.columns)
+    return html.render(build(judged, changes=changes, samples=samples, plots=True))

@@ -39,8 +39,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.fold_is_due(cpu);
     }
 
-    /// Wake the owners of due timers. A timer fires in any interrupt after its set time, and at the end of its slack in an
-    /// interrupt of its own (prctl(2), `PR_SET_TIMERSLACK`).
+    /// Wake the owners of due timers. After its set time, a timer fires at the next interrupt. At the end of its slack, it
+    /// causes an interrupt (prctl(2), `PR_SET_TIMERSLACK`).
     fn expire(&mut self, cpu: usize) {
         self.cpus[cpu].in_interrupt = true;
         while let Some(timer) = self.cpus[cpu].timers.first() {
@@ -54,7 +54,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].in_interrupt = false;
     }
 
-    /// Arm a timer on a CPU that wakes a task at `at`. Ordinary tasks may sleep longer, up to the slack.
+    /// Arm a timer on a CPU. The timer wakes a task at `at`, or an ordinary task up to the slack later.
     #[inline]
     pub(crate) fn arm(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         let exact = self.tasks[task].class.realtime().is_some();
@@ -63,7 +63,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].note_timers();
     }
 
-    /// Arm a timer without slack on a CPU that wakes a kernel thread at `at`.
+    /// Arm a timer without slack on a CPU. The timer wakes a kernel thread at `at`.
     pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         self.cpus[cpu].timers.arm(at, task | EXACT);
         self.cpus[cpu].note_timers();

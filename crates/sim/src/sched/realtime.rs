@@ -2,14 +2,14 @@
 
 use super::policy::TaskIx;
 
-/// Waiting real-time tasks, the highest priority first and among equals in the order of their turn.
+/// Waiting real-time tasks, the highest priority first. Tasks of equal priority run in the order of this queue.
 #[derive(Debug, Clone, Default)]
 pub struct Realtime {
     waiting: Vec<(u8, TaskIx)>,
 }
 
 impl Realtime {
-    /// Insert a task behind others of its priority, or before them if it was preempted and keeps its turn.
+    /// Insert a task behind the tasks of its priority, or with `keeps_turn` (the task was preempted) before these tasks.
     pub fn insert(&mut self, priority: u8, task: TaskIx, keeps_turn: bool) {
         let before = |other: &(u8, TaskIx)| if keeps_turn { other.0 > priority } else { other.0 >= priority };
         let place = self.waiting.partition_point(before);

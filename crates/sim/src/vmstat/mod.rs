@@ -7,13 +7,14 @@
 //!         zone of node 0 [ … ]                     zone of node 1 [ … ]
 //!                       └──────────► global [ … ] ◄──────────┘
 //! ```
-//! At every moment the true count is the sum of the global counter and all differentials. Two modes fold them:
+//! At every moment the true count is the sum of the global counter and all differentials. Kernels fold the differentials in
+//! two ways:
 //!
-//! * *periodic* (Linux 2.6.18 to 3.17): a worker on every CPU, each `vm.stat_interval`. Its timer is deferrable: it does not
-//!   wake an idle CPU, which runs it with its next tick.
-//! * *shepherd* (since 3.18; the report "vmstat: on-demand vmstat workers V8"): each interval one worker
-//!   searches for CPUs with differentials and starts a worker there, which repeats until it has no differential to fold. A
-//!   CPU whose counters do not change is not interrupted.
+//! * *periodic* (Linux 2.6.18 to 3.17): a worker runs on every CPU once per `vm.stat_interval`. The worker's timer is
+//!   deferrable: the timer does not wake an idle CPU, but fires at the CPU's next tick.
+//! * *shepherd* (since 3.18; the report "vmstat: on-demand vmstat workers V8"): once per interval, a single worker searches
+//!   for CPUs with differentials and starts a worker on each. The started worker repeats until it has no differential to
+//!   fold. A CPU whose counters do not change is not interrupted.
 //!
 //! [`counts`] contains the arithmetic, [`workers`] the kernel threads.
 

@@ -1,4 +1,4 @@
-"""MMTests' comparison figures, those of ``compare-mmtests.pl``, computed from samples.
+"""The comparison figures of MMTests' ``compare-mmtests.pl``, computed from samples.
 
     Columns ──kinds (statistics of a benchmark)──▶ formulas ──▶ View (operations × columns, gains, stars)
 

@@ -63,7 +63,7 @@ class Samples:
 
     @cached_property
     def deviation(self) -> float:
-        """Spread around the mean: √(Σ(x−mean)²/(n−1)), or of a harmonic mean H: H²·√(Σ(1/x−1/H)²/n)."""
+        """Spread around the mean: √(Σ(x−mean)²/(n−1)), or around a harmonic mean H: H²·√(Σ(1/x−1/H)²/n)."""
         if self.direction == "lower":
             return self.standard_deviation
         if self.n < 2 or isnan(self.mean):
@@ -102,10 +102,10 @@ class Samples:
     def old_best_mean(self, percent: float) -> float:
         """``BestP%Mean`` before 2017-11: mean of the lowest ⌊n·P/100⌋ + 1 samples, of all samples if that count is 1.
 
-        For rows where lower is better: MMTests applied it to no other row of the supported benchmarks.
+        Only for rows where lower is better: MMTests applied the formula to no other row of the supported benchmarks.
         """
-        taken = int(self.n * percent / 100)
-        count = taken + 1 if taken else self.n
+        best = int(self.n * percent / 100)
+        count = best + 1 if best else self.n
         return _in_turn(np.sort(self.best_first)[:count]) / count
 
 
@@ -121,7 +121,7 @@ def variation(deviation: float, mean: float) -> float:
 def gain(value: float, baseline: float, direction: Direction) -> float:
     """Return the gain of ``value`` over ``baseline`` in per cent: 100·x/base − 100, or 100 − 100·x/base.
 
-    For a baseline of zero, which has no relative gain, the result is MMTests': 100, or −99 where lower is better.
+    A baseline of zero has no relative gain. As in MMTests, the result is then 100, or −99 where lower is better.
     MMTests formats a gain with 15 digits before it rounds to two decimals, which can matter at a tie.
     """
     if isnan(value) or isnan(baseline):

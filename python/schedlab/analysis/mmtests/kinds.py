@@ -22,7 +22,7 @@ Layout = Literal["current", "2019", "2016"]
 
 @dataclass(frozen=True)
 class Statistic:
-    """One operation.
+    """An operation in MMTests' tables, such as ``Hmean``.
 
     Attributes:
         template: the name; ``{A}`` becomes A or H by the kind of mean, ``{H}`` becomes H or nothing.
@@ -39,7 +39,7 @@ class Statistic:
     ruled: bool = True
 
     def name(self, direction: Direction) -> str:
-        """``Hmean`` for throughput, ``Amean`` for time."""
+        """Return the name of the operation: ``Hmean`` for throughput, ``Amean`` for time."""
         return self.template.format(A="A" if direction == "lower" else "H", H="" if direction == "lower" else "H")
 
 
@@ -157,7 +157,7 @@ _USUAL: dict[Layout, Kind] = {"current": _MULTI, "2019": _MULTI_2019, "2016": _M
 
 
 def kind_of(workload: str, metric: str, layout: Layout) -> Kind:
-    """Return the statistics of a row; for benchmarks unknown to MMTests those of its default summariser."""
+    """Return the statistics of a row. Benchmarks unknown to MMTests have the statistics of its default summariser."""
     row = f"{workload}/{metric}"
     return next((kind for rows, kind in _KINDS[layout] if rows.fullmatch(row)), _USUAL[layout])
 
@@ -185,7 +185,7 @@ _TBENCH_2016 = re.compile(r"tbench4?/throughput")
 
 
 def label_of(row: ColumnRow, layout: Layout) -> str:
-    """Return the row's label in a layout; a row that MMTests does not know has its metric and parameters as label."""
+    """Return the row's label in a layout; for a row unknown to MMTests, its metric and parameters."""
     if not row.label:
         return "-".join([row.metric, *map(str, row.parameters.values())])
     name = f"{row.workload}/{row.metric}"

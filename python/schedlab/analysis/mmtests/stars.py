@@ -22,8 +22,8 @@ _NORMAL_975 = 1.959963984540054
 def two_sided_t(baseline: Samples, other: Samples) -> bool:
     """From 2018-10 to 2024-11: p < 0.10 of t = |m₁−m₂| / √(s₁²/n₁ + s₂²/n₂) with n₁+n₂−2 degrees of freedom.
 
-    The means are the printed ones, harmonic means included; the deviations are around the arithmetic mean, and zero
-    for a single sample. Without any spread every difference has a star.
+    The means are the printed means, harmonic means included. The deviations are around the arithmetic mean, and 0 for a
+    single sample. If both deviations are 0, every difference has a star.
     """
     error = sqrt(sum(_or_zero(samples.standard_deviation) ** 2 / samples.n for samples in (baseline, other)))
     difference = abs(baseline.mean - other.mean)
@@ -37,9 +37,9 @@ def two_sided_t(baseline: Samples, other: Samples) -> bool:
 
 
 def intervals_apart(baseline: Samples, other: Samples) -> bool:
-    """Since 2024-11: |m₁−m₂| > 1.96·(s₁+s₂). s are deviations of samples, though a test needs those of means.
+    """Since 2024-11: |m₁−m₂| > 1.96·(s₁+s₂). s are deviations of samples, though a test needs deviations of means.
 
-    Without any spread MMTests compares the difference itself with 1. A cell with a single sample has no star.
+    If both deviations are 0, MMTests compares the difference itself with 1. A cell with a single sample has no star.
     """
     if isnan(baseline.deviation) or isnan(other.deviation):
         return False
@@ -54,7 +54,9 @@ def intervals_apart(baseline: Samples, other: Samples) -> bool:
 
 
 def _reach(samples: Samples) -> float:
-    return float(f"{_NORMAL_975 * samples.deviation:.7g}")  # MMTests reads it from R's output of 7 digits
+    return float(
+        f"{_NORMAL_975 * samples.deviation:.7g}"
+    )  # MMTests reads this product from R's output, which has 7 digits
 
 
 def _or_zero(deviation: float) -> float:

@@ -23,7 +23,7 @@ Verdicts = Mapping[tuple[int, str], bool]
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure and its gain over the baseline in per cent, positive when better; None where unknown."""
+    """A figure and its gain over the baseline in per cent, positive if better; None for unknown numbers."""
 
     value: float | None
     gain: float | None
@@ -50,8 +50,8 @@ class Table:
         decimals: digits of a value behind the decimal point.
         width, gain_width: widths of a value and of a gain in the layout.
         lines: operations over rows.
-        parameters: names of the parameters in a label with several numbers (``time-4-100``); empty where MMTests has a
-            own label, or the label has a single number.
+        parameters: names of the parameters in a label with several numbers (``time-4-100``); empty if the label is
+            MMTests' label, or has a single number.
     """
 
     workload: str
@@ -66,7 +66,7 @@ class Table:
 
     @property
     def title(self) -> str:
-        """``tbench throughput (MB/s, higher is better)``, ``hackbench time by groups, size (s, lower is better)``."""
+        """Title, such as ``hackbench time by groups, size (s, lower is better)``."""
         by = f" by {', '.join(self.parameters)}" if self.parameters else ""
         return f"{self.workload} {', '.join(self.metrics)}{by} ({self.unit}, {self.direction} is better)"
 
@@ -174,7 +174,7 @@ def _cells(statistic: Statistic, row: _Row, has_star: HasStar) -> Iterator[Cell]
 
 
 def _decimals(rows: Sequence[_Row], layout: Layout) -> int:
-    """Digits behind the point: MMTests' own, or four significant digits of the smallest median, from 2 to 6."""
+    """Return the digits behind the point: MMTests' number, or 2 to 6 so that the smallest median has four digits."""
     first = rows[0].row
     if first.decimals is not None:
         return first.decimals if layout == "current" or first.workload.startswith("hackbench") else 2

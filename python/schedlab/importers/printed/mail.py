@@ -1,7 +1,8 @@
 """Bytes of a text file, mail or saved page as numbered lines.
 
-The mail parser of the standard library does not report at which line of the file a decoded line stood, and archives
-remove headers. So the few headers that matter are found here, and the library decodes the bodies.
+The mail parser of the standard library does not report the line numbers of decoded lines, and archives of mailing lists
+remove headers. This module therefore reads the headers that state the encoding. The standard library decodes the
+bodies.
 """
 
 from __future__ import annotations

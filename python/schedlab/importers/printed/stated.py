@@ -49,7 +49,7 @@ _BESIDE_FIGURE = re.compile(
     r"(?<=[\d%)\]])\s*(?:\(\s*(?:±|\+-|\+/-)?\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\)|\[\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\]"
     r"|\*\s*[-+]?[\d.]+\s*%\s*\*|(?:±|\+-|\+/-)\s*[\d.,]+(?:\s*%)?)"
 )
-"""A spread or change behind a figure: part of the same column, whatever the spaces in it."""
+"""A spread or change after a figure. It belongs to the figure's column, also if spaces surround or divide it."""
 
 _SUFFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
@@ -109,7 +109,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     number = inside[0].number
     title = title_above(lines, first, 0)
     if layout.columns == "metrics":
-        # The rows are runs: the table is turned, so that they become the columns.
+        # The rows are runs. Transpose the table, so that runs are columns.
         runs = tuple(_name(label) for label in labels)
         numbers = list(range(1, len(runs) + 1))
         rows = [
@@ -131,17 +131,17 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
         rows=tuple(rows),
         line=number,
         baseline=_baseline(layout, runs, numbers, where),
-        # Without a direction, nothing can be called an improvement.
+        # An improvement needs a direction.
         gains=layout.gains or ("improvement" if layout.better else "change"),
     )
     return Part(end, (table,), tuple(notes))
 
 
 def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence[str], list[_Row]]:
-    """Return the header and the rows, by the stated separator or by the only one that gives a rectangle."""
+    """Return header and rows, divided by the stated separator or by the only separator that gives a rectangle."""
     separator = layout.separator
     if separator is None:
-        # Bars and tabs are never a part of a column.
+        # Labels and figures do not contain bars or tabs.
         certain = [name for name in ("bars", "tabs") if all(_MARKS[name] in _raw(line, name) for line in lines)]
         fitting = {name: width for name in certain or _SEPARATORS if (width := _width(lines, name, layout)) > 1}
         if len(set(fitting.values())) != 1:
@@ -162,7 +162,7 @@ def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence
 
 
 def _unnamed_labels(lines: Sequence[Line], layout: Layout) -> int:
-    """Return the number of label columns if the header may lack their names: it begins right of the rows."""
+    """Return the number of label columns that may lack a name: the header then begins to the right of the rows."""
     indents = [len(line.text) - len(line.text.lstrip()) for line in lines]
     leading = layout.label == tuple(range(1, len(layout.label) + 1))
     return len(layout.label) if leading and indents[0] > max(indents[1:], default=0) else 0
@@ -173,7 +173,7 @@ def _raw(line: Line, separator: str) -> str:
 
 
 def _compact(text: str) -> str:
-    """Return the text without spaces between a figure and its spread and change, or within these."""
+    """Return the text without the spaces before and within the spread and the change of a figure."""
     return _BESIDE_FIGURE.sub(lambda match: "".join(match[0].split()), text)
 
 
@@ -216,7 +216,7 @@ def _misfit(source: str, line: Line, why: str, todo: str = _OTHER_LAYOUT) -> Imp
 
 
 def _labels(rows: Sequence[_Row], header: Sequence[str], layout: Layout) -> list[Labels]:
-    """Return the labels of each row. A column of labels is numbers only if all of its labels are."""
+    """Return the labels of each row. A label is a number only if all labels of its column are numbers."""
     labels: list[Labels] = [{} if layout.label else {"row": f"row {k}"} for k in range(1, len(rows) + 1)]
     for number in layout.label:
         texts = [row.fields[number - 1].rstrip(":") for row in rows]
@@ -304,9 +304,9 @@ def _scale(unit: str) -> tuple[float, str]:
 
 
 def _table_row(labels: Labels, figures: Sequence[_Figure], layout: Layout, where: str, line: int) -> TableRow:
-    """Build a row in a single unit; units of time are converted, others must be equal.
+    """Build a row in a single unit. Units of time are converted; other units must be equal.
 
-    Texts among the labels are its operation, numbers are parameters named like their columns.
+    Labels that are texts form the row's operation. Labels that are numbers are parameters named after their columns.
     """
     operation = " ".join(label for label in labels.values() if isinstance(label, str) and label)
     parameters = {name: label for name, label in labels.items() if not isinstance(label, str)}
@@ -322,7 +322,7 @@ def _table_row(labels: Labels, figures: Sequence[_Figure], layout: Layout, where
     if len({unit, *columns}) > 1 and not {unit, *columns} <= _SECONDS.keys():
         listed = " and ".join(f"{other or 'without unit'} (column {numbers[0]})" for other, numbers in columns.items())
         fewest = min(reversed(columns.values()), key=len)
-        remedy = f", or unit={unit} if all are" if "" in columns else ""
+        remedy = f", or unit={unit} if all figures are in {unit}" if "" in columns else ""
         raise ImportProblem(
             f"{name} has figures of several units: {listed}",
             where=where,

@@ -1,8 +1,8 @@
 """The simulation of a trial, and the requirements of a plan that a simulated machine does not meet.
 
-A block is a seed. Trial *i* of a row in block *b* is simulated with the first 64 bits of the SHA-256 of
-``"{seed}/{b}/simulation/{i}"``, where ``seed`` is the run's. The seed is the same for all variants and rows of the
-block, so that variants are compared under the same tick phases, addresses and draws (common random numbers).
+The random seed of iteration *i* in block *b* is the first 64 bits of the SHA-256 of ``"{seed}/{b}/simulation/{i}"``,
+where ``seed`` is the run's random seed. All variants and rows of the block use it, so that variants are compared under
+the same tick phases, addresses and draws (common random numbers).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
 
 
 def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> Iterator[MissingRequirement]:
-    """Everything that would stop this plan on this machine: every tunable, key and row is tried out."""
+    """Yield the requirements of a plan that this machine does not meet. Every tunable, key and row is tried."""
     try:
         extension()
         programs, refused = _programs(plan, machine)

@@ -6,14 +6,14 @@
     {"record":"gone","seq":3,"what":"folder","name":…,"sum":…}    the resource is removed
     {"record":"write","seq":4,"n":1,"name":…,"path":…,"codec":…,"original":…,"old":…,"new":…,"when":…,"sum":…}
     {"record":"done","seq":5,"n":[1],"sum":…}        the writes are made and read back
-    {"record":"back","seq":6,"n":[1],"sum":…}        a step of several failed, and these files contain their `old`
-    {"record":"released","seq":7,"n":[1],"how":"restored","sum":…}    the run has nothing more to do with these files
+    {"record":"back","seq":6,"n":[1],"sum":…}        a later write failed, and these files contain `old` again
+    {"record":"released","seq":7,"n":[1],"how":"restored","sum":…}    the run needs to restore nothing in these files
     {"record":"end","seq":8,"closed":false,"sum":…}
 
-The last line is always an end mark, which the next records replace: without it records are missing. `closed`
-says that the run has undone everything. A `write` or `made` line is on disk before the write or the creation. The other
-lines may be lost: reading the kernel file gives the same information. `original` (the value before the run), `old` and
-`new` are canonical values (see `codecs`). Each `write` line suffices to undo its write.
+The last line is always an end mark, which the next records replace. A journal without an end mark has lost records.
+`closed` says that the run has undone every change. A `write` or `made` line is on disk before the write or the
+creation. The other lines may be lost: reading the kernel file gives the same information. `original` (the value before
+the run), `old` and `new` are canonical values (see `codecs`). Each `write` line suffices to undo its write.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Back:
-    """The files of these writes contain their `old`: the writes were never made, or were taken back."""
+    """Record of writes whose files contain `old`: the writes were never made, or were undone."""
 
     kind: ClassVar[str] = "back"
     n: tuple[int, ...]
@@ -96,7 +96,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Made:
-    """The run is about to make something that has to be removed; `what` is a kind of `resources`."""
+    """Record that the run is about to make a resource that it must remove later; `what` is its kind (`resources`)."""
 
     kind: ClassVar[str] = "made"
     what: str
@@ -114,7 +114,7 @@ class Gone:
 
 @dataclass(frozen=True)
 class End:
-    """The last line. `closed` says that the run has undone everything."""
+    """The last line. `closed` says that the run has undone every change."""
 
     kind: ClassVar[str] = "end"
     closed: bool
@@ -151,9 +151,11 @@ class Contents:
 
 
 def read(path: Path) -> Contents:
-    """Return every record that can be read, and the first damage.
+    """Return every readable record, and the first damage.
 
-    JournalUnreadable for a journal of another format, or when the file cannot be read; FileNotFoundError.
+    Raises:
+        JournalUnreadable: the journal has another format, or the file cannot be read.
+        FileNotFoundError: there is no such file.
     """
     try:
         data = _bytes(path)
@@ -194,7 +196,7 @@ def read(path: Path) -> Contents:
 
 
 def _bytes(path: Path) -> bytes:
-    """Read a regular file of this user: recovery removes the folders that a journal names."""
+    """Read a regular file of this user. Refuse other users' files: recovery removes folders that a journal names."""
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode):
@@ -231,7 +233,7 @@ class JournalFile:
     """A journal that its process keeps locked until it closes the file or dies."""
 
     def __init__(self, directory: Path, opened: Opened) -> None:
-        """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError when that fails."""
+        """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError if it cannot be created."""
         try:
             # Other users may list the folder, so that their schedlab can report that a run changed the machine.
             directory.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -253,7 +255,7 @@ class JournalFile:
             ) from error
 
     def append(self, records: list[Record], *, durable: bool, closed: bool = False) -> None:
-        """Add all records or none, and the end mark; with `durable`, they are on disk on return. OSError."""
+        """Add the records and an end mark, durably on request. An OSError means that no record was added."""
         lines = [encode(record, self._last + i) for i, record in enumerate(records, 1)]
         data, mark = b"".join(lines), encode(End(closed), self._last + len(lines) + 1)
         before = encode(End(closed=False), self._last + 1) if self._last else b""
@@ -279,7 +281,7 @@ class JournalFile:
 
 
 def append_to_dead(path: Path, record: Record) -> None:
-    """Add a record to the journal of a dead run. The bytes of a damaged journal are kept, and it stays damaged."""
+    """Add a record to the journal of a dead run. A damaged journal keeps its bytes and stays damaged."""
     contents = read(path)
     with path.open("r+b") as file:
         if contents.damage is None:
@@ -297,7 +299,7 @@ def remove(path: Path) -> None:
 
 
 def set_aside(path: Path, folder: str) -> Path:
-    """Move a journal to this folder beside it, and return its new path. The user can still look up the values.
+    """Move a journal to `folder` in its directory, where the user can look up the values. Return its new path.
 
     Recovery must not read the journal again: it would undo a later value that happens to equal a value of the run.
     """
@@ -324,4 +326,4 @@ def _free_name(directory: Path, stem: str) -> Path:
         path = directory / f"{stem}{suffix}{SUFFIX}"
         if not path.exists():
             return path
-    raise FileExistsError(errno.EEXIST, "too many journals of one name", str(directory))
+    raise FileExistsError(errno.EEXIST, "too many journals with the same name", str(directory))

@@ -25,19 +25,19 @@ from schedlab.workloads.json_logs import number
 from schedlab.workloads.log_reader import NUMBER, Log, Parameters, Reader, Reading, Samples
 
 _WORKLOAD = "perf-stat"
-"""perf prints no command beside these values."""
+"""Name of the workload: these formats do not name the measured command."""
 
 _TIMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
-"""Metrics of the adapters by perf's own clocks, which count nanoseconds (perf-list(1), tool events)."""
+"""perf's clock events in nanoseconds (perf-list(1), tool events), and the adapters' names of their metrics."""
 
 _UNITS = {"msec": "ms", "nsec": "ns", "": "events"}
 
 _BETWEEN = re.compile(r"[^\w\s.<>%/()=:-]{1,4}|\t|:")
 """Separators: characters that no field contains."""
 _LIKELY = re.compile(r"^.*([^\w\s.<>]{1,4}|\t)\d{1,18}\1\d{1,3}\.\d\d(?:\1.*)?$", re.MULTILINE)
-"""Every line has the time that the event was counted, and the percentage of that time."""
+"""Lines of counts end in the time for which the event was counted, and that time in per cent."""
 _LINES = 40
-"""Number of lines that are tried to determine the separator."""
+"""Number of lines that determine the separator."""
 
 _OBJECT = re.compile(r'^ *\{ ?"(?:interval|cpu|core|socket|die|node|thread|cgroup|counter-value)" ?: ?', re.MULTILINE)
 _PLACES = ("cpu", "core", "die", "socket", "node", "cache", "cluster", "thread")
@@ -107,11 +107,11 @@ class _At:
 
 
 def _separator(text: str) -> str | None:
-    """Return the separator of the fields; None where no line is perf's."""
+    """Return the separator of the fields; None if perf printed no line of the text."""
     lines = [match[0] for match in islice(_LIKELY.finditer(text), _LINES)]
-    candidates = {part for line in lines for run in _BETWEEN.findall(line) for part in {run, run[:1], run[:2]}}
-    fitting = Counter({text: sum(count_of(line, text) is not None for line in lines) for text in sorted(candidates)})
-    best, count = max(fitting.items(), key=lambda item: item[1], default=("", 0))
+    candidates = {start for line in lines for mark in _BETWEEN.findall(line) for start in {mark, mark[:1], mark[:2]}}
+    counts = {mark: sum(count_of(line, mark) is not None for line in lines) for mark in sorted(candidates)}
+    best, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     return best if count else None
 
 
@@ -139,7 +139,7 @@ def _separated(log: Log, separator: str) -> Iterator[_At]:
 
 
 def _is_derived(line: str, separator: str) -> bool:
-    """Return whether a line has only a derived figure, such as the second of an event: fields of a count are empty."""
+    """Return whether a line has only a derived figure: the fields of the count are empty."""
     return separator * 3 in line[:40] and count_of(line, separator) is None
 
 
@@ -195,7 +195,7 @@ def _place(fields: dict[str, Any]) -> str:
 
 
 def _reading(log: Log, counts: Sequence[_At], derived: int) -> Reading:
-    """Return samples of every event, one an interval or a run; for repeated runs, a table of their means.
+    """Return samples of every event, one for each interval or run. For repeated runs, return a table of their means.
 
     ``derived`` is the number of lines that contain only a figure derived from counts.
     """

@@ -17,7 +17,8 @@ impl Eevdf {
         }
     }
 
-    /// As [`Self::pick_next_waiting`], where the current task may continue.
+    /// Choose the next task of a CPU whose current task may continue. Delayed tasks that are chosen leave the queue
+    /// (`pick_next_entity()`, kernel/sched/fair.c, v6.12).
     #[inline(never)]
     pub(super) fn pick_next_entity(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx) -> TaskIx {
         loop {
@@ -29,8 +30,8 @@ impl Eevdf {
         }
     }
 
-    /// The eligible task with the earliest virtual deadline, the current task included (`pick_eevdf()`,
-    /// kernel/sched/fair.c, v6.12). It may be a delayed task, which then leaves the queue.
+    /// Return the eligible task with the earliest virtual deadline, the current task included (`pick_eevdf()`,
+    /// kernel/sched/fair.c, v6.12). The task may be a delayed task.
     #[inline(always)]
     pub(super) fn pick_eevdf(&self, queue: &Queue, all: &[Entity], current: TaskIx) -> TaskIx {
         let tasks = queue.tasks();
@@ -81,12 +82,12 @@ impl Eevdf {
         entity.sched_delayed = false;
     }
 
-    /// Wake a delayed task. With positive lag it is placed anew without lag, otherwise it keeps its place
+    /// Wake a delayed task. A task with positive lag is placed again without lag, any other task keeps its virtual runtime
     /// (`requeue_delayed_entity()`, kernel/sched/fair.c, v6.12).
     ///
-    /// The kernel updates the current task's virtual time before every change of the queue except this one. The lag is
-    /// therefore computed from the current task's last updated virtual time. A waker that has run since then is ahead of that
-    /// time, and not eligible in the following check for preemption.
+    /// The kernel updates the current task's virtual runtime before every other change of the queue, but not before this
+    /// change. The lag is therefore computed from the current task's last updated virtual runtime. A waker that has run since
+    /// that update is ahead of the average, and not eligible in the following check for preemption.
     pub(super) fn requeue_delayed_entity(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         queue.note_least(all);
         let sums = queue.sums_at(queue.noted);
