@@ -92,6 +92,9 @@ pub enum LoadError {
     /// A command or one of its servers could not be launched, or a server failed during the run.
     #[error("{0}")]
     Launch(String),
+    /// A kernel could not be loaded, or a restart was refused.
+    #[error("{0}")]
+    Boot(String),
     /// A command could not be executed.
     #[error("{text}")]
     Exec {

@@ -1,6 +1,7 @@
 //! `schedload`: runs programs on a real kernel and launches commands under supervision.
 //!
 //! ```text
+//! boot       boots of a machine into a kernel under test, and back
 //! commands   subcommands: arguments in, text or JSON out; workloads are derived from their definitions
 //! executor   a program's tasks as processes and threads of this machine
 //! launcher   runs a command with scheduling attributes and servers, reports about it, and kills all its processes at the end
@@ -8,6 +9,7 @@
 //! sys        system calls, and all `unsafe`
 //! ```
 
+mod boot;
 pub mod commands;
 mod error;
 mod executor;

@@ -3,6 +3,7 @@
 //! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. The exit statuses of `exec` differ,
 //! see [`exec`].
 
+mod boot;
 mod exec;
 mod file;
 mod list;
@@ -40,6 +41,8 @@ enum Other {
     /// List the workloads with their parameters and metrics.
     List,
     Exec(Box<exec::Arguments>),
+    #[command(hide = true)]
+    Boot(boot::Arguments),
     #[command(name = executor::image::SUBCOMMAND, hide = true)]
     Image(executor::image::Arguments),
 }
@@ -48,6 +51,9 @@ const SHOW: &str = "show";
 
 /// Parse the command line, run the chosen subcommand and return the exit status.
 pub fn main() -> ExitCode {
+    if let Some(status) = crate::boot::guard::run_if_started_as_guard() {
+        return status;
+    }
     let definitions = workloads();
     let parsed = command(&definitions).try_get_matches();
     match parsed.and_then(|matches| Ok((Options::from_arg_matches(&matches)?, matches))) {
@@ -102,6 +108,7 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
             Ok(Other::Run(file)) => file.execute(&settings, options.json),
             Ok(Other::RtApp(file)) => file.execute(&settings, options.json),
             Ok(Other::List) => list::execute(definitions, options.json),
+            Ok(Other::Boot(arguments)) => arguments.execute(),
             Ok(Other::Image(arguments)) => arguments.perform(),
             Err(error) => return usage(&error),
         },

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod futex;
 pub mod memory;
 pub mod process;
+pub mod restart;
 pub mod sched;
 pub mod signals;
 pub mod thread;

@@ -1,0 +1,90 @@
+//! A kernel in memory, ready for kexec.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use crate::error::LoadError;
+use crate::sys::restart;
+
+/// Longest command line of an x86 kernel in bytes (`COMMAND_LINE_SIZE` less the NUL, arch/x86/include/asm/setup.h).
+const LONGEST: usize = 2047;
+
+/// Put a kernel into memory. The running system continues, and a plain reboot forgets the kernel.
+pub fn load(image: &Path, initrd: Option<&Path>, command_line: &str) -> Result<(), LoadError> {
+    let text = terminated(command_line)?;
+    let image_file = open(image)?;
+    let initrd_file = initrd.map(open).transpose()?;
+    restart::load(image_file.as_fd(), initrd_file.as_ref().map(AsFd::as_fd), &text)
+        .map_err(|error| LoadError::Boot(format!("{} cannot be loaded: {}", image.display(), reason(&error))))
+}
+
+fn terminated(command_line: &str) -> Result<CString, LoadError> {
+    if command_line.len() > LONGEST {
+        let length = command_line.len();
+        return Err(LoadError::Boot(format!(
+            "the command line has {length} bytes, and a kernel reads {LONGEST}"
+        )));
+    }
+    CString::new(command_line).map_err(|_| LoadError::Boot("the command line contains a NUL byte".to_owned()))
+}
+
+fn open(path: &Path) -> Result<File, LoadError> {
+    File::open(path).map_err(LoadError::system(format!("opening {}", path.display())))
+}
+
+/// The meaning of an error of `kexec_file_load(2)`. Sources: kernel/kexec_file.c and kernel/kexec.c of 6.12.
+fn reason(error: &io::Error) -> String {
+    let text = match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "not permitted: it needs root (CAP_SYS_BOOT), kernel.kexec_load_disabled = 0 and no lockdown; use the method boot-once"
+        }
+        Some(libc::ENOSYS) => {
+            "the running kernel is built without CONFIG_KEXEC_FILE; use the method boot-once"
+        }
+        Some(libc::ENOEXEC) => "it is not a kernel that this machine can start: name an x86 bzImage",
+        Some(libc::EKEYREJECTED | libc::ENOKEY | libc::EBADMSG | libc::ENODATA | libc::ENOPKG) => {
+            "its signature is missing or not trusted, and the running kernel demands one; sign the kernel, or switch Secure Boot off"
+        }
+        Some(libc::EBUSY) => "another process loads a kernel at this moment",
+        Some(libc::EADDRNOTAVAIL | libc::ENOMEM) => "the machine has too little memory for it",
+        _ => return error.to_string(),
+    };
+    format!("{text} ({error})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_that_a_kernel_would_cut_is_refused() {
+        assert!(terminated(&"x".repeat(LONGEST)).is_ok());
+        let refusal = terminated(&"x".repeat(LONGEST + 1)).unwrap_err().to_string();
+        assert!(refusal.contains("2048 bytes"), "{refusal}");
+        assert!(terminated("quiet\0init=/bin/sh").is_err());
+    }
+
+    #[test]
+    fn the_terminating_byte_is_part_of_the_loaded_line() {
+        assert_eq!(terminated("quiet").unwrap().as_bytes_with_nul(), b"quiet\0");
+    }
+
+    #[test]
+    fn refusals_name_a_way_out() {
+        let explained = |number| reason(&io::Error::from_raw_os_error(number));
+        assert!(explained(libc::EPERM).contains("kexec_load_disabled"));
+        assert!(explained(libc::ENOSYS).contains("boot-once"));
+        assert!(explained(libc::EKEYREJECTED).contains("Secure Boot"));
+        assert!(explained(libc::ENOEXEC).contains("bzImage"));
+        assert_eq!(explained(libc::EIO), io::Error::from_raw_os_error(libc::EIO).to_string());
+    }
+
+    #[test]
+    fn a_missing_image_is_named() {
+        let error = load(Path::new("/nonexistent/bzImage"), None, "quiet").unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/bzImage"), "{error}");
+    }
+}

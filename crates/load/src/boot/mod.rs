@@ -1,0 +1,17 @@
+//! Boots of a machine into a kernel under test. The machine's default kernel stays as it is.
+//!
+//! ```text
+//! request   the boot that a request is meant for: a wrong identity refuses it
+//! load      a kernel into memory, with reasons for refusals
+//! stop      an orderly end of the running system, then the restart
+//! guard     first process of the new kernel's initial file system: returns to the default kernel if nobody confirms
+//! ```
+
+pub mod guard;
+mod load;
+mod request;
+mod stop;
+
+pub use load::load;
+pub use request::BootId;
+pub use stop::restart;

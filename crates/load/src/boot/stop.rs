@@ -1,0 +1,116 @@
+//! An orderly end of the running system, and the restart.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::request::BootId;
+use crate::error::LoadError;
+use crate::sys::clock;
+use crate::sys::process::{self, Forked};
+use crate::sys::restart::{self, Into};
+
+/// Time for the caller to read that the restart begins, before its connection ends.
+const FAREWELL_NS: u64 = 500_000_000;
+
+/// Time for processes to end after SIGTERM where no service manager stops them.
+const GRACE_NS: u64 = 3_000_000_000;
+
+/// Folder that exists where systemd is the init (sd_booted(3)).
+const SYSTEMD: &str = "/run/systemd/system";
+
+/// File that contains 1 when a kernel is in memory for kexec (Documentation/ABI/testing/sysfs-kernel-kexec…).
+const IS_LOADED: &str = "/sys/kernel/kexec_loaded";
+
+/// Restart the machine into the loaded kernel or its default kernel, unless it is not in the given boot.
+///
+/// Returns before the restart begins; a child continues in a process group of its own. systemd stops its services where it
+/// runs. Elsewhere all processes get SIGTERM, then SIGKILL, and file systems become read-only.
+pub fn restart(boot: &BootId, into: Into) -> Result<(), LoadError> {
+    boot.require_current()?;
+    match into {
+        Into::Loaded if !is_loaded() => {
+            return Err(LoadError::Boot("no kernel is loaded: nothing was changed".to_owned()));
+        }
+        Into::Loaded => {}
+        // An init may prefer a loaded kernel to the firmware's.
+        Into::Default if is_loaded() => restart::unload().map_err(LoadError::system("unloading a kernel"))?,
+        Into::Default => {}
+    }
+    match process::fork().map_err(LoadError::system("starting a process"))? {
+        Forked::Parent(_) => Ok(()),
+        Forked::Child => {
+            // Without a session of its own, the end of the connection would end the child.
+            let _ = nix::unistd::setsid();
+            let _ = let_go();
+            clock::sleep_ns(FAREWELL_NS);
+            // A restart by somebody else in the meantime would have ended this process.
+            if !Path::new(SYSTEMD).exists() || !ask_systemd(into) {
+                stop_processes();
+                make_read_only();
+                restart::now(into);
+            }
+            process::exit_now(1)
+        }
+    }
+}
+
+/// Release the caller's descriptors: sshd waits until nobody has them open.
+fn let_go() -> std::io::Result<()> {
+    let nothing = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    nix::unistd::dup2_stdin(&nothing)?;
+    nix::unistd::dup2_stdout(&nothing)?;
+    nix::unistd::dup2_stderr(&nothing)?;
+    Ok(())
+}
+
+fn is_loaded() -> bool {
+    fs::read_to_string(IS_LOADED).is_ok_and(|text| text.trim() == "1")
+}
+
+fn ask_systemd(into: Into) -> bool {
+    let mut command = Command::new("systemctl");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(systemd_arguments(into)).status().is_ok_and(|status| status.success())
+}
+
+fn systemd_arguments(into: Into) -> [&'static str; 2] {
+    let verb = match into {
+        Into::Loaded => "kexec",
+        Into::Default => "reboot",
+    };
+    ["--no-block", verb]
+}
+
+/// Stop all processes but the init and this one (kill(2), pid −1).
+fn stop_processes() {
+    process::kill(-1, libc::SIGTERM);
+    clock::sleep_ns(GRACE_NS);
+    process::kill(-1, libc::SIGKILL);
+}
+
+/// Write all data, and make the file systems read-only where the kernel allows such requests.
+fn make_read_only() {
+    restart::sync();
+    // Documentation/admin-guide/sysrq.rst, "u". Without it the journal of the file system is replayed at the next mount.
+    let _ = fs::write("/proc/sysrq-trigger", "u");
+    restart::sync();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restart_for_another_boot_changes_nothing() {
+        let other: BootId = "00000000-0000-0000-0000-000000000000".parse().unwrap();
+        let refusal = other.require_current().unwrap_err().to_string();
+        assert!(refusal.contains("nothing was changed"), "{refusal}");
+    }
+
+    #[test]
+    fn systemd_starts_the_loaded_kernel_only_when_asked() {
+        assert_eq!(systemd_arguments(Into::Loaded), ["--no-block", "kexec"]);
+        assert_eq!(systemd_arguments(Into::Default), ["--no-block", "reboot"]);
+    }
+}
