@@ -16,6 +16,7 @@ from schedlab.cli import (
     examples_command,
     import_command,
     init_command,
+    kernel_boot_command,
     kernel_build_command,
     merge_command,
     models_command,
@@ -56,6 +57,7 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(workloads.app, name="workloads")
 app.add_typer(models_command.machines, name="machines")
 models_command.kernels.command("build")(kernel_build_command.build)
+models_command.kernels.command("boot")(kernel_boot_command.boot)
 app.add_typer(models_command.kernels, name="kernels")
 app.add_typer(tunables.app, name="tunables")
 

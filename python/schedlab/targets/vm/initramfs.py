@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files as package_files
 from pathlib import Path, PurePosixPath
@@ -70,12 +70,16 @@ CONSOLE = Entry(stat.S_IFCHR | 0o600, device=(5, 1))
 """Number of /dev/console (Documentation/admin-guide/devices.txt)."""
 
 
-def archive(files: Mapping[str, Entry]) -> bytes:
-    """Return a gzipped archive of files by their absolute path in the guest."""
+def archive(files: Mapping[str, Entry], present: Collection[str] = ()) -> bytes:
+    """Return a gzipped archive of files by their absolute path in the guest.
+
+    The archive has entries for all parent folders, except for those that are ``present`` in an earlier archive: an
+    earlier link to a folder stays a link.
+    """
     entries = dict(files)
     for path in files:
         for parent in PurePosixPath(path).parents:
-            if str(parent) != "/":
+            if str(parent) not in {"/", *present}:
                 entries.setdefault(str(parent), folder())
     ordered = [(path.strip("/"), entries[path]) for path in sorted(entries)]
     plain = b"".join(_cpio([*ordered, (_END, Entry(0))]))

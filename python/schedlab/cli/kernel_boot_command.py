@@ -1,0 +1,99 @@
+"""``schedlab kernels boot``: restart a remote machine into a kernel for one boot, and back."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+
+SSH = "ssh:"
+
+
+def boot(
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="ssh:[user@]host[:port], another machine; the user must be root.")
+    ],
+    kernel: Annotated[
+        str | None,
+        typer.Argument(
+            autocompletion=complete.kernels,
+            help="debian-6.12, built:NAME+01, tree:FOLDER, a bzImage, or installed:RELEASE of the machine; by default "
+            "the machine's default kernel, with the words of --cmdline.",
+        ),
+    ] = None,
+    cmdline: Annotated[
+        str, typer.Option(metavar="WORDS", help="Words that replace or follow those of the default command line.")
+    ] = "",
+    back: Annotated[
+        bool,
+        typer.Option("--back", help="Return the machine to its default kernel and remove schedlab's files from it."),
+    ] = False,
+    limit: Annotated[
+        str, typer.Option(metavar="TIME", help="A kernel that does not answer by then has failed to come up.")
+    ] = "5min",
+    power: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="A command here that switches a hanging machine off and on.")
+    ] = None,
+    console: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="A command here that prints the machine's console all the time."),
+    ] = None,
+    ssh_config: Annotated[
+        Path | None,
+        typer.Option(envvar="SCHEDLAB_SSH_CONFIG", metavar="FILE", help="OpenSSH's configuration; default yours."),
+    ] = None,
+) -> None:
+    """Restart another machine into a kernel for one boot. Its default kernel stays as it is.
+
+    A panic, a reset, and a kernel that does not answer in time lead back to the default kernel.
+    """
+    from tempfile import TemporaryDirectory
+
+    from schedlab.errors import CannotRunHere, SchedlabError
+    from schedlab.notation.units import parse_time_ns
+    from schedlab.targets.boots.boot import BootFailed, Boots
+    from schedlab.targets.boots.control import control
+    from schedlab.targets.boots.shell import OpenSsh
+    from schedlab.workloads.tools import SCHEDLOAD, find
+
+    if not machine.startswith(SSH) or machine == SSH:
+        raise SchedlabError(
+            f"{machine!r} is not a remote machine", where="MACHINE", todo="write ssh:[user@]host[:port]"
+        )
+    if back and (kernel or cmdline):
+        raise SchedlabError("--back starts the default kernel: remove KERNEL and --cmdline", where="--back")
+    try:
+        seconds = parse_time_ns(limit) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--limit") from error
+    if (program := find(SCHEDLOAD)) is None:
+        raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
+    with (
+        control(shlex.split(power) if power else None, shlex.split(console) if console else None) as commands,
+        TemporaryDirectory(prefix="schedlab-ssh-", dir="/tmp") as sockets,
+    ):
+        shell = OpenSsh(machine.removeprefix(SSH), Path(sockets), ssh_config)
+        boots = Boots(shell, machine, program.read_bytes(), limit=seconds, control=commands)
+        try:
+            if back:
+                typer.echo(f"{machine} runs its default kernel {boots.end().release}")
+                return
+            boots.begin()
+            wanted = boots.kernel(kernel)
+            typer.echo(f"restarting {machine} into {wanted.release} …")
+            booted = boots.boot(wanted, cmdline)
+        except BootFailed as error:
+            if error.tail:
+                typer.echo(error.tail, err=True)
+            raise CannotRunHere(error.reason, where=machine) from error
+        finally:
+            shell.drop()
+    parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in booted.seconds.items())
+    typer.echo(f"{machine} runs {booted.seen.release} ({parts})")
+    typer.echo(
+        f"its default kernel is {boots.default.seen.release}: 'schedlab kernels boot {machine} --back' starts it"
+    )

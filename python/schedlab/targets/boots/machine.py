@@ -1,0 +1,142 @@
+"""Facts of a machine that has to boot kernels under test, read through a shell without changing anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import CannotRunHere
+from schedlab.kernels.command_line import nonce_of
+from schedlab.targets.boots.shell import Shell
+from schedlab.targets.boots.states import Seen
+from schedlab.targets.protocol import Fault
+
+_MARK = "\x1e"
+"""Character before the name of each fact; no file that is read contains it."""
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+SEEN = f"""printf '{_MARK}boot_id\\n'; cat {BOOT_ID}
+printf '{_MARK}release\\n'; uname -r
+printf '{_MARK}command_line\\n'; cat /proc/cmdline"""
+"""Script that shows which system runs."""
+
+_FACTS = f"""{SEEN}
+printf '{_MARK}architecture\\n'; uname -m
+printf '{_MARK}user\\n'; id -u
+printf '{_MARK}modules\\n'; cat /proc/modules
+printf '{_MARK}mounts\\n'; cat /proc/mounts
+printf '{_MARK}boot\\n'; ls /boot
+printf '{_MARK}installed\\n'; ls /lib/modules
+printf '{_MARK}kexec_load_disabled\\n'; cat /proc/sys/kernel/kexec_load_disabled
+printf '{_MARK}lockdown\\n'; cat /sys/kernel/security/lockdown
+printf '{_MARK}tools\\n'; for tool in tar gzip; do command -v $tool; done
+true"""
+
+_IMAGES = ("vmlinuz-{}", "vmlinux-{}")
+_INITRDS = ("initrd.img-{}", "initramfs-{}.img", "initrd-{}", "initrd-{}.img")
+"""Names in ``/boot`` of Debian and Ubuntu, Fedora, openSUSE, and of others."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A machine as its running system shows it."""
+
+    seen: Seen
+    architecture: str
+    is_root: bool
+    modules: tuple[str, ...]
+    root_type: str
+    boot: tuple[str, ...]
+    installed: tuple[str, ...]
+    kexec_disabled: bool
+    locked: str
+    tools: tuple[str, ...]
+
+    def image(self, release: str) -> str | None:
+        """Return the path of an installed kernel; None if the machine does not have it."""
+        return self._named(_IMAGES, release)
+
+    def initrd(self, release: str) -> str | None:
+        """Return the path of an installed kernel's initial file system; None where it has none."""
+        return self._named(_INITRDS, release)
+
+    def releases(self) -> list[str]:
+        """Return the releases of the installed kernels."""
+        return sorted(name.removeprefix("vmlinuz-") for name in self.boot if re.match(r"vmlinuz-\d", name))
+
+    def _named(self, forms: Sequence[str], release: str) -> str | None:
+        names = (form.format(release) for form in forms)
+        return next((f"/boot/{name}" for name in names if name in self.boot), None)
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield reasons why the machine cannot start kernels by kexec, each with a remedy."""
+        if not self.is_root:
+            yield "the user is not root", "log in as root: --target ssh:root@HOST"
+        if self.architecture != "x86_64":
+            yield f"its kernel is for {self.architecture}", "use a machine with x86_64"
+        if self.kexec_disabled:
+            yield "kernel.kexec_load_disabled is 1 until the next boot", "remove the setting from sysctl.d and reboot"
+        if self.locked not in ("", "none"):
+            yield f"the kernel is locked down ({self.locked})", "switch Secure Boot off, or boot with lockdown=none"
+        for tool in {"tar", "gzip"} - set(self.tools):
+            yield f"it has no {tool}", f"install {tool}"
+        if self.initrd(self.seen.release) is None:
+            yield (
+                f"/boot has no initial file system of its running kernel {self.seen.release}",
+                "install the kernel's package with its initramfs",
+            )
+
+
+def facts(shell: Shell) -> Facts:
+    """Read the machine's facts; Unreachable without a connection."""
+    found = sections(shell.run(_FACTS).output)
+    roots = [fields for line in found.get("mounts", "").splitlines() if (fields := line.split())[1] == "/"]
+    lockdown = re.search(r"\[(\w+)\]", found.get("lockdown", ""))
+    return Facts(
+        seen=_seen(found),
+        architecture=found.get("architecture", "").strip(),
+        is_root=found.get("user", "").strip() == "0",
+        modules=tuple(line.split()[0] for line in found.get("modules", "").splitlines()),
+        root_type=roots[-1][2] if roots else "",
+        boot=tuple(found.get("boot", "").splitlines()),
+        installed=tuple(found.get("installed", "").splitlines()),
+        kexec_disabled=found.get("kexec_load_disabled", "").strip() == "1",
+        locked=lockdown[1] if lockdown else "",
+        tools=tuple(line.rpartition("/")[2] for line in found.get("tools", "").splitlines()),
+    )
+
+
+def seen(shell: Shell, timeout: float) -> Seen:
+    """Return the running system; Unreachable when the machine does not answer within the timeout in seconds."""
+    return _seen(sections(shell.run(SEEN, timeout=timeout).output))
+
+
+def sections(text: str) -> dict[str, str]:
+    """Split the output of a script of this module into facts by name."""
+    parts = (part.partition("\n") for part in text.split(_MARK)[1:])
+    return {name: content for name, _, content in parts}
+
+
+def _seen(found: dict[str, str]) -> Seen:
+    return Seen(*(found.get(name, "").strip() for name in ("boot_id", "release", "command_line")))
+
+
+def require_other_machine(there: Seen, where: str) -> None:
+    """Raise CannotRunHere where a restart would end this machine, or the host of this container."""
+    try:
+        here = BOOT_ID.read_text().strip()
+    except OSError as error:
+        raise CannotRunHere(
+            f"this machine's boot cannot be identified: {error.strerror}", where=str(BOOT_ID)
+        ) from error
+    if not there.boot_id or there.boot_id == here:
+        what = "is this machine itself, which schedlab never restarts" if there.boot_id else "does not show its boot_id"
+        raise CannotRunHere(what, where=where, todo="name another machine")
+
+
+def is_under_test(there: Seen) -> bool:
+    """Whether the machine runs a kernel that schedlab started."""
+    return nonce_of(there.command_line) is not None

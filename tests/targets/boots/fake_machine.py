@@ -1,0 +1,112 @@
+"""A machine without hardware: answers the scripts of a boot, and restarts in virtual time."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+
+from schedlab.targets.boots.boot import FOLDER, Clock
+from schedlab.targets.boots.shell import Done, Unreachable
+
+DEFAULT_RELEASE, DEFAULT_LINE = "6.1.0-1-amd64", "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 quiet"
+STARTING = 20.0
+"""Seconds of a restart."""
+
+
+@dataclass
+class FakeMachine:
+    """A machine. ``fate`` is what its next kernel does: ``up``, ``panics``, ``hangs``, ``freezes`` or ``stays``.
+
+    A kernel that hangs is ended by its guard; a kernel that freezes is not.
+    """
+
+    fate: str = "up"
+    guard: float = 100.0
+    boots: int = 1
+    release: str = DEFAULT_RELEASE
+    line: str = DEFAULT_LINE
+    now: float = 0.0
+    silent_until: float = 0.0
+    loaded: str | None = None
+    next_release: str = DEFAULT_RELEASE
+    default_line: str = DEFAULT_LINE
+    user: str = "0"
+    files: dict[str, str] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def clock(self) -> Clock:
+        """The machine's virtual time."""
+        return Clock(lambda: self.now, self._sleep)
+
+    @property
+    def boot_id(self) -> str:
+        """The number of the running boot."""
+        return f"boot-{self.boots}"
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def reset(self) -> None:
+        """Press the reset button."""
+        self._start(DEFAULT_RELEASE, self.default_line, STARTING)
+
+    def drop(self) -> None:
+        """End the connection."""
+
+    def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:
+        """Answer a script."""
+        if self.now < self.silent_until:
+            self.now += min(timeout, 5.0)
+            raise Unreachable("no answer", where="fake")
+        if request := re.fullmatch(rf"{FOLDER}/schedload boot (.*)", script):
+            return self._request(request[1])
+        if "\\n'; cat /proc/sys/kernel/random/boot_id" in script:
+            return Done(0, self._facts(), "")
+        if path := re.fullmatch(r"cat (\S+)", script):
+            return Done(0, self.files.get(path[1], ""), "")
+        if path := re.match(r"cat > (\S+)", script):
+            self.files[path[1]] = data.decode(errors="replace")
+        if script.endswith(f"rm -rf {FOLDER}"):
+            self.files.clear()
+        return Done(0, "", "")
+
+    def _request(self, text: str) -> Done:
+        verb, *options = shlex.split(text)
+        self.requests.append(verb)
+        assert options[:2] == ["--boot-id", self.boot_id], text
+        if verb == "load":
+            self.loaded = options[options.index("--command-line") + 1]
+        elif verb == "reboot":
+            self._start(DEFAULT_RELEASE, self.default_line, STARTING)
+        elif verb == "kexec" and self.fate != "stays":
+            assert self.loaded is not None
+            after = {"up": 0.0, "panics": 10.0, "hangs": self.guard, "freezes": 1e9}[self.fate]
+            if self.fate == "up":
+                self._start(self.next_release, self.loaded, STARTING)
+            else:
+                self._start(DEFAULT_RELEASE, self.default_line, after + 2 * STARTING)
+        return Done(0, "", "")
+
+    def _start(self, release: str, line: str, seconds: float) -> None:
+        self.boots += 1
+        self.release, self.line, self.loaded = release, line, None
+        self.silent_until = self.now + seconds
+
+    def _facts(self) -> str:
+        facts = {
+            "boot_id": self.boot_id,
+            "release": self.release,
+            "command_line": self.line,
+            "architecture": "x86_64",
+            "user": self.user,
+            "modules": "virtio_net 1 0 - Live 0x0",
+            "mounts": "/dev/vda1 / ext4 rw 0 0",
+            "boot": f"vmlinuz-{DEFAULT_RELEASE}\ninitrd.img-{DEFAULT_RELEASE}\nvmlinuz-6.12.1\ninitrd.img-6.12.1",
+            "installed": f"{DEFAULT_RELEASE}\n6.12.1",
+            "kexec_load_disabled": "0",
+            "lockdown": "[none] integrity confidentiality",
+            "tools": "/bin/tar\n/bin/gzip",
+        }
+        return "".join(f"\x1e{name}\n{value}\n" for name, value in facts.items())

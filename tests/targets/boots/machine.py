@@ -1,0 +1,192 @@
+"""A remote machine for tests: a Debian guest under QEMU with its own boot loader, disk and SSH server.
+
+It is emulated and answers on a port of this machine's loopback address. Its disk is made once, in the cache. Each guest
+works on a temporary copy. A guest continues through restarts, as a machine does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from schedlab.files import cache
+
+RELEASE = "bookworm"
+KERNEL = "linux-image-cloud-amd64"
+PACKAGES = ("systemd-sysv", "udev", "openssh-server", "initramfs-tools", "grub-pc", "kmod", "iproute2", "zstd", KERNEL)
+TOOLS = ("mmdebstrap", "mke2fs", "sfdisk", "qemu-system-x86_64", "ssh", "ssh-keygen", "depmod")
+"""Programs of this machine that make and run the test machine."""
+
+FORMAT = "1"
+"""Part of the disk's name in the cache; to be raised when this file begins to make another disk."""
+
+HERE = Path(__file__).parent
+PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
+
+MIB = 1 << 20
+SIZE = 1500 * MIB
+
+GRUB = """GRUB_TIMEOUT=0
+GRUB_DISABLE_OS_PROBER=true
+GRUB_TERMINAL=console
+GRUB_CMDLINE_LINUX_DEFAULT=
+GRUB_CMDLINE_LINUX="console=ttyS0 quiet rw net.ifnames=0 init=/sbin/light-init"
+"""
+
+NETWORK = "[Match]\nType=ether\n[Network]\nAddress=10.0.2.15/24\n"
+"""Network under systemd, which a test may choose as init."""
+
+INSTALLING = 600.0
+BOOTING = 300.0
+"""Limits in seconds for the installation of the boot loader and for a boot, on a busy machine without KVM."""
+
+
+def missing_tools() -> list[str]:
+    """Return the programs that this machine lacks."""
+    return [tool for tool in TOOLS if shutil.which(tool, path=PATH) is None]
+
+
+def made() -> Path:
+    """Return the folder with the test machine's disk and key; make it in the cache if it is not there."""
+    sources = [*PACKAGES, GRUB, NETWORK, *(path.read_text() for path in sorted(HERE.glob("*-init")))]
+    key = hashlib.sha256("\0".join([FORMAT, *sources]).encode()).hexdigest()[:16]
+    folder = cache.folder() / "test-machine" / key
+    cache.made_once(folder, _make)
+    return folder
+
+
+def _make(folder: Path) -> None:
+    root = folder / "root"
+    include, leave_out = ",".join(PACKAGES), ("doc", "locale", "man")
+    modules = "virtio_pci virtio_blk ext4 virtio_net"
+    # The initial file system is made during the installation: its settings precede the packages.
+    settings = (
+        'mkdir -p "$1/etc/initramfs-tools/conf.d"; echo MODULES=list > "$1/etc/initramfs-tools/conf.d/modules"; '
+        f'printf "%s\\n" {modules} > "$1/etc/initramfs-tools/modules"'
+    )
+    _run(
+        "mmdebstrap", "--quiet", "--variant=minbase", f"--include={include}", f"--essential-hook={settings}",
+        *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in leave_out), RELEASE, str(root),
+    )  # fmt: skip
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "key"))
+    (root / "root/.ssh").mkdir(mode=0o700, exist_ok=True)
+    shutil.copy(folder / "key.pub", root / "root/.ssh/authorized_keys")
+    (root / "etc/hostname").write_text("test-machine\n")
+    (root / "etc/hosts").write_text("127.0.0.1 localhost test-machine\n")
+    (root / "etc/fstab").write_text("/dev/vda1 / ext4 defaults 0 1\n")
+    (root / "etc/default/grub").write_text(GRUB)
+    (root / "etc/systemd/network/10.network").write_text(NETWORK)
+    for script in HERE.glob("*-init"):
+        shutil.copy(script, root / "sbin" / script.name)
+        (root / "sbin" / script.name).chmod(0o755)
+    _run("chroot", str(root), "systemctl", "-q", "enable", "systemd-networkd", "ssh")
+    disk = folder / "disk"
+    with disk.open("wb") as file:
+        file.truncate(SIZE)
+    subprocess.run(["sfdisk", "-q", "--label", "dos", disk], input="2048,,L,*\n", text=True, check=True)
+    # Older versions of GRUB do not read a file system with the option metadata_csum_seed.
+    _run("mke2fs", "-q", "-t", "ext4", "-O", "^metadata_csum_seed", "-d", str(root), "-E", f"offset={MIB}", str(disk),
+         f"{(SIZE - MIB) >> 10}k")  # fmt: skip
+    _install(folder, root)
+    shutil.rmtree(root)
+
+
+def _install(folder: Path, root: Path) -> None:
+    """Boot the disk once without a boot loader, to install one."""
+    boot = root / "boot"
+    line = "root=/dev/vda1 console=ttyS0 quiet panic=-1 init=/sbin/install-init"
+    start = ["-kernel", *map(str, boot.glob("vmlinuz-*")), "-initrd", *map(str, boot.glob("initrd.img-*"))]
+    console = folder / "install.log"
+    argv = [*_qemu(folder / "disk", console), "-no-reboot", *start, "-append", line]
+    subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=INSTALLING, check=True)
+    if "test machine: installed" not in console.read_text(errors="replace"):
+        raise RuntimeError(f"the boot loader was not installed:\n{console.read_text(errors='replace')[-2000:]}")
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{argv[0]} failed: {done.stderr[-2000:]}")
+
+
+def _qemu(disk: Path, console: Path, port: int | None = None, *, keep: bool = True) -> list[str]:
+    forward = f",hostfwd=tcp:127.0.0.1:{port}-:22" if port else ""
+    drive = f"file={disk},if=virtio,format=raw,cache=unsafe,snapshot={'off' if keep else 'on'}"
+    return [
+        "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "768",
+        "-display", "none", "-monitor", "none", "-serial", f"file:{console}", "-drive", drive,
+        "-nic", f"user,model=virtio-net-pci,restrict=on{forward}",
+    ]  # fmt: skip
+
+
+@dataclass
+class TestMachine:
+    """A running test machine. ``config`` is an OpenSSH configuration that knows it as ``test-machine``."""
+
+    __test__ = False
+
+    folder: Path
+    config: Path
+    console: Path
+    qmp: Path
+
+    def printed(self) -> str:
+        """Return everything that the machine has printed on its console."""
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
+
+    def wait_for(self, text: str, count: int = 1) -> None:
+        """Wait until the console shows a text so many times."""
+        deadline = time.monotonic() + BOOTING
+        while self.printed().count(text) < count:
+            assert time.monotonic() < deadline, f"no {text!r} on the console:\n{self.printed()[-2000:]}"
+            time.sleep(0.2)
+
+    def reset(self) -> None:
+        """Press the reset button."""
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(self.qmp))
+            for command in (b'{"execute": "qmp_capabilities"}\n', b'{"execute": "system_reset"}\n'):
+                control.sendall(command)
+                control.recv(1 << 16)
+
+    def ssh(self, *words: str) -> str:
+        """Run a command on the machine, and return its output."""
+        argv: Sequence[str] = ["ssh", "-F", str(self.config), "test-machine", *words]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout
+
+
+@contextmanager
+def running(disk_folder: Path) -> Iterator[TestMachine]:
+    """Start a machine with a copy of the disk, wait until it is up, and end it at the exit."""
+    with TemporaryDirectory(prefix="schedlab-machine-") as name:
+        folder = Path(name)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        key = folder / "key"
+        shutil.copy(disk_folder / "key", key)
+        key.chmod(0o600)
+        config = folder / "ssh_config"
+        config.write_text(
+            f"Host test-machine\n HostName 127.0.0.1\n Port {port}\n User root\n IdentityFile {key}\n"
+            " IdentitiesOnly yes\n StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n LogLevel ERROR\n"
+        )
+        machine = TestMachine(folder, config, folder / "console", folder / "qmp")
+        argv = [*_qemu(disk_folder / "disk", machine.console, port, keep=False)]
+        argv += ["-qmp", f"unix:{machine.qmp},server=on,wait=off"]
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+        try:
+            machine.wait_for("test machine: ready")
+            yield machine
+        finally:
+            process.kill()
+            process.wait()

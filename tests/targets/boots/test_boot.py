@@ -1,0 +1,138 @@
+"""The course of boots on a machine without hardware, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import CannotRunHere
+from schedlab.targets.boots import machine
+from schedlab.targets.boots.boot import FOLDER, BootFailed, Boots
+from schedlab.targets.boots.control import Control
+from tests.targets.boots.fake_machine import DEFAULT_LINE, DEFAULT_RELEASE, FakeMachine
+
+LIMIT = 60.0
+TEST_KERNEL = "installed:6.12.1"
+
+
+def boots_of(fake: FakeMachine, control: Control | None = None) -> Boots:
+    boots = Boots(fake, "fake", b"\x7fELF", limit=LIMIT, control=control, clock=fake.clock)
+    boots.begin()
+    return boots
+
+
+def fail(boots: Boots) -> BootFailed:
+    with pytest.raises(BootFailed) as failure:
+        boots.boot(boots.kernel(TEST_KERNEL))
+    return failure.value
+
+
+def test_a_kernel_boots_with_its_words_and_the_machine_returns() -> None:
+    fake = FakeMachine(next_release="6.12.1")
+    boots = boots_of(fake)
+    booted = boots.boot(boots.kernel(TEST_KERNEL), "mitigations=off quiet")
+    words = booted.seen.command_line.split()
+    assert words[:3] == ["root=/dev/vda1", "mitigations=off", "quiet"]
+    assert {"panic=10", "rdinit=/schedlab/guard", f"schedlab.boot={booted.nonce}"} <= set(words)
+    assert booted.seconds["restart"] >= 20
+    assert boots.end().release == DEFAULT_RELEASE
+    assert fake.requests == ["load", "kexec", "confirm", "reboot"]
+    assert not fake.files
+
+
+def test_a_variant_without_a_kernel_gets_the_default_kernel_by_the_same_way() -> None:
+    fake = FakeMachine()
+    boots = boots_of(fake)
+    assert boots.boot(boots.kernel(None)).seen.release == DEFAULT_RELEASE
+
+
+def test_each_boot_has_its_own_nonce() -> None:
+    fake = FakeMachine()
+    boots = boots_of(fake)
+    assert boots.boot(boots.kernel(None)).nonce != boots.boot(boots.kernel(None)).nonce
+    assert fake.line.count("schedlab.boot=") == 1
+
+
+def test_a_kernel_that_panics_is_a_failure_and_the_next_kernel_boots() -> None:
+    fake = FakeMachine(fate="panics")
+    boots = boots_of(fake)
+    assert "back on its default kernel" in fail(boots).reason
+    fake.fate = "up"
+    assert boots.boot(boots.kernel(None)).seen.release == DEFAULT_RELEASE
+
+
+def test_the_guard_ends_a_kernel_that_hangs() -> None:
+    boots = boots_of(FakeMachine(fate="hangs", guard=LIMIT))
+    reason = fail(boots).reason
+    assert "did not answer" in reason
+    assert "its guard restarted it" in reason
+
+
+def test_a_frozen_machine_is_switched_off_and_on() -> None:
+    fake = FakeMachine(fate="freezes")
+    failure = fail(boots_of(fake, Control(power=fake.reset, console=lambda: "last words")))
+    assert failure.reason.endswith("it was switched off and on")
+    assert failure.tail == "last words"
+
+
+def test_a_frozen_machine_without_power_control_stays_away_and_each_boot_says_so() -> None:
+    fake = FakeMachine(fate="freezes")
+    boots = boots_of(fake)
+    assert "it has not come back" in fail(boots).reason
+    assert "did not answer for 60 s" in fail(boots).reason
+    with pytest.raises(CannotRunHere, match="switching it off and on"):
+        boots.end()
+
+
+def test_a_machine_that_ignores_the_restart_is_a_failure() -> None:
+    assert "did not restart" in fail(boots_of(FakeMachine(fate="stays"))).reason
+
+
+def test_another_kernel_than_the_requested_one_is_a_failure() -> None:
+    assert "came up in place of 6.12.1" in fail(boots_of(FakeMachine(next_release="6.9.0"))).reason
+
+
+def test_a_machine_that_a_killed_run_left_under_test_is_returned_first() -> None:
+    fake = FakeMachine(next_release="6.12.1")
+    first = boots_of(fake)
+    first.boot(first.kernel(TEST_KERNEL))
+    second = boots_of(fake)
+    assert second.default.seen.command_line == DEFAULT_LINE
+    assert fake.requests[-1] == "reboot"
+
+
+def test_another_process_can_end_what_a_killed_run_began() -> None:
+    fake = FakeMachine(next_release="6.12.1")
+    first = boots_of(fake)
+    first.boot(first.kernel(TEST_KERNEL))
+    assert Boots(fake, "fake", b"\x7fELF", limit=LIMIT, clock=fake.clock).end().release == DEFAULT_RELEASE
+    assert not fake.files
+
+
+def test_a_changed_default_kernel_is_reported() -> None:
+    fake = FakeMachine(next_release="6.12.1")
+    boots = boots_of(fake)
+    boots.boot(boots.kernel(TEST_KERNEL))
+    fake.default_line = "root=/dev/vda1 single"
+    with pytest.raises(CannotRunHere, match="in place of its default kernel"):
+        boots.end()
+    assert f"{FOLDER}/default" in fake.files
+
+
+def test_this_machine_is_never_restarted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = FakeMachine()
+    here = tmp_path / "boot_id"
+    here.write_text(f"{fake.boot_id}\n")
+    monkeypatch.setattr(machine, "BOOT_ID", here)
+    with pytest.raises(CannotRunHere, match="this machine itself"):
+        boots_of(fake)
+    assert not fake.requests
+    assert not fake.files
+
+
+def test_missing_rights_and_kernels_are_refused() -> None:
+    with pytest.raises(CannotRunHere, match="not root"):
+        boots_of(FakeMachine(user="1000"))
+    with pytest.raises(CannotRunHere, match="has no /boot/vmlinuz-5"):
+        boots_of(FakeMachine()).kernel("installed:5.0")
