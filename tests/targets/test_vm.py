@@ -381,12 +381,42 @@ def test_the_gain_of_new_idle_balancing_depends_on_the_migration_cost(counted: S
         assert newidle("50000000", "lb_failed") > newidle(short, "lb_failed") * 2
 
 
-def test_a_kernel_that_hangs_in_deterministic_mode_is_refused() -> None:
-    require_guest("debian-6.1")
-    text = REFUSED.format(variant="", workload='use = "hackbench"').replace("6.12", "6.1")
-    experiment = parse(text.replace("[design]", 'topology = "1x2"\ndeterministic = true\n[design]'), "f")
-    messages = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
-    assert any("hangs at its second CPU" in str(each) for each in messages)
+@pytest.mark.verify
+@pytest.mark.parametrize("series", ["5.10", "6.1", "6.12", "7.2"])
+def test_a_deterministic_guest_of_every_series_repeats_on_four_cpus(series: str, tmp_path: Path) -> None:
+    require_guest(f"debian-{series}")
+    text = REPEATED.format(kernel=f"debian-{series}")
+    experiment = parse(text, "f")
+    done = run_in_guests(experiment, open_store(tmp_path / "store.sqlite", create=True), text)
+    for workload in ("hackbench", "pipetest"):
+        base, control = (done.measurement_of(name, workload) for name in ("base", "control"))
+        assert (base.state, base.reason) == ("ok", "")
+        assert base.metrics == control.metrics
+        assert base.counters == control.counters
+
+
+REPEATED = """
+[experiment]
+name = "repeated"
+[target]
+kind = "vm"
+kernel = "{kernel}"
+topology = "2x2/2"
+deterministic = true
+[design]
+blocks = 1
+warmup = 0
+control = true
+[[variant]]
+name = "base"
+[[workload]]
+use = "hackbench"
+groups = 1
+loops = 10
+[[workload]]
+use = "pipetest"
+loops = 500
+"""
 
 
 def example(name: str, folder: Path) -> StoredRun:

@@ -148,3 +148,30 @@ def test_a_random_seed_fixes_the_guest_s_time_and_random_numbers(
     assert argv[argv.index("-rtc") + 1].endswith("clock=vm")
     # Without the second parameter, guests with one socket and with several would use different clocks.
     assert argv[argv.index("-append") + 1].endswith("tsc=reliable nokaslr")
+
+
+@pytest.mark.parametrize(
+    ("release", "seed", "cpus", "added", "late"),
+    [
+        ("6.1.0-56", 7, 2, "", True),
+        ("5.10.0-46", 7, 4, "nohz_full=1", True),
+        ("6.1.0-56", 7, 1, "", False),
+        ("6.1.0-56", None, 2, "", False),
+        ("6.1.0-56", 7, 2, "maxcpus=2", False),
+        ("6.12.117", 7, 2, "", False),
+    ],
+)
+def test_a_kernel_that_hangs_while_counted_gets_its_cpus_after_boot(
+    release: str,
+    seed: int | None,
+    cpus: int,
+    added: str,
+    late: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    image = replace(machine.image, release=release)
+    counted = qemu.Machine(image, Topology(1, cpus), 256, [[10]], "tcg", added, seed)
+    assert counted.late_cpus is late
+    assert ("maxcpus=1 lpj=" in counted.whole_command_line) is late

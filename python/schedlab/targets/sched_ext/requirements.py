@@ -64,5 +64,5 @@ def guest_fault(options: Mapping[str, str] | None, release: str) -> Fault | None
         return None
     return (
         f"kernel {release} has no sched_ext: it is built without {OPTION}",
-        "use a kernel built with this option",
+        "use a kernel built with this option, such as debian-7.2",
     )

@@ -29,6 +29,13 @@ if ! stty -F $port raw -echo; then
     poweroff -f
 fi
 
+# Some kernels cannot put their CPUs online at boot while QEMU counts instructions.
+if [ -f /jobs/late_cpus ]; then
+    for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
+        echo 1 >"$cpu"
+    done
+fi
+
 # The host's whole file tree, read-only, except for this guest's own kernel files and scratch folders.
 if [ -f /jobs/host_files ]; then
     if ! mount -t virtiofs -o ro host /host; then

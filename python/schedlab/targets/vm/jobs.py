@@ -74,6 +74,7 @@ def contents(
     scheduler: str = "",
     host_files: bool = False,
     facts: Sequence[str] = (),
+    late_cpus: bool = False,
 ) -> bytes:
     """Return the archive for jobs in this order.
 
@@ -84,6 +85,7 @@ def contents(
         scheduler: script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.protocol`.
         host_files: whether the guest mounts this machine's file tree at /host.
         facts: shell patterns of files to copy once, besides :data:`FACTS`.
+        late_cpus: whether ``init.sh`` puts the CPUs online that are still offline.
     """
     histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
     files = {
@@ -101,5 +103,7 @@ def contents(
         files["/jobs/sched_ext"] = scheduler
     if host_files:
         files["/jobs/host_files"] = ""
+    if late_cpus:
+        files["/jobs/late_cpus"] = ""
     files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
     return archive({path: regular(text.encode()) for path, text in files.items()})

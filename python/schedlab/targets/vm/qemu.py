@@ -14,6 +14,7 @@ from typing import Literal
 from schedlab.experiment.topology import Topology
 from schedlab.kernels.images import Image
 from schedlab.targets.vm.host_files import TAG
+from schedlab.tunables import KernelVersion
 
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
@@ -32,6 +33,17 @@ several sockets and TSC on one socket, and two topologies would be compared unde
 
 DETERMINISTIC = "nokaslr"
 """Disables the random kernel address, on which the kernel's hash functions depend."""
+
+LATE_CPUS = "maxcpus=1 lpj=4000000"
+"""Boots a deterministic guest with one CPU, the others of which ``init.sh`` puts online. ``lpj`` is 1 GHz / 250 Hz, the
+delay loop of QEMU's time stamp counter and Debian's tick, without which each CPU measures another value."""
+
+BRINGS_UP_BY_ITSELF = KernelVersion(6, 5)
+"""The first kernel that puts its CPUs online while instructions are counted.
+
+Earlier kernels wait for a second CPU by calling ``schedule()`` in a loop (``native_cpu_up``,
+arch/x86/kernel/smpboot.c). QEMU before 8.1 gives CPU 0 all instructions until the next timer, and CPU 1 runs none
+(``rr_cpu_thread_fn``, accel/tcg/tcg-accel-ops-rr.c). In a running system the loop ends."""
 
 ICOUNT_SHIFT = 3
 """An instruction takes 2³ = 8 ns of guest time, close to emulation's real speed, so that limits in seconds fit."""
@@ -65,14 +77,26 @@ class Machine:
     @property
     def whole_command_line(self) -> str:
         """The kernel's whole command line."""
-        return whole_command_line(self.accel, self.seed is not None, self.command_line)
+        return whole_command_line(self.accel, self.seed is not None, self.late_cpus, self.command_line)
+
+    @property
+    def late_cpus(self) -> bool:
+        """Whether ``init.sh`` puts all CPUs but the first online, because the kernel would hang."""
+        counted = self.seed is not None and self.topology.cpus > 1
+        return counted and KernelVersion.parse(self.image.release) < BRINGS_UP_BY_ITSELF and not self.limits_cpus
+
+    @property
+    def limits_cpus(self) -> bool:
+        """Whether the experiment's boot parameters limit the number of CPUs."""
+        return any(word.startswith(("maxcpus=", "nr_cpus=", "nosmp")) for word in self.command_line.split())
 
 
-def whole_command_line(accel: Accel, deterministic: bool, added: str) -> str:
+def whole_command_line(accel: Accel, deterministic: bool, late_cpus: bool, added: str) -> str:
     """Return a guest's command line. The ``added`` words come last and override earlier ones."""
     emulated = EMULATED if accel == "tcg" else ""
     fixed = DETERMINISTIC if deterministic else ""
-    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, added) if word)
+    late = LATE_CPUS if late_cpus else ""
+    return " ".join(word for word in (COMMAND_LINE, emulated, fixed, late, added) if word)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,8 @@ from schedlab.targets.vm import host_files, initramfs, machine, qemu
 from schedlab.targets.vm.boot_parameters import has_names, lacking
 from schedlab.targets.vm.scripts import GuestRow, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
-from schedlab.tunables import KernelVersion
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
-
-HANGS_COUNTED = KernelVersion(6, 1)
-"""The newest kernel known to hang at its second CPU when instructions are counted (Debian's 6.1; 6.12 boots)."""
 
 SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
 """Built-in options of a kernel that mounts the host's files; a guest has no modules."""
@@ -166,7 +162,8 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
         yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "list existing CPUs, counted from 0"
     added = machine.added_parameters(table, variant)
-    command_line = qemu.whole_command_line(machine.accel_of(table), table.deterministic, added)
+    counted = table.deterministic
+    command_line = qemu.whole_command_line(machine.accel_of(table), counted, counted, added)
     if (length := len(command_line.encode())) > LONGEST:
         yield (
             f"its kernel command line has {length} bytes, and a kernel reads only {LONGEST}",
@@ -190,12 +187,6 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
             )
     if variant.cmdline and not table.host_files:
         yield from _parameter_faults(variant.cmdline, image)
-    version = KernelVersion.parse(image.release)
-    if table.deterministic and version <= HANGS_COUNTED and machine.topology_of(table, variant).cpus > 1:
-        yield (
-            f"kernel {image.release} hangs at its second CPU when instructions are counted (deterministic)",
-            "use kernel 6.12, one CPU, or deterministic = false",
-        )
 
 
 def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:

@@ -164,7 +164,9 @@ class GuestSession:
             machine = replace(machine, kernel=pvh.written(image, self._scratch))
         wanted = settings(variant, image)
         facts = files_to_keep(running.machine.command_line)
-        jobs = contents(scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts)
+        jobs = contents(
+            scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts, machine.late_cpus
+        )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
         if wrong := list(faults(variant, files.text("tunables"))):
@@ -203,8 +205,7 @@ class GuestSession:
     def _check(self, machine: Machine, files: Files) -> None:
         """Check that all CPUs are online, and note a slow clock source."""
         online = files.text("sys/devices/system/cpu/online").strip()
-        limited = any(word.startswith(("maxcpus=", "nr_cpus=", "nosmp")) for word in machine.whole_command_line.split())
-        if not limited and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
+        if not machine.limits_cpus and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
             raise BootFailed(f"only {up} of the guest's {machine.topology.cpus} CPUs came up", "")
         clock = files.text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
         if clock not in STEADY:
