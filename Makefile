@@ -12,7 +12,7 @@ MATURIN := $(BIN)/maturin
 SCHEDLOAD := target/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
-	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4
+	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4 openssh-server
 
 .PHONY: help build demo wheel test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants lock clean
 

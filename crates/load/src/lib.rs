@@ -1,6 +1,7 @@
 //! `schedload`: runs programs on a real kernel and launches commands under supervision.
 //!
 //! ```text
+//! agent      changes a machine for a controller: journal, trials, files; undoes everything at its end
 //! boot       boots of a machine into a kernel under test, and back
 //! commands   subcommands: arguments in, text or JSON out; workloads are derived from their definitions
 //! executor   a program's tasks as processes and threads of this machine
@@ -9,6 +10,7 @@
 //! sys        system calls, and all `unsafe`
 //! ```
 
+mod agent;
 mod boot;
 pub mod commands;
 mod error;

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use schedlab_workload::library::{Definition, workloads};
 
+use crate::agent;
 use crate::error::LoadError;
 use crate::executor;
 
@@ -41,6 +42,8 @@ enum Other {
     /// List the workloads with their parameters and metrics.
     List,
     Exec(Box<exec::Arguments>),
+    #[command(hide = true)]
+    Agent(agent::Arguments),
     #[command(hide = true)]
     Boot(boot::Arguments),
     #[command(name = executor::image::SUBCOMMAND, hide = true)]
@@ -105,6 +108,9 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
         Some(done) => done,
         None => match Other::from_arg_matches(matches) {
             Ok(Other::Exec(arguments)) => return exec::execute(&arguments),
+            Ok(Other::Agent(arguments)) => {
+                return agent::run(&arguments).unwrap_or_else(|error| fail(&error));
+            }
             Ok(Other::Run(file)) => file.execute(&settings, options.json),
             Ok(Other::RtApp(file)) => file.execute(&settings, options.json),
             Ok(Other::List) => list::execute(definitions, options.json),
@@ -121,7 +127,7 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
 
 /// Print an error.
 #[expect(clippy::print_stderr, reason = "the edge of the program")]
-fn complain(error: &LoadError) {
+pub(crate) fn complain(error: &LoadError) {
     eprintln!("schedload: {error}");
 }
 

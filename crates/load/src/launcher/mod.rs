@@ -11,7 +11,7 @@
 //! to both at once leaves processes behind.
 
 pub mod attributes;
-mod events;
+pub mod events;
 mod front;
 mod report;
 mod server;

@@ -1,0 +1,221 @@
+//! Files of the machine: patterns of paths, contents, and writes of tunables.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::protocol::{Form, Value};
+
+/// Largest number of bytes of a file that is read.
+const LARGEST: u64 = 64 << 20;
+
+/// Contents of files by path, and the number of the error for each path that cannot be read.
+pub fn read_all(paths: &[String]) -> Json {
+    let mut files = BTreeMap::new();
+    let mut errors = BTreeMap::new();
+    for path in paths.iter().flat_map(|path| matches(path)) {
+        match read_bytes(&path) {
+            Ok(bytes) => drop(files.insert(path.display().to_string(), as_json(bytes))),
+            Err(error) => drop(errors.insert(path.display().to_string(), number(&error))),
+        }
+    }
+    json!({ "files": files, "errors": errors })
+}
+
+/// The number of the error for each path that cannot be opened for writing. Changes nothing.
+pub fn unwritable(paths: &[String]) -> Json {
+    let fault = |path: &String| {
+        let error = OpenOptions::new().write(true).open(path).err()?;
+        Some((path.clone(), number(&error)))
+    };
+    json!({ "errors": paths.iter().filter_map(fault).collect::<BTreeMap<_, _>>() })
+}
+
+/// The path of each program that this machine has: in `PATH`, or the last match of one of its patterns.
+pub fn find(programs: &BTreeMap<String, Vec<String>>) -> Json {
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let place = |name: &str, patterns: &[String]| {
+        let in_path = folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
+        in_path.or_else(|| {
+            patterns.iter().find_map(|pattern| matches(pattern).pop().filter(|path| path.exists()))
+        })
+    };
+    let found = programs.iter().filter_map(|(name, patterns)| Some((name.clone(), place(name, patterns)?)));
+    json!({ "paths": found.collect::<BTreeMap<_, _>>() })
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|state| state.is_file() && state.permissions().mode() & 0o111 != 0)
+}
+
+/// Existing paths that match a pattern, in order; a path without `*` matches itself.
+fn matches(pattern: &str) -> Vec<PathBuf> {
+    if !pattern.contains('*') {
+        return vec![PathBuf::from(pattern)];
+    }
+    let mut paths = vec![PathBuf::from("/")];
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        paths = if part.contains('*') {
+            paths.iter().flat_map(|folder| entries(folder, part)).collect()
+        } else {
+            paths.into_iter().map(|folder| folder.join(part)).collect()
+        };
+    }
+    paths.retain(|path| path.exists());
+    paths.sort();
+    paths
+}
+
+fn entries(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(name, pattern)))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Whether a name fits a pattern, where each `*` stands for any text.
+fn fits(name: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => name == pattern,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.is_char_boundary(at) && fits(&rest[at..], after))
+        }),
+    }
+}
+
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Bytes as text, or as hexadecimal digits where they are not UTF-8.
+fn as_json(bytes: Vec<u8>) -> Json {
+    String::from_utf8(bytes).map_or_else(
+        |error| {
+            let digits: String = error.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": digits })
+        },
+        Json::String,
+    )
+}
+
+/// The number of an error; EIO for an error without a number.
+pub fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// The files of tunables: the kernel's, or plain files in a folder in their place.
+#[derive(Debug, Clone)]
+pub struct Tunables {
+    root: PathBuf,
+}
+
+impl Tunables {
+    /// The tunables below a root; `/` is the running kernel.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Whether the files are the running kernel's.
+    pub fn real(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The text that the file shows.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&read_bytes(Path::new(path))?).into_owned())
+    }
+
+    /// Write a value. A plain file gets the text that the kernel's file would show, in one step, as the kernel does.
+    pub fn write(&self, path: &str, form: Form, old: &Value, new: &Value) -> io::Result<()> {
+        let path = Path::new(path);
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        if self.real() {
+            return file.write_all(format!("{}\n", new.write).as_bytes());
+        }
+        let text = emulate(&self.read(&path.display().to_string())?, form, old, new);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let beside = path.with_file_name(format!(".{name}.schedlab"));
+        fs::write(&beside, text)
+            .and_then(|()| fs::set_permissions(&beside, file.metadata()?.permissions()))
+            .and_then(|()| fs::rename(&beside, path))
+            .inspect_err(|_| drop(fs::remove_file(&beside)))
+    }
+}
+
+/// Whether a text shows a value.
+pub fn shows(text: &str, form: Form, value: &Value) -> bool {
+    match form {
+        Form::Whole => {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            value.shown.contains(&text)
+        }
+        Form::Word => text.split_whitespace().any(|word| value.shown.iter().any(|shown| shown == word)),
+    }
+}
+
+/// The text that a kernel's file would show after a write.
+fn emulate(text: &str, form: Form, old: &Value, new: &Value) -> String {
+    let first = || new.shown.first().unwrap_or(&new.write).clone();
+    if form == Form::Whole {
+        return first() + "\n";
+    }
+    let (opening, closing) = if text.contains('[') { ('[', ']') } else { ('(', ')') };
+    let words = text.split_whitespace().map(|word| {
+        let bare = word.trim_matches(['[', ']', '(', ')']);
+        if bare == new.write && new.shown.iter().all(|shown| *shown != new.write) {
+            format!("{opening}{bare}{closing}")
+        } else if old.shown.iter().any(|shown| shown == word) {
+            if bare == word { first() } else { bare.to_owned() }
+        } else {
+            word.to_owned()
+        }
+    });
+    words.collect::<Vec<_>>().join(" ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{emulate, fits, shows};
+    use crate::agent::protocol::{Form, Value};
+
+    fn value(write: &str, shown: &[&str]) -> Value {
+        Value { write: write.to_owned(), shown: shown.iter().map(|&each| each.to_owned()).collect() }
+    }
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        assert!(fits("cpu12", "cpu*") && fits("cpu", "cpu*") && fits("a-b-c", "a*c"));
+        assert!(!fits("cpufreq", "cpu*0") && !fits("gpu1", "cpu*"));
+    }
+
+    #[test]
+    fn plain_files_show_choices_and_features_as_the_kernel_does() {
+        let (old, new) =
+            (value("madvise", &["[madvise]", "(madvise)"]), value("never", &["[never]", "(never)"]));
+        assert_eq!(emulate("always [madvise] never\n", Form::Word, &old, &new), "always madvise [never]\n");
+        assert_eq!(emulate("never (madvise)\n", Form::Word, &old, &new), "(never) madvise\n");
+        let (on, off) = (value("PLACE_LAG", &["PLACE_LAG"]), value("NO_PLACE_LAG", &["NO_PLACE_LAG"]));
+        assert_eq!(emulate("A PLACE_LAG NO_B\n", Form::Word, &on, &off), "A NO_PLACE_LAG NO_B\n");
+    }
+
+    #[test]
+    fn a_word_shows_its_value_and_no_part_of_a_word_does() {
+        let lag = value("PLACE_LAG", &["PLACE_LAG"]);
+        assert!(shows("A PLACE_LAG B", Form::Word, &lag));
+        assert!(!shows("A NO_PLACE_LAG B", Form::Word, &lag));
+        assert!(shows(" 5 \n", Form::Whole, &value("5", &["5"])));
+    }
+}

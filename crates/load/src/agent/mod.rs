@@ -1,0 +1,127 @@
+//! `schedload agent`: changes a machine for a controller, runs its trials, and leaves the machine as it was.
+//!
+//! ```text
+//! sshd or schedlab
+//!   └─ keeper     passes signals on; undoes the changes of a worker that was killed
+//!        └─ worker     speaks the protocol; journal, lock, lease
+//!             └─ schedload exec …     a trial
+//! ```
+//! The worker ends at the end of its input, at a stop signal, when the keeper dies, and when the lease expires. It then
+//! ends the trial and puts every value back. A SIGKILL to keeper and worker at once leaves the journal, which the next
+//! agent on the machine undoes.
+
+mod changes;
+mod files;
+mod journal;
+mod place;
+mod protocol;
+mod session;
+mod trial;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use nix::unistd::{dup2_stdin, dup2_stdout};
+
+use crate::error::LoadError;
+use crate::launcher::events::{Event, Events};
+use crate::strays::kill_descendants;
+use crate::sys::process::{self, Forked, How, Pid};
+
+/// Change this machine and run trials for a controller, which speaks JSON lines on standard input and output.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Folder for the tunables in place of the kernel's files.
+    #[arg(long, value_name = "FOLDER", default_value = "/")]
+    root: PathBuf,
+    /// Private folder of the agent: the working folder of trials, deleted at the end.
+    #[arg(long, value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Run the agent until its controller ends it; return the exit status.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
+    let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
+    process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
+    let keeper = process::own_pid();
+    match process::fork().map_err(LoadError::system("starting the worker"))? {
+        Forked::Child => {
+            drop(events);
+            let status = match worker(arguments, keeper) {
+                Ok(()) => 0,
+                Err(error) => {
+                    crate::commands::complain(&error);
+                    1
+                }
+            };
+            process::exit_now(status);
+        }
+        Forked::Parent(worker) => {
+            // The controller notices the end of the worker by the end of the output.
+            let nothing = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+            dup2_stdin(&nothing).and_then(|()| dup2_stdout(&nothing)).map_err(io::Error::from)?;
+            let how = keep(&mut events, worker)?;
+            if how != How::Exited(0) {
+                kill_descendants(&[]);
+                recover();
+            }
+            let _ = fs::remove_dir_all(&arguments.folder);
+            Ok(if how == How::Exited(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+    }
+}
+
+fn worker(arguments: &Arguments, keeper: Pid) -> Result<(), LoadError> {
+    process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the keeper"))?;
+    if process::parent_pid() != keeper {
+        return Err(LoadError::Interrupted(libc::SIGTERM));
+    }
+    let ended = session::Session::new(&arguments.root, &arguments.folder).and_then(session::Session::serve);
+    if process::parent_pid() != keeper {
+        let _ = fs::remove_dir_all(&arguments.folder);
+    }
+    ended.map_err(LoadError::system("serving the controller"))
+}
+
+/// Wait for the worker's end, and pass signals on to the worker.
+fn keep(events: &mut Events, worker: Pid) -> Result<How, LoadError> {
+    loop {
+        match events.next(None).map_err(LoadError::system("waiting"))? {
+            Event::Stop(signal) => process::kill(worker, signal),
+            Event::Gone | Event::Time => {}
+            Event::Child => {
+                while let Ok(Some(ended)) = process::wait_no_hang(-1) {
+                    if ended.pid == worker {
+                        return Ok(ended.how);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Undo what dead agents left. Failures stay in the journals.
+fn recover() {
+    if let Ok(journals) = journal::dead(&place::journals()) {
+        drop(recovered(journals));
+    }
+}
+
+fn recovered(journals: Vec<journal::Dead>) -> Vec<changes::Outcome> {
+    if changes::needs_debugfs(&journals) {
+        let _ = place::mount_debugfs();
+    }
+    changes::recover(journals, &place::boot_id())
+}
+
+/// Journals of dead agents, undone; a refusal when the folder cannot be read.
+fn reconcile(folder: &Path) -> Result<Vec<changes::Outcome>, protocol::Refusal> {
+    let journals = journal::dead(folder).map_err(|error| {
+        let text = format!("the journals in {} cannot be read: {error}", folder.display());
+        protocol::Refusal::new(protocol::Kind::Journal, text)
+    })?;
+    Ok(recovered(journals))
+}

@@ -1,0 +1,138 @@
+//! Folders of the agent, its lock of the machine, and a description of the machine.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::utsname::uname;
+use nix::unistd::geteuid;
+use serde_json::{Value as Json, json};
+
+use super::journal::{checksum, private};
+use super::protocol::{Kind, PROTOCOL, Refusal};
+
+/// Name of the abstract socket that every run of schedlab on a machine claims.
+const NAME: &str = "schedlab-machine";
+
+/// The folder of journals: below `$SCHEDLAB_STATE` or /var/lib/schedlab for root, else below `$XDG_STATE_HOME`.
+///
+/// Root's folder depends on no other variable: an agent without the variables of a killed agent must find its journal.
+pub fn journals() -> PathBuf {
+    state().join("agent")
+}
+
+fn state() -> PathBuf {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if geteuid().is_root() {
+        return folder("SCHEDLAB_STATE").unwrap_or_else(|| "/var/lib/schedlab".into());
+    }
+    let home = || folder("HOME").unwrap_or_else(|| "/".into()).join(".local/state");
+    folder("XDG_STATE_HOME").unwrap_or_else(home).join("schedlab")
+}
+
+/// The folder of lock files, which runs of schedlab without an agent use too.
+fn locks() -> PathBuf {
+    let user = geteuid();
+    if user.is_root() {
+        return "/run/schedlab".into();
+    }
+    let runtime =
+        env::var_os("XDG_RUNTIME_DIR").map_or_else(|| format!("/run/user/{user}").into(), PathBuf::from);
+    let is_ours = fs::metadata(&runtime).is_ok_and(|state| state.uid() == user.as_raw());
+    if is_ours { runtime.join("schedlab") } else { state() }
+}
+
+/// The lock of the machine. The kernel releases both parts when the process ends.
+#[derive(Debug)]
+pub struct MachineLock {
+    _name: UnixListener,
+    _file: Flock<File>,
+}
+
+impl MachineLock {
+    /// Lock the machine.
+    pub fn take() -> Result<Self, Refusal> {
+        let busy =
+            |who: &str| Refusal::new(Kind::Busy, format!("another run is measuring on this machine{who}"));
+        let failed =
+            |error: io::Error| Refusal::new(Kind::System, format!("the machine cannot be locked: {error}"));
+        let address = SocketAddr::from_abstract_name(NAME).map_err(failed)?;
+        let name = match UnixListener::bind_addr(&address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(busy("")),
+            name => name.map_err(failed)?,
+        };
+        let folder = locks();
+        private(&folder).map_err(failed)?;
+        let path = folder.join("machine.lock");
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW);
+        let mut file =
+            match Flock::lock(options.open(&path).map_err(failed)?, FlockArg::LockExclusiveNonblock) {
+                Ok(file) => file,
+                Err((_, nix::errno::Errno::EWOULDBLOCK)) => {
+                    let owner = fs::read_to_string(&path).unwrap_or_default();
+                    return Err(busy(&format!(" (process {})", owner.trim())));
+                }
+                Err((_, error)) => return Err(failed(error.into())),
+            };
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}", crate::sys::process::own_pid()))
+            .map_err(failed)?;
+        Ok(Self { _name: name, _file: file })
+    }
+}
+
+/// The identity of this boot; empty where the kernel does not show it.
+pub fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// A description of the agent and its machine.
+pub fn hello() -> Result<Json, Refusal> {
+    let failed = |error: io::Error| Refusal::new(Kind::System, error.to_string());
+    let own = fs::read("/proc/self/exe").map_err(failed)?;
+    let machine = uname().map_err(|error| failed(error.into()))?;
+    let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+    Ok(json!({
+        "protocol": PROTOCOL,
+        "version": env!("CARGO_PKG_VERSION"),
+        "checksum": checksum(&own),
+        "boot_id": boot_id(),
+        "uid": geteuid().as_raw(),
+        "machine": text(machine.machine()),
+        "release": text(machine.release()),
+        "hostname": text(machine.nodename()),
+        "cpus": std::thread::available_parallelism().map_or(1, usize::from),
+        "ticks_per_second": nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten(),
+        "pid": crate::sys::process::own_pid(),
+        "journals": journals(),
+    }))
+}
+
+/// Mount debugfs at its usual place in a mount namespace of this process, unless debugfs is mounted. The mount ends with
+/// this process and its children.
+pub fn mount_debugfs() -> io::Result<()> {
+    use nix::mount::{MsFlags, mount};
+    const PLACE: &str = "/sys/kernel/debug";
+    let mounts = fs::read_to_string("/proc/self/mounts")?;
+    if mounts.lines().any(|line| line.split(' ').skip(1).take(2).eq([PLACE, "debugfs"])) {
+        return Ok(());
+    }
+    let none: Option<&str> = None;
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    Ok(mount(Some("schedlab"), Path::new(PLACE), Some("debugfs"), flags, none)?)
+}

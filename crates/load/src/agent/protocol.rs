@@ -1,0 +1,179 @@
+//! Messages between a controller and the agent: one JSON object a line, requests on standard input, replies on standard
+//! output.
+//!
+//! ```text
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":1,"boot_id":…,…}}
+//! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      locks the machine, recovers journals
+//! → {"id":3,"op":"put","wanted":[…]}         ← {"id":3,"error":{"kind":"changed","text":…}}
+//! → {"id":4,"op":"run","argv":[…],…}         ← {"id":4,"ok":{"status":0,…}}
+//! → {"id":0,"op":"beat"}                                                           no reply; renews the lease
+//! → {"id":5,"op":"end"}                      ← {"id":5,"ok":{"outcomes":[…]}}      all is undone; the agent ends
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// Version of the messages. A controller refuses an agent of another version.
+pub const PROTOCOL: u32 = 1;
+
+/// A request with the number that its reply repeats.
+#[derive(Debug, Deserialize)]
+pub struct Frame {
+    /// Number of the request.
+    pub id: u64,
+    /// The request.
+    #[serde(flatten)]
+    pub request: Request,
+}
+
+/// A request.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// Return a description of the agent and its machine.
+    Hello,
+    /// Renew the lease.
+    Beat,
+    /// Return the contents of files. A path may contain `*` in its components.
+    Read {
+        /// Absolute paths.
+        paths: Vec<String>,
+    },
+    /// Return the files that cannot be opened for writing.
+    Writable {
+        /// Absolute paths.
+        paths: Vec<String>,
+    },
+    /// Return the paths of programs, or of files that match one of the patterns.
+    Find {
+        /// Patterns by the name of a program, which is also looked up in `PATH`.
+        programs: BTreeMap<String, Vec<String>>,
+    },
+    /// Mount debugfs in a mount namespace of the agent, unless debugfs is mounted.
+    Debugfs,
+    /// Lock the machine, undo what dead agents left, and start the lease.
+    Begin {
+        /// Name of the run, for the journal.
+        run: String,
+        /// Seconds without a request after which the agent undoes everything and ends; 0 for no lease.
+        lease: f64,
+    },
+    /// Give these files their new values, and the other files of this run their original values.
+    Put {
+        /// The values of a variant.
+        wanted: Vec<Change>,
+    },
+    /// Run a trial.
+    Run(Trial),
+    /// Undo all changes of tunables.
+    Undo,
+    /// End the trial, undo all changes, and end the agent.
+    End,
+}
+
+/// How a file shows its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// The whole text is the value; white space is normalised.
+    Whole,
+    /// One of the text's words shows the value, as in `always [madvise] never`.
+    Word,
+}
+
+/// A value of a file: the text to write, and the texts by which the file shows the value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Value {
+    /// The text to write.
+    pub write: String,
+    /// The texts by which the file may show the value.
+    pub shown: Vec<String>,
+}
+
+/// A wanted value of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Name of the tunable.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// How the file shows its value.
+    pub form: Form,
+    /// Whether only a write changes the value. Reading back proves nothing for a value that the kernel adapts.
+    pub steady: bool,
+    /// The value that the controller read before the run's first change of the file.
+    pub original: Value,
+    /// The value to put in place.
+    pub new: Value,
+}
+
+/// A trial: a command for `schedload exec`.
+#[derive(Debug, Deserialize)]
+pub struct Trial {
+    /// The words after `schedload exec`, without `--parent` and `--report`.
+    pub argv: Vec<String>,
+    /// Further environment variables.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Working folder; by default the agent's private folder.
+    #[serde(default)]
+    pub folder: Option<String>,
+    /// Files to read just before and just after the trial.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Files to read about once a second during the trial.
+    #[serde(default)]
+    pub samples: Vec<String>,
+    /// Seconds after which the launcher itself is killed.
+    pub limit: f64,
+    /// Bytes of an output stream beyond which the command is ended.
+    pub largest_output: u64,
+}
+
+/// Why a request was refused. Nothing has changed, unless the text says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Kind of the failure, for programs.
+    pub kind: Kind,
+    /// Description for people.
+    pub text: String,
+}
+
+/// Kind of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Somebody else changed a value.
+    Changed,
+    /// The kernel refused a write or did not take the value.
+    Refused,
+    /// The journal cannot be written.
+    Journal,
+    /// Another run uses the machine.
+    Busy,
+    /// The request does not fit the state of the agent, or is not understood.
+    Usage,
+    /// A system call failed.
+    System,
+}
+
+impl Refusal {
+    /// Return a refusal.
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+/// Result of a request.
+pub type Answer = Result<Json, Refusal>;
+
+/// Return the line of a reply.
+pub fn reply(id: u64, answer: &Answer) -> String {
+    let body = match answer {
+        Ok(value) => serde_json::json!({ "id": id, "ok": value }),
+        Err(refusal) => serde_json::json!({ "id": id, "error": refusal }),
+    };
+    format!("{body}\n")
+}

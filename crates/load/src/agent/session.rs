@@ -1,0 +1,286 @@
+//! The worker's loop: requests, the trial under way, signals, the lease.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use serde_json::{Value as Json, json};
+
+use super::changes::{Changes, Outcome};
+use super::files::{self, Tunables};
+use super::place::{self, MachineLock};
+use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
+use super::reconcile;
+use super::trial::Running;
+
+/// Longest line of a request in bytes.
+const LONGEST: usize = 16 << 20;
+
+/// The session with a controller.
+#[derive(Debug)]
+pub struct Session {
+    input: File,
+    output: File,
+    signals: SignalFd,
+    buffer: Vec<u8>,
+    tunables: Tunables,
+    folder: PathBuf,
+    lock: Option<MachineLock>,
+    changes: Option<Changes>,
+    running: Option<Running>,
+    lease: Option<Duration>,
+    heard: Instant,
+}
+
+/// Why the session ends.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// The controller asked for it; the number of the request.
+    Asked(u64),
+    /// The connection is lost, the lease has expired, or a signal asks to stop.
+    Lost,
+}
+
+impl Session {
+    /// A session on standard input and output.
+    pub fn new(root: &Path, folder: &Path) -> io::Result<Self> {
+        let mut set = SigSet::empty();
+        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD]
+            .into_iter()
+            .for_each(|signal| set.add(signal));
+        set.thread_block()?;
+        let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        // A stopped controller must not block the agent: its lease would never expire.
+        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self {
+            input: File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            output,
+            signals: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
+            buffer: Vec::new(),
+            tunables: Tunables::new(root),
+            folder: folder.to_owned(),
+            lock: None,
+            changes: None,
+            running: None,
+            lease: None,
+            heard: Instant::now(),
+        })
+    }
+
+    /// Serve the controller until the end, then undo everything.
+    pub fn serve(mut self) -> io::Result<()> {
+        let end = self.until_end();
+        if let Some(running) = self.running.take() {
+            running.end();
+        }
+        let outcomes = self.changes.as_mut().map(Changes::undo).unwrap_or_default();
+        drop(self.lock.take());
+        if let Ok(End::Asked(id)) = end {
+            self.lease = Some(Duration::from_secs(5));
+            self.heard = Instant::now();
+            let _ = self.send(&reply(id, &Ok(json!({ "outcomes": outcomes }))));
+        }
+        end.map(drop)
+    }
+
+    fn until_end(&mut self) -> io::Result<End> {
+        loop {
+            while let Some(line) = self.line() {
+                if let Some(end) = self.handle(&line)? {
+                    return Ok(end);
+                }
+            }
+            if let Some(end) = self.wait()? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Wait for input, a signal, or the next deadline, and deal with it.
+    fn wait(&mut self) -> io::Result<Option<End>> {
+        let expires = self.lease.map(|lease| self.heard + lease);
+        let until = [expires, self.running.as_ref().map(Running::next)].into_iter().flatten().min();
+        let mut sources = [
+            PollFd::new(self.input.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        poll_until(&mut sources, until)?;
+        let readable = sources[0].any().unwrap_or(false);
+        while let Some(signal) = self.signals.read_signal()? {
+            if signal.ssi_signo as i32 != libc::SIGCHLD {
+                return Ok(Some(End::Lost));
+            }
+        }
+        if readable && !self.receive()? {
+            return Ok(Some(End::Lost));
+        }
+        if let Some(result) = self.running.as_mut().and_then(Running::result)
+            && let Some(running) = self.running.take()
+            && !self.send(&reply(running.id, &Ok(result)))?
+        {
+            return Ok(Some(End::Lost));
+        }
+        let now = Instant::now();
+        if let Some(running) = self.running.as_mut().filter(|running| running.next() <= now) {
+            running.look();
+        }
+        let expired = self.lease.is_some_and(|lease| self.heard + lease <= now);
+        Ok(expired.then_some(End::Lost))
+    }
+
+    /// Read available input; false at its end.
+    fn receive(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 1 << 16];
+        let count = match self.input.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(_) => return Ok(false),
+            Ok(count) => count,
+        };
+        self.heard = Instant::now();
+        self.buffer.extend_from_slice(&bytes[..count]);
+        Ok(count > 0 && self.buffer.len() <= LONGEST)
+    }
+
+    /// The next line of the input.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+        Some(self.buffer.drain(..=end).collect())
+    }
+
+    fn handle(&mut self, line: &[u8]) -> io::Result<Option<End>> {
+        let (id, answer) = match serde_json::from_slice::<Frame>(line) {
+            Err(error) => {
+                let id = serde_json::from_slice::<Json>(line).ok().and_then(|body| body["id"].as_u64());
+                (
+                    id.unwrap_or(0),
+                    Err(Refusal::new(Kind::Usage, format!("a request is not understood: {error}"))),
+                )
+            }
+            Ok(Frame { request: Request::Beat, .. }) => return Ok(None),
+            Ok(Frame { id, request: Request::End }) => return Ok(Some(End::Asked(id))),
+            Ok(Frame { id, request: Request::Run(trial) }) => {
+                match self.idle().and_then(|()| Running::start(id, trial, &self.folder)) {
+                    Ok(running) => {
+                        self.running = Some(running);
+                        return Ok(None);
+                    }
+                    Err(refusal) => (id, Err(refusal)),
+                }
+            }
+            Ok(Frame { id, request }) => (id, self.answer(request)),
+        };
+        Ok((!self.send(&reply(id, &answer))?).then_some(End::Lost))
+    }
+
+    fn answer(&mut self, request: Request) -> Answer {
+        match request {
+            Request::Hello => place::hello(),
+            Request::Read { paths } => Ok(files::read_all(&paths)),
+            Request::Writable { paths } => Ok(files::unwritable(&paths)),
+            Request::Find { programs } => Ok(files::find(&programs)),
+            Request::Debugfs => match place::mount_debugfs() {
+                Ok(()) => Ok(json!({})),
+                Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
+            },
+            Request::Begin { run, lease } => self.begin(&run, lease),
+            Request::Put { wanted } => {
+                self.idle()?;
+                let changes = self.changes.as_mut().ok_or_else(not_begun)?;
+                let (writes, left) = changes.put(&wanted)?;
+                Ok(json!({ "writes": writes, "left": left }))
+            }
+            Request::Undo => {
+                self.idle()?;
+                let outcomes: Vec<Outcome> = self.changes.as_mut().ok_or_else(not_begun)?.undo();
+                Ok(json!({ "outcomes": outcomes }))
+            }
+            Request::Beat | Request::End | Request::Run(_) => {
+                Err(Refusal::new(Kind::Usage, "not expected here"))
+            }
+        }
+    }
+
+    fn begin(&mut self, run: &str, lease: f64) -> Answer {
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._+-".contains(letter);
+        if self.changes.is_some() || run.is_empty() || run.starts_with('.') || !run.chars().all(is_name) {
+            return Err(Refusal::new(Kind::Usage, format!("a run `{run}` cannot begin here")));
+        }
+        let lease = Duration::try_from_secs_f64(lease)
+            .map_err(|error| Refusal::new(Kind::Usage, format!("the lease is wrong: {error}")))?;
+        let lock = MachineLock::take()?;
+        let folder = place::journals();
+        let outcomes = reconcile(&folder)?;
+        self.lock = Some(lock);
+        self.lease = (!lease.is_zero()).then_some(lease);
+        self.changes = Some(Changes::new(self.tunables.clone(), &folder, run, &place::boot_id()));
+        Ok(json!({ "outcomes": outcomes }))
+    }
+
+    /// A refusal while a trial is under way.
+    fn idle(&self) -> Result<(), Refusal> {
+        if self.running.is_some() {
+            return Err(Refusal::new(Kind::Usage, "a trial is under way"));
+        }
+        Ok(())
+    }
+
+    /// Send a line; false when the controller is gone, or takes nothing until the lease expires.
+    fn send(&mut self, line: &str) -> io::Result<bool> {
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            match self.output.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let expires = self.lease.map(|lease| self.heard + lease);
+                    let mut sources = [
+                        PollFd::new(self.output.as_fd(), PollFlags::POLLOUT),
+                        PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+                        PollFd::new(self.input.as_fd(), PollFlags::POLLIN),
+                    ];
+                    poll_until(&mut sources, expires)?;
+                    let [writable, _, readable] = sources.map(|source| source.any().unwrap_or(false));
+                    if readable && !self.receive()? {
+                        return Ok(false);
+                    }
+                    let stopped = |signal: i32| signal != libc::SIGCHLD;
+                    while let Some(signal) = self.signals.read_signal()? {
+                        if stopped(signal.ssi_signo as i32) {
+                            return Ok(false);
+                        }
+                    }
+                    let expired = self.lease.is_some_and(|lease| self.heard + lease <= Instant::now());
+                    if expired && !writable {
+                        return Ok(false);
+                    }
+                }
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn not_begun() -> Refusal {
+    Refusal::new(Kind::Usage, "no run has begun")
+}
+
+/// Wait until a source is ready or the time has come.
+fn poll_until(sources: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    // Rounded up, so that the wait does not end just before the time.
+    let milliseconds = |left: Duration| left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
+    let timeout = left.map_or(PollTimeout::NONE, |left| {
+        PollTimeout::try_from(milliseconds(left)).unwrap_or(PollTimeout::MAX)
+    });
+    match poll(sources, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

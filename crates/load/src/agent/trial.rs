@@ -1,0 +1,168 @@
+//! A trial under way: the launcher as a child of the agent.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use serde_json::{Value as Json, json};
+
+use super::files::read_all;
+use super::protocol::{Kind, Refusal, Trial};
+use crate::sys::process;
+
+/// Time between two looks at a running trial.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Time for the launcher to kill its command.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// A trial under way.
+#[derive(Debug)]
+pub struct Running {
+    /// Number of the request.
+    pub id: u64,
+    trial: Trial,
+    child: Child,
+    streams: [File; 3],
+    before: Json,
+    samples: Vec<Json>,
+    started: f64,
+    began: Instant,
+    next: Instant,
+    asked: bool,
+}
+
+impl Running {
+    /// Read the trial's files, and start its command.
+    pub fn start(id: u64, trial: Trial, folder: &Path) -> Result<Self, Refusal> {
+        let failed =
+            |error: io::Error| Refusal::new(Kind::System, format!("the trial could not be started: {error}"));
+        let stream =
+            |flags| memfd_create(c"trial", flags).map(File::from).map_err(|error| failed(error.into()));
+        let closed = MFdFlags::MFD_CLOEXEC;
+        // The launcher inherits the report's file by its number.
+        let streams = [stream(closed)?, stream(closed)?, stream(MFdFlags::empty())?];
+        let output = |file: &File| file.try_clone().map(Stdio::from).map_err(failed);
+        let before = read_all(&trial.files);
+        let (began, started) = (Instant::now(), seconds_now());
+        let child = Command::new("/proc/self/exe")
+            .arg("exec")
+            .arg(format!("--parent={}", process::own_pid()))
+            .arg(format!("--report={}", streams[2].as_raw_fd()))
+            .args(&trial.argv)
+            .envs(&trial.environment)
+            .current_dir(trial.folder.as_ref().map_or(folder, Path::new))
+            .stdin(Stdio::null())
+            .stdout(output(&streams[0])?)
+            .stderr(output(&streams[1])?)
+            .spawn()
+            .map_err(failed)?;
+        let next = began + PERIOD;
+        Ok(Self {
+            id,
+            trial,
+            child,
+            streams,
+            before,
+            samples: Vec::new(),
+            started,
+            began,
+            next,
+            asked: false,
+        })
+    }
+
+    /// When to call [`Running::look`] next.
+    pub fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Read the samples, and end a command that runs or prints too long.
+    pub fn look(&mut self) {
+        self.next = Instant::now() + PERIOD;
+        if !self.trial.samples.is_empty() {
+            self.samples.push(read_all(&self.trial.samples));
+        }
+        let length = |file: &File| file.metadata().map_or(0, |state| state.len());
+        if length(&self.streams[0]).max(length(&self.streams[1])) > self.trial.largest_output {
+            self.ask_to_end();
+        }
+        if self.began.elapsed().as_secs_f64() > self.trial.limit {
+            if self.asked {
+                let _ = self.child.kill();
+            }
+            self.ask_to_end();
+        }
+    }
+
+    /// The result, once the launcher has ended.
+    pub fn result(&mut self) -> Option<Json> {
+        let status = self.child.try_wait().ok()??;
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let after = read_all(&self.trial.files);
+        let [out, err, report] = &self.streams;
+        Some(json!({
+            "status": code(status),
+            "stdout": text(out, self.trial.largest_output),
+            "stderr": text(err, self.trial.largest_output),
+            "report": text(report, self.trial.largest_output),
+            "started": self.started,
+            "elapsed": elapsed,
+            "before": self.before,
+            "after": after,
+            "samples": self.samples,
+        }))
+    }
+
+    /// End the trial with all its processes.
+    pub fn end(mut self) {
+        self.ask_to_end();
+        let id = self.child.id() as process::Pid;
+        let deadline = Instant::now() + GRACE;
+        let watched: Option<OwnedFd> = process::open(id).ok();
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            match &watched {
+                Some(watched) => wait_for(watched, deadline),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // The launcher's supervisor notices the end of the launcher, and kills the rest.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn ask_to_end(&mut self) {
+        self.asked = true;
+        process::kill(self.child.id() as process::Pid, libc::SIGTERM);
+    }
+}
+
+fn wait_for(watched: &OwnedFd, deadline: Instant) {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let timeout = PollTimeout::try_from(left.as_millis() as i32).unwrap_or(PollTimeout::MAX);
+    let _ = poll(&mut [PollFd::new(watched.as_fd(), PollFlags::POLLIN)], timeout);
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+}
+
+fn text(file: &File, largest: u64) -> String {
+    let length = file.metadata().map_or(0, |state| state.len()).min(largest);
+    let mut bytes = vec![0; length as usize];
+    match file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
