@@ -53,16 +53,16 @@ def mark(tmp_path: Path) -> Iterator[str]:
 
 def processes(mark: str) -> list[int]:
     """Return the live processes with an entry in their environment."""
-    found = []
+    numbers = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
-    return found
+                numbers.append(int(folder.name))
+    return numbers
 
 
 def is_alive(process: int) -> bool:
-    """Whether the process exists and is not a zombie, which nobody but its parent can remove."""
+    """Whether the process exists and is not a zombie. Only its parent can remove a zombie."""
     try:
         return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,22 +1,22 @@
-"""Kill runs, corrupt stores, mutate inputs and fill disks: figures for the losses of schedlab under failures.
+"""Kill runs, corrupt stores, mutate inputs and fill disks, and count losses and leftovers.
 
     make torture                      # about twenty minutes; root, or a kernel that allows user namespaces
     python tests/torture.py --kills 30 --minutes 5 --seed 7
 
-It runs in separate namespaces (processes, mounts, network, shared memory): the machine's lock, journals and values
-are not touched, and every process that survives a kill is detected. Tunables belong to a tree of files. Commands are
-forked from a process that has loaded Python's modules: this saves the time of loading them a thousand times, and kills
-fall into the work of a command instead of its start.
+The program runs in separate namespaces (processes, mounts, network, shared memory): it does not touch the machine's
+lock, journals and values, and detects every process that survives a kill. Tunables belong to a tree of files. Commands
+are forked from a process that has loaded Python's modules. This saves the time of a thousand loads, and kills fall into
+the work of a command instead of its start.
 
 1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU). The next
    command must put all values back; no process, folder, shared memory or temporary file may stay, no stored trial may
    be lost, and the store must be readable.
 2. Stores with random damage: every command ends with an exit code that schedlab documents.
 3. Experiment files with random damage: as for stores.
-4. A full disk, at a number of sizes.
+4. A full disk, of several sizes.
 
-Prints a table, and ends with 1 when a goal is missed. Not part of the tests: the number of kills depends on the
-machine's speed.
+The program prints a table, and ends with 1 if a goal is missed. It is not part of the tests: the number of kills
+depends on the machine's speed.
 """
 
 from __future__ import annotations
@@ -120,13 +120,13 @@ time.sleep(60)
 
 @dataclass
 class Figures:
-    """Counts of events, and the faults, each with the command after which it was seen."""
+    """Counts of events, and the faults, each with the command after which the fault was observed."""
 
     counts: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
     def add(self, name: str, number: int = 1) -> None:
-        """Increase a count; a count of 0 is shown too."""
+        """Increase a count; counts of 0 are printed too."""
         self.counts[name] = self.counts.get(name, 0) + number
 
     def fault(self, name: str, detail: str) -> None:
@@ -177,14 +177,14 @@ class Machine:
         return status, text
 
     def killed(self, seconds: float, *words: object, when: Callable[[], object] = lambda: True) -> bool:
-        """Start a command and kill it this time after the condition is met; False when it had ended."""
+        """Start a command, and kill it ``seconds`` after the condition is met; False if the command ended before."""
         with open(os.devnull, "wb") as errors:
             return self._ended(words, errors, seconds, when)[1]
 
     def _ended(
         self, words: Sequence[object], errors: IO[bytes], seconds: float, when: Callable[[], object] = lambda: True
     ) -> tuple[int, bool]:
-        """Run a command for this time at most after the condition is met; return its status, and if it was killed."""
+        """Run a command for at most ``seconds`` after the condition is met; return status and whether it was killed."""
         pid = self._forked(words, errors)
         handle = os.pidfd_open(pid)
         has_ended = False
@@ -198,7 +198,7 @@ class Machine:
         return status, status == -signal.SIGKILL
 
     def _forked(self, words: Sequence[object], errors: IO[bytes]) -> int:
-        """Start a command in a copy of this process, as ``python -m schedlab`` does in a new one; return its number."""
+        """Start a command in a copy of this process instead of ``python -m schedlab``; return its PID."""
         sys.stdout.flush()
         sys.stderr.flush()
         if pid := os.fork():
@@ -232,7 +232,7 @@ class Machine:
         return time.monotonic() < self.ends
 
     def changed_values(self) -> list[str]:
-        """Return the names of files of tunables that have another value than at the beginning."""
+        """Return the names of the tunables' files whose value differs from the value at the beginning."""
         now = self._values()
         return [name for name, value in self.values.items() if now[name] != value]
 
@@ -263,7 +263,7 @@ class Machine:
 
 
 def _processes() -> Iterator[str]:
-    """Yield every process of the namespace but this one."""
+    """Yield every process of the namespace except this process."""
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
             state = (path / "stat").read_text().rpartition(")")[2].split()[0]
@@ -313,7 +313,7 @@ def kill(machine: Machine, number: int) -> None:
             was_killed = machine.killed(machine.chance.uniform(0.02, longest[kind]), *words)
         kills += was_killed
         if not was_killed:
-            longest[kind] *= 0.9  # it was measured when the machine was busier, or the rest of a run is shorter
+            longest[kind] *= 0.9  # the machine was busier during the measurement, or the remainder of a run is shorter
         machine.figures.add("kills" if was_killed else "commands that ended before the kill")
         before = stored(store) if store else 0
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
@@ -360,7 +360,7 @@ def _seconds(machine: Machine, words: Sequence[object]) -> float:
 
 
 def corrupt(machine: Machine, number: int) -> None:
-    """Damage copies of a store: bytes, length, fields; read each."""
+    """Damage copies of a store (bytes, length, fields), and read each copy."""
     original = machine.work / "original.sqlite"
     machine.run("run", machine.folder / "run.toml", "--store", original, "--sysroot", machine.root)
     for attempt in range(number):
@@ -442,7 +442,7 @@ def _mutated(chance: random.Random, text: str) -> str:
 
 
 def fill(machine: Machine, number: int) -> None:
-    """Run with a store on a disk of a few pages, of another size each time; then with a journal on such a disk."""
+    """Run with a store on a small disk, of another size each time; each third run has its journal there instead."""
     for attempt in range(number):
         if not machine.has_time:
             break
@@ -460,7 +460,7 @@ def fill(machine: Machine, number: int) -> None:
             kept.mkdir()
             for path in store.parent.glob(f"{store.name}*"):
                 shutil.copy(path, kept)
-        # On another disk, as SQLite needs a little room to read a store that a command has left open.
+        # Read a copy on another disk, as SQLite needs free space to read a store that a command has left open.
         if (kept / store.name).exists():
             listed = machine.run("runs", "--store", kept / store.name)
             if listed[0] != 0:
@@ -480,7 +480,7 @@ def _disk(place: Path, size: int) -> Iterator[None]:
 
 
 def enter_namespaces() -> None:
-    """Start this program again in namespaces of its own; it becomes their first process."""
+    """Start this program again as the first process of new namespaces."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     kinds = ["--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--mount"]
     argv = ["unshare", *user, *kinds, sys.executable, *sys.argv]

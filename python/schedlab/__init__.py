@@ -1,6 +1,6 @@
 """schedlab: a laboratory for Linux scheduler changes.
 
-The functions are imported when they are first asked for, so that importing ``schedlab`` costs nothing.
+The functions are imported on first use, so that importing ``schedlab`` takes no time.
 """
 
 from __future__ import annotations

@@ -168,8 +168,8 @@ def test_a_direction_of_the_user_overrides_the_reader(folder: Path) -> None:
     (folder / "score.csv").write_text("\n".join(["column,workload,metric,unit,direction,value", *lines]) + "\n")
     engine = imported(folder, folder / "score.csv")
     assert {question.direction for run in reader.runs(engine) for question in run.design.questions} == {"lower"}
-    shown = schedlab("import", folder / "score.csv", "--dry-run", "--higher", "score", "--format", "json")
-    (results,) = json.loads(shown.output)["imports"]
+    result = schedlab("import", folder / "score.csv", "--dry-run", "--higher", "score", "--format", "json")
+    (results,) = json.loads(result.output)["imports"]
     assert results["tables"][0]["rows"][0]["direction"] == "higher"
 
 
@@ -193,9 +193,9 @@ def test_estimates_ignore_imported_runs(folder: Path) -> None:
 def test_the_output_fits_80_columns(folder: Path) -> None:
     refused_names = ("iperf3-error.json", "perf-messaging-simple.log")
     paths = sorted(path for path in SAMPLES.iterdir() if path.is_file() and path.name not in refused_names)
-    shown = schedlab("import", *paths, "--dry-run").output
-    assert shown
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    output = schedlab("import", *paths, "--dry-run").output
+    assert output
+    assert [line for line in output.splitlines() if len(line) > 80] == []
 
 
 def test_names_of_columns_are_complete_where_they_fit(folder: Path) -> None:
@@ -204,23 +204,25 @@ def test_names_of_columns_are_complete_where_they_fit(folder: Path) -> None:
     lines = [f"{'':36}" + "".join(f"{name:>26}" for name in columns)]
     lines += [f"Hmean {head}-{i:<2}" + "".join(f"{v + i:>14}.00 (   0.00%)" for v in (100, 200, 300)) for i in (1, 2)]
     (folder / "table.txt").write_text("\n".join(lines) + "\n")
-    shown = schedlab("import", folder / "table.txt", "--dry-run").output
-    assert (columns[0] in shown, columns[1] in shown, "and 1 more" in shown) == (True, True, True), shown
-    assert all(len(line) <= 80 for line in shown.splitlines())
+    output = schedlab("import", folder / "table.txt", "--dry-run").output
+    assert (columns[0] in output, columns[1] in output, "and 1 more" in output) == (True, True, True), output
+    assert all(len(line) <= 80 for line in output.splitlines())
 
 
 def test_a_note_of_an_import_with_several_runs_is_printed_once(folder: Path) -> None:
     for name in ("one", "other"):
         shutil.copy(SAMPLES / "perf-stat.csv", folder / f"{name}.csv")
     imported(folder, folder / "one.csv", folder / "other.csv")
-    shown = schedlab("compare", "1", "2", "--store", folder / "store.sqlite").output
-    assert shown.count("never counted: cycles") == 2  # one for each file
+    output = schedlab("compare", "1", "2", "--store", folder / "store.sqlite").output
+    assert output.count("never counted: cycles") == 2  # one for each file
 
 
 def test_the_help_names_the_formats() -> None:
-    shown = " ".join(schedlab("import", "--help").output.split())
+    output = " ".join(schedlab("import", "--help").output.split())
     missing = [
-        name for name in formats() if name.removesuffix("-json").removesuffix("-log").split("-")[0] not in shown.lower()
+        name
+        for name in formats()
+        if name.removesuffix("-json").removesuffix("-log").split("-")[0] not in output.lower()
     ]
     assert missing == []
 

@@ -19,7 +19,7 @@ KERNEL = kernel("workqueue.power_efficient", "cgroup.memory=") + bytes(range(256
 
 def written(folder: Path, payload: bytes) -> tuple[Path, str]:
     path = folder / "bzImage"
-    path.write_bytes(bzimage("6.12.1", payload) + b"what lies behind is not the kernel's")
+    path.write_bytes(bzimage("6.12.1", payload) + b"bytes after the kernel")
     return path, checksum(path)
 
 
@@ -58,7 +58,7 @@ def test_programs_unpack_the_other_formats_of_kernels(tmp_path: Path, program: l
         (gzip.compress(KERNEL)[:200], "damaged: it ends too early"),
         (lzma.compress(KERNEL)[:50] + b"x" * 100, "damaged"),
         (gzip.compress(b"no kernel"), "contains no ELF kernel"),
-        (b"LZO of another time", "in an unknown way"),
+        (b"an unsupported format", "in an unknown way"),
         (b"", "in an unknown way"),
     ],
     # Fixed names: the bytes contain the time of gzip, so that two test processes would have different names.

@@ -40,9 +40,11 @@ def run(measured: Findings) -> Run:
         (VM, "host", True),
     ],
 )
-def test_the_command_names_the_target_if_the_file_names_another(run: Run, table: str, target: str, named: bool) -> None:
-    again = run_command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
-    spec = again[again.index("--target") + 1] if "--target" in again else None
+def test_the_command_names_a_target_other_than_the_target_of_the_file(
+    run: Run, table: str, target: str, named: bool
+) -> None:
+    words = run_command(dataclasses.replace(run, experiment_file=ROWS + table, target=target))
+    spec = words[words.index("--target") + 1] if "--target" in words else None
     assert (spec is not None) == named
     assert name_of(spec, parse(ROWS + table, "a.toml"))[0] == target
 

@@ -152,7 +152,7 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"command_line": "quiet"}, errors.SettingRefused, "`quiet`"),
         ({"cpus": "7"}, errors.SettingRefused, "not among 0 to 3"),
         ({"policy": "fifo"}, errors.SettingRefused, "needs a priority"),
-        ({"kernel": "linux-5.14", "slice": "3ms"}, errors.SettingRefused, "these have them: linux-6.12"),
+        ({"kernel": "linux-5.14", "slice": "3ms"}, errors.SettingRefused, "use a kernel model with slices: linux-6.12"),
         ({"horizon": "soon"}, errors.SettingRefused, "soon"),
         ({"seed": -1}, errors.SettingRefused, "2^64"),
         ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "not both"),

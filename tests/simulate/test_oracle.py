@@ -92,7 +92,7 @@ def test_a_deviation_is_significant_for_consistent_runs_and_not_for_scattered_ru
 
 def test_a_trial_with_other_load_or_a_changed_cpu_speed_is_disturbed() -> None:
     assert disturbance(OTHERS, 1000, 1000 * (1 + 0.99 * SPEED)) is None
-    assert "others" in (disturbance(OTHERS + 0.001, 1000, 1000) or "")
+    assert "other processes" in (disturbance(OTHERS + 0.001, 1000, 1000) or "")
     assert "speed" in (disturbance(0, 1000, 979) or "")
 
 

@@ -177,7 +177,7 @@ def test_an_imported_run_of_version_2_keeps_its_samples(path: Path) -> None:
     assert average_blocks(read_cells(engine, run))["value"].to_list() == [2.0]
 
 
-def test_an_upgraded_store_has_the_tables_of_a_new_one(path: Path, tmp_path: Path) -> None:
+def test_an_upgraded_store_has_the_tables_of_a_new_store(path: Path, tmp_path: Path) -> None:
     for store in (path, tmp_path / "new.sqlite"):
         with open_store(store, create=True).connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), metadata) == []

@@ -49,4 +49,4 @@ def test_a_value_that_the_guest_did_not_take_is_a_fault() -> None:
 def test_the_remedy_for_a_boot_parameter_is_the_word_for_the_command_line(
     tunable: str, value: str, remedy: str
 ) -> None:
-    assert refusal(setting(tunable, value), IMAGE) == ("it is a boot parameter in this kernel", remedy)
+    assert refusal(setting(tunable, value), IMAGE) == ("the tunable is a boot parameter in this kernel", remedy)

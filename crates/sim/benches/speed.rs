@@ -1,8 +1,8 @@
 //! Speed of the simulator: rates per second of CPU time on one core.
 //!
-//! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with its target rate if it has
-//! one. `DETAIL` in the environment adds the counters and the digest of each run. With `MS` in the environment each case
-//! runs once, for `MS` simulated milliseconds: for tools that count instructions, as
+//! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with the target rate of the case if
+//! there is a target. `DETAIL` in the environment adds the counters and the digest of each run. With `MS` in the
+//! environment each case runs once, for `MS` simulated milliseconds. This is for tools that count instructions:
 //! `MS=200 valgrind --tool=callgrind target/release/deps/speed-* sleepers-128`.
 //!
 //! Distance from the limit: a binary heap with packed keys alone handles 28 to 42 million events per second, the agenda 95
@@ -10,19 +10,22 @@
 //! Instruction counts repeat exactly (callgrind; a run of 300 ms minus a run of 150 ms on 128 CPUs, 1,200 minus 600 ms on
 //! 16 CPUs). A cycle of a sleeper, which has two events and its share of ticks, takes 2,090 instructions under CFS and
 //! 2,730 under EEVDF on 16 CPUs, and 2,150 and 3,150 on 128 CPUs. EEVDF on 16 CPUs pulls a task in every third cycle when a
-//! CPU becomes idle. Shares under CFS: planning and dispatching events a fifth, the program's steps and random numbers a
-//! fifth, wake-ups with the choice of a CPU more than a fifth, switches with caches and latencies a sixth, accounting a
-//! tenth, the policy a twelfth. The code path of EEVDF just fits a first-level cache of 32 KiB, so that rare code should be
-//! out of line.
+//! CPU becomes idle. Shares of the instructions under CFS: planning and dispatching events 1/5; the program's steps and
+//! random numbers 1/5; wake-ups with the choice of a CPU more than 1/5; switches with caches and latencies 1/6; accounting
+//! 1/10; the policy 1/12. The code path of EEVDF just fits into a first-level cache of 32 KiB, so rare code should be out
+//! of line.
 //!
 //! A simulated second of the sleepers on 128 CPUs has 367,000 cycles. Ten simulated seconds per second need 7.9e9
 //! instructions under CFS and 11.6e9 under EEVDF. The code retires slightly more than two instructions per clock cycle, so
-//! that this takes about 3.7 and 5.5 GHz of an undisturbed CPU. Samples of a CPU clock have the same distribution as the
-//! instructions: no function dominates. Measured alternatives without benefit: `lto = "fat"` and `target-cpu=x86-64-v3`
-//! (less than 1 % of the instructions each); insertion into queues without branches (a fifth fewer mispredictions by
-//! cachegrind, but about 60 more instructions per cycle: slower); prefetching the cache lines of the next event, of which
-//! about fifteen have left a first-level cache of 48 KiB (memory stalls are 8 % of the time, but finding the next event
-//! takes 10 % more instructions: slower).
+//! the target needs an undisturbed CPU of about 3.7 GHz under CFS and 5.5 GHz under EEVDF. Samples of a CPU clock have the
+//! same distribution as the instructions: no function dominates.
+//!
+//! Measured alternatives without benefit:
+//! - `lto = "fat"` and `target-cpu=x86-64-v3`: less than 1 % of the instructions each.
+//! - Insertion into queues without branches: 20 % fewer mispredictions (cachegrind), but about 60 more instructions per
+//!   cycle; slower.
+//! - Prefetching the cache lines of the next event: about fifteen of these lines are not in a first-level cache of 48 KiB,
+//!   and memory stalls are 8 % of the time, but finding the next event takes 10 % more instructions; slower.
 #![allow(clippy::print_stdout, missing_docs, reason = "a bench prints its rates")]
 
 use std::time::Duration;
@@ -39,9 +42,9 @@ use schedlab_workload::program::{
 const LEAST: Duration = Duration::from_millis(1500);
 
 fn main() {
-    let wanted: Vec<String> =
+    let filters: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let chosen = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+    let chosen = |name: &str| filters.is_empty() || filters.iter().any(|part| name.contains(part.as_str()));
     for kernel_name in ["linux-5.14", "linux-6.12", "linux-2.5.59"] {
         let name = format!("cycles-16-{kernel_name}");
         if chosen(&name) {

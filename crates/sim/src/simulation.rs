@@ -62,7 +62,7 @@ impl Simulation {
         self.observe(())
     }
 
-    /// As [`Simulation::run`], with an observer of events. The observer has no influence on the outcome.
+    /// Run as [`Simulation::run`] does, with an observer of events. The observer has no influence on the outcome.
     pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<Outcome, SimError> {
         self.observe(observer)
     }
@@ -135,8 +135,8 @@ fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
         .tasks()
         .map(|task| {
             let code = Code::new(plan, task);
-            let before = last[task.group].filter(|at| codes[*at as usize].has_steps_of(&code));
-            let at = before.unwrap_or_else(|| {
+            let same = last[task.group].filter(|at| codes[*at as usize].has_steps_of(&code));
+            let at = same.unwrap_or_else(|| {
                 codes.push(code);
                 codes.len() as u32 - 1
             });
@@ -153,7 +153,7 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
     for (name, attributes) in &config.groups {
         if !groups.iter().any(|group| group.name == *name) {
             let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
-            let reason = format!("the program has no such group (it has: {})", names.join(", "));
+            let reason = format!("the program has no such group (its groups: {})", names.join(", "));
             return Err(wrong(name, reason));
         }
         if !(-20..=19).contains(&attributes.nice) {
@@ -185,6 +185,9 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
         });
     }
     let default = Attributes::default();
-    let of = |name: &str| config.groups.get(name).unwrap_or(&default);
-    Ok(groups.iter().map(|group| TaskSettings::new(of(&group.name), machine.costs.footprint_kib)).collect())
+    let attributes = |name: &str| config.groups.get(name).unwrap_or(&default);
+    Ok(groups
+        .iter()
+        .map(|group| TaskSettings::new(attributes(&group.name), machine.costs.footprint_kib))
+        .collect())
 }

@@ -10,12 +10,12 @@ use crate::schema::{
 };
 use crate::writer::{Ns, Sink};
 
-/// Numbers of tracks: the simulation, kernel work, and the first of the CPUs below kernel work.
+/// Numbers of tracks: the simulation; kernel work; CPU 0 below kernel work, followed by the other CPUs.
 const SIMULATION: u64 = 1;
 const KERNEL: u64 = 2;
 const CPUS: u64 = 16;
 
-/// Numbers of packet sequences, in the same order.
+/// Number of the packet sequence that belongs to no CPU. The sequences of the CPUs follow.
 const GENERAL: u32 = 1;
 
 /// Describe all tracks.
@@ -25,11 +25,11 @@ pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
         name: Some(name.to_owned()),
         ..TrackDescriptor::default()
     };
-    let mut tell = |descriptor| sink.packet(&general(None, Data::TrackDescriptor(descriptor)));
-    tell(named(SIMULATION, "Simulation"));
-    tell(TrackDescriptor { child_ordering: Some(BY_RANK), ..named(KERNEL, "Kernel work (simulated)") });
+    let mut write = |descriptor| sink.packet(&general(None, Data::TrackDescriptor(descriptor)));
+    write(named(SIMULATION, "Simulation"));
+    write(TrackDescriptor { child_ordering: Some(BY_RANK), ..named(KERNEL, "Kernel work (simulated)") });
     for cpu in 0..cpus {
-        tell(TrackDescriptor {
+        write(TrackDescriptor {
             parent_uuid: Some(KERNEL),
             sibling_order_rank: Some(cpu as i32),
             ..named(CPUS + cpu as u64, &format!("CPU {cpu}"))
@@ -54,8 +54,8 @@ fn general(timestamp: Option<Ns>, data: Data) -> Packet {
     Packet { timestamp, trusted_packet_sequence_id: Some(GENERAL), data: Some(data), ..Packet::default() }
 }
 
-/// Whether the work belongs to a task's own track: the task requested it.
-fn is_tasks_own(account: Account) -> bool {
+/// Whether the work belongs on the track of a task, because the task requested it.
+fn is_task_work(account: Account) -> bool {
     matches!(
         account,
         Account::User
@@ -84,7 +84,7 @@ impl Track {
 
     /// Record a CPU's time outside of its task's work, and all time while the CPU has no task.
     pub fn spend<W: Write>(&mut self, from: Ns, account: Account, ns: Ns, idle: bool, sink: &mut Sink<W>) {
-        if ns == 0 || account == Account::Idle || (!idle && is_tasks_own(account)) {
+        if ns == 0 || account == Account::Idle || (!idle && is_task_work(account)) {
             return;
         }
         match &mut self.open {
@@ -96,7 +96,7 @@ impl Track {
         }
     }
 
-    /// End the present slice.
+    /// End the open slice.
     pub fn close<W: Write>(&mut self, sink: &mut Sink<W>) {
         let Some((account, from, until)) = self.open.take() else { return };
         if !std::mem::replace(&mut self.begun, true) {
@@ -118,7 +118,7 @@ impl Track {
         }
     }
 
-    /// Write the defaults of the track's packets: their track, and the accounts' names.
+    /// Return the packet with the defaults of the track's packets: their track, and the names of the accounts.
     fn names(&self) -> Packet {
         let name = |account: &Account| EventName {
             iid: Some(*account as u64 + 1),

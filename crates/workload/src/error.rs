@@ -41,8 +41,8 @@ impl ParameterError {
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum ProgramError {
     /// The document has another layout version.
-    #[error("program schema {found} is not supported: this version reads schema {supported}")]
-    Schema { found: u32, supported: u32 },
+    #[error("program schema {schema} is not supported: this version reads schema {supported}")]
+    Schema { schema: u32, supported: u32 },
     /// A count or size that must be positive is 0.
     #[error("{what} must be at least 1")]
     Zero { what: String },

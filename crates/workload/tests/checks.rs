@@ -141,7 +141,7 @@ fn names_are_unique_and_counts_positive() {
 fn documents_of_another_schema_or_with_unknown_keys_are_refused() {
     let mut program = with_body(vec![]);
     program.schema = 7;
-    assert!(matches!(Plan::new(program), Err(ProgramError::Schema { found: 7, .. })));
+    assert!(matches!(Plan::new(program), Err(ProgramError::Schema { schema: 7, .. })));
     let text = r#"{"schema": 1, "name": "x", "groups": [], "metrics": [], "colour": 3}"#;
     let error = serde_json::from_str::<Program>(text).unwrap_err().to_string();
     assert!(error.contains("unknown field `colour`"), "{error}");

@@ -184,7 +184,7 @@ class TargetTable(_Table):
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
         if self.kind == "host" and (self.machine or self.kernel):
             raise ValueError(
-                'machine and kernel go with kind = "sim" or "vm": the host runs on this machine and kernel'
+                'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
             )
         vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
         if self.kind != "vm" and (given := sorted(self.model_fields_set & vm_only)):

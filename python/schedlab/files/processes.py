@@ -1,4 +1,4 @@
-"""Identity of a process: host, boot, PID namespace, PID and start time. The kernel soon uses a PID again."""
+"""Identity of a process: host, boot, PID namespace, PID and start time. Kernels reuse PIDs, so a PID is not unique."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def has_ended(process: str | None) -> bool:
     """Whether a process has certainly ended. A process of another host or PID namespace cannot be checked.
 
     Args:
-        process: the identity as `this_process` returned it; None, or another text, is no live process.
+        process: the identity as `this_process` returned it; None or any other text means that the process has ended.
     """
-    words, here = tuple((process or "").split()), _machine()
-    if len(words) != 5 or (words[0] == here[0] and words[1] != here[1]):
+    words, (host, boot, _) = tuple((process or "").split()), _machine()
+    if len(words) != 5 or (words[0] == host and words[1] != boot):
         return True
-    return words[0] == here[0] and is_gone(words[3], words[4], words[2])
+    return words[0] == host and is_gone(words[3], words[4], words[2])
 
 
 def is_running(process: str | None) -> bool:
@@ -31,7 +31,7 @@ def is_running(process: str | None) -> bool:
 
 
 def is_gone(pid: int | str, start: int | str, in_namespace: str) -> bool:
-    """Whether a process of this boot has certainly ended. A PID of another namespace means nothing here."""
+    """Whether a process of this boot has certainly ended. PIDs of other namespaces cannot be checked: False."""
     return in_namespace == namespace() and str(start_of(pid)) != str(start)
 
 

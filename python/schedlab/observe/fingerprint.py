@@ -19,7 +19,7 @@ from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.workloads.base import Tool
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-_PASSING = ("steal_seconds", "uptime_seconds", "hostname")
+_TRANSIENT = ("steal_seconds", "uptime_seconds", "hostname")
 """Fields that change while the machine stays the same. They are recorded but not hashed."""
 
 _CPUINFO = {
@@ -45,25 +45,27 @@ def take(root: Path = Path("/")) -> dict[str, Any]:
         "frequency": _frequency(root),
         "virtualisation": _virtualisation(root),
         "tools": _versions() if root == Path("/") else {},
-        "root": None if root == Path("/") else "a tree of files, not this machine's own /proc and /sys",
+        "root": None if root == Path("/") else "a tree of files, not this machine's /proc and /sys",
     }
 
 
 def stable_hash(fingerprint: Mapping[str, Any]) -> str:
     """Return twelve hex digits over all fields except transient fields (steal, uptime, host name)."""
-    return sha256(json.dumps(_lasting(fingerprint), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:12]
+    return sha256(
+        json.dumps(_without_transient(fingerprint), sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()[:12]
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return the differences, except transient fields: ``frequency.governor (powersave → performance)``."""
-    old, new = _flat(_lasting(before)), _flat(_lasting(after))
+    old, new = _flat(_without_transient(before)), _flat(_without_transient(after))
     paths = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return [f"{path} ({old.get(path)} → {new.get(path)})" for path in paths]
 
 
-def _lasting(value: Any) -> Any:
+def _without_transient(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _lasting(inner) for key, inner in value.items() if key not in _PASSING}
+        return {key: _without_transient(item) for key, item in value.items() if key not in _TRANSIENT}
     return value
 
 
@@ -71,7 +73,7 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {path: value}
     return {
-        name: inner for key, field in value.items() for name, inner in _flat(field, f"{path}.{key}".strip(".")).items()
+        name: item for key, field in value.items() for name, item in _flat(field, f"{path}.{key}".strip(".")).items()
     }
 
 
@@ -90,7 +92,7 @@ def _number(path: Path) -> int | None:
 
 
 def _cpu(root: Path) -> dict[str, Any]:
-    """The first CPU's identity from /proc/cpuinfo, whose fields differ between x86 and Arm."""
+    """Return the first CPU's identity from /proc/cpuinfo. The fields of the file differ between x86 and Arm."""
     identity: dict[str, Any] = {}
     for line in (_text(root / "proc/cpuinfo") or "").splitlines():
         key, _, value = line.partition(":")
@@ -177,7 +179,7 @@ def _kernel(root: Path) -> dict[str, Any]:
 
 
 def _sched_ext(root: Path) -> str | None:
-    """State of sched_ext with the loaded scheduler's name, which matters as much as the kernel's version."""
+    """Return the state of sched_ext and the loaded scheduler's name, which matters as much as the kernel's version."""
     state, ops = (_text(root / "sys/kernel/sched_ext" / name) for name in ("state", "root/ops"))
     return f"{state}: {ops}" if state and ops else state
 
@@ -211,7 +213,7 @@ def _versions() -> dict[str, str | None]:
 
 def _first_line(argv: list[str]) -> str | None:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=5, check=False)
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip().partition("\n")[0] or None if done.returncode == 0 else None
+    return result.stdout.strip().partition("\n")[0] or None if result.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""The settings of a simulation: seed, tunables, command line, and how its tasks are scheduled."""
+"""The settings of a simulation: seed, tunables, command line, and scheduling attributes of its tasks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from schedlab.tunables import Setting
 
 SAMPLES = 100_000
-"""Samples of a series that are kept; of a longer series, a random selection, as in ``schedload``."""
+"""Largest number of samples that a series keeps. A longer series keeps a random selection, as in ``schedload``."""
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """The scheduling attributes of all tasks. With ``cpus`` None they may use all CPUs that are not isolated."""
+    """The scheduling attributes of all tasks. ``cpus`` None: all CPUs that are not isolated."""
 
     policy: str = "other"
     priority: int | None = None
@@ -41,8 +41,8 @@ class Settings:
     """The input of a simulation besides machine, kernel and program.
 
     ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
-    ``changes`` are (virtual ns, name, value). ``pids`` are the tasks whose /proc/PID/sched is wanted: the tasks of the
-    program are numbered from 1 in the order of their creation. ``memory`` is the limit of the estimated memory in
+    ``changes`` are (virtual ns, name, value). ``pids`` selects tasks for the output of /proc/PID/sched: the tasks of
+    the program are numbered from 1 in the order of their creation. ``memory`` is the limit of the estimated memory in
     bytes; by default the memory available at the start.
     """
 
@@ -75,13 +75,13 @@ class Settings:
 def numbers(settings: Iterable[Setting]) -> dict[str, int]:
     """Return the numbers that kernel models take, by canonical name; SettingRefused for a text."""
     values: dict[str, int] = {}
-    for each in settings:
+    for setting in settings:
         try:
-            values[each.name] = each.number
+            values[setting.name] = setting.number
         except ValueError as error:
             raise SettingRefused(
-                f"{each.text!r} is not a number, and tunables of simulated kernels are numbers",
-                where=each.name,
+                f"{setting.text!r} is not a number, and tunables of simulated kernels are numbers",
+                where=setting.name,
                 todo="'schedlab kernels show NAME' prints the tunables of a kernel model",
             ) from error
     return values
@@ -113,16 +113,18 @@ def attributes(
         what = f"policy {policy!r} needs a priority from 1 to 99" if realtime else "priority goes with fifo or rr only"
         raise SettingRefused(what, where="priority")
     if length is not None and not has_slices(under):
-        having = [name for name in kernel_names() if has_slices(kernel(name))]
+        models = ", ".join(name for name in kernel_names() if has_slices(kernel(name)))
         raise SettingRefused(
-            f"{under.name} has no slices of single tasks", where="slice", todo=f"these have them: {', '.join(having)}"
+            f"{under.name} has no slices of single tasks",
+            where="slice",
+            todo=f"use a kernel model with slices: {models}",
         )
     try:
-        chosen = None if cpus is None else parse_cpu_list(cpus)
+        allowed = None if cpus is None else parse_cpu_list(cpus)
     except ValueError as error:
         raise SettingRefused(str(error), where="cpus") from error
     slice_ns = nanoseconds(length, "slice") if isinstance(length, str) else length
-    return Attributes(policy, priority, nice, chosen, slice_ns)
+    return Attributes(policy, priority, nice, allowed, slice_ns)
 
 
 def has_slices(under: Model) -> bool:

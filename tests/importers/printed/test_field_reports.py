@@ -148,6 +148,6 @@ def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_
 
 @pytest.mark.parametrize(("name", "printed"), [("report-000", 61), ("report-003", 73)])
 def test_all_printed_gains_of_the_reports_agree_with_their_values(name: str, printed: int) -> None:
-    tables = MIGRATION_COST.tables if "migration" in name else example(name).tables
+    tables = example(name).tables
     assert sum(len(recompute(table)) for table in tables) == printed
     assert [wrong for table in tables for wrong in disagreements(table)] == []

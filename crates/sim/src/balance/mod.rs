@@ -1,13 +1,13 @@
 //! Load balancing: selection of a CPU for each task.
 //!
 //! ```text
-//! select_task_rq     a waking task: its previous CPU, the waker's, or an idle CPU that shares their cache
-//! find_idlest        a forked or executing task: down the domains from the widest, to the idlest group and CPU
+//! select_task_rq     a waking task: its previous CPU, the waker's CPU, or an idle CPU that shares a cache with either
+//! find_idlest        a forked task or a task in execve(): the idlest group and CPU, from the widest domain down
 //! rebalance_domains  periodic balancing, by ticks of busy CPUs and by an idle CPU for all idle CPUs
 //! newidle_balance    a CPU that is about to become idle looks for work
 //! sched_domains      tables of the domains and caches that balancing uses
 //! load_balance       one pass over one domain: statistics and decision
-//! detach_tasks       which tasks move, and their move
+//! detach_tasks       selection of the tasks that a pass moves, and their move
 //! o1                 the balancing of 2.5.59, which has no domains
 //! ```
 //! Each pass costs time on the CPU that makes it: a base, a part for each CPU of the domain, and a part for each moved task.
@@ -46,8 +46,8 @@ impl Balance {
     }
 }
 
-/// A policy's part in decisions over all CPUs: the CPU of a task, and balancing. The default methods use scheduling domains,
-/// as all kernels since 2.6.7 do.
+/// Decisions of a policy that concern several CPUs: selection of a task's CPU, and balancing. The default methods use
+/// scheduling domains, as all kernels since 2.6.7 do.
 pub(crate) trait KernelPolicy: Policy {
     /// Select a CPU for an ordinary task that `cpu` wakes. `sync`: the waker is about to sleep.
     #[inline(always)]

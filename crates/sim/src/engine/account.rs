@@ -52,8 +52,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         debug_assert_eq!(self.cpus[cpu].clock, at, "the elapsed time is accounted for");
     }
 
-    /// Spend `work` ns of a CPU's segment, the segment's extras first. Fast path for segments whose extras are at most
-    /// carried work and a cache refill; both are added even if they are 0, because a test would cost more.
+    /// Spend `work` ns of a CPU's segment, the segment's extras first. Fast path for segments that have no other extras than
+    /// carried work and a cache refill. Both extras are added even if they are 0, because a test would cost more.
     #[inline]
     fn work(&mut self, cpu: usize, work: Ns) {
         let cpu_state = &mut self.cpus[cpu];
@@ -74,7 +74,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from + carry + cache, cpu, account, rest);
     }
 
-    /// As [`Engine::work`], for a segment with any extras.
+    /// Spend `work` ns of a CPU's segment, as [`Engine::work`] does, for a segment with any extras.
     #[inline(never)]
     fn work_with_extras(&mut self, cpu: usize, work: Ns) {
         let cpu_state = &mut self.cpus[cpu];

@@ -21,7 +21,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let space = self.numa.members[task as usize].space as usize;
         let map = self.numa.spaces[space].mapping(region);
         if self.numa.shared[region as usize] {
-            map.meet(&self.physics.regions[region as usize], touch);
+            map.note_touch(&self.physics.regions[region as usize], touch);
         }
         if !map.is_marked() {
             return;

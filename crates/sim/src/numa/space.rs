@@ -29,8 +29,8 @@ pub(super) struct Mapping {
     marked: u64,
     /// Marks by granule; empty before the first scan.
     pub marks: Vec<Mark>,
-    /// Pages that this address space has touched, by granule, and their sum: a page table has no others. Empty for private
-    /// regions, whose touched pages the region counts.
+    /// Pages in the page table, by granule, and their sum: the pages that this address space has touched. Empty for private
+    /// regions, because the region counts its touched pages.
     present: Vec<u32>,
     populated: u64,
 }
@@ -39,7 +39,7 @@ pub(super) struct Mapping {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub pages: u32,
-    /// Whether no page has been touched since the granule was marked. The first touch counts for all its pages.
+    /// Whether no page has been touched since the granule was marked. The first touch counts for all pages of the granule.
     pub fresh: bool,
 }
 
@@ -87,19 +87,20 @@ pub(super) enum Vote {
     Moves,
 }
 
-/// Evaluate a marked page's fault from `node`. Two consecutive faults from one node other than the page's home move the page.
-/// Only the first touch of a granule after marking can be the second fault: its other pages have not been touched twice.
+/// Evaluate a marked page's fault from `node`. Two consecutive faults from the same node move the page, unless the node is
+/// the page's home. Only a granule's first touch after marking can be the second fault, because later touches are of pages
+/// that have been touched once.
 pub(super) fn vote(last: &mut u8, fresh: &mut bool, home: u8, node: u8) -> Vote {
-    let again = *fresh && *last == node;
+    let second = *fresh && *last == node;
     (*last, *fresh) = (node, false);
-    if again && home != node { Vote::Moves } else { Vote::Stays }
+    if second && home != node { Vote::Moves } else { Vote::Stays }
 }
 
 impl Space {
     /// Mapping of a region; created by the first touch.
     pub fn mapping(&mut self, region: u32) -> &mut Mapping {
-        let known = self.maps.iter().position(|map| map.region == region);
-        let at = known.unwrap_or_else(|| {
+        let existing = self.maps.iter().position(|map| map.region == region);
+        let at = existing.unwrap_or_else(|| {
             self.maps.push(Mapping {
                 region,
                 marked: 0,
@@ -124,10 +125,10 @@ impl Space {
 
     /// Number of present pages.
     pub fn pages(&self, regions: &[Region]) -> u64 {
-        let there = |map: &Mapping| {
+        let present = |map: &Mapping| {
             if map.present.is_empty() { regions[map.region as usize].populated } else { map.populated }
         };
-        self.maps.iter().map(there).sum::<u64>() + self.image.pages
+        self.maps.iter().map(present).sum::<u64>() + self.image.pages
     }
 
     /// Walk up to `budget` pages from the end of the last scan and mark them, except private pages on the node `spared`.
@@ -139,7 +140,7 @@ impl Space {
         budget: u64,
         spared: Option<u8>,
     ) -> (u64, u64) {
-        let (mut walked, mut newly) = (0, 0);
+        let (mut walked, mut marked) = (0, 0);
         while self.at.0 < self.maps.len() && walked < budget {
             let map = &mut self.maps[self.at.0];
             let region = &regions[map.region as usize];
@@ -147,14 +148,14 @@ impl Space {
             map.marks.resize(region.home.len(), Mark::default());
             while self.at.1 < map.marks.len() && walked < budget {
                 let granule = self.at.1;
-                let there = map.there(region, granule);
+                let present = map.present_pages(region, granule);
                 self.at.1 += 1;
-                walked += u64::from(there);
+                walked += u64::from(present);
                 let mark = &mut map.marks[granule];
-                if there > mark.pages && Some(region.home[granule]) != spared {
-                    newly += u64::from(there - mark.pages);
-                    map.marked += u64::from(there - mark.pages);
-                    *mark = Mark { pages: there, fresh: true };
+                if present > mark.pages && Some(region.home[granule]) != spared {
+                    marked += u64::from(present - mark.pages);
+                    map.marked += u64::from(present - mark.pages);
+                    *mark = Mark { pages: present, fresh: true };
                 }
             }
             if self.at.1 == map.marks.len() {
@@ -168,7 +169,7 @@ impl Space {
             self.at.1 += part as usize;
             let fresh = part.min(image.pages - image.marked);
             if fresh > 0 && Some(image.node) != spared {
-                newly += fresh;
+                marked += fresh;
                 image.marked += fresh;
                 image.fresh = true;
             }
@@ -177,7 +178,7 @@ impl Space {
                 self.passes += 1;
             }
         }
-        (walked, newly)
+        (walked, marked)
     }
 }
 
@@ -188,8 +189,8 @@ impl Mapping {
         self.marked > 0
     }
 
-    /// Record the touch of a shared region in this address space, by number of pages per granule.
-    pub fn meet(&mut self, region: &Region, touch: &Touch) {
+    /// Record that this address space touches a part of a shared region.
+    pub fn note_touch(&mut self, region: &Region, touch: &Touch) {
         let size = region.granule_pages();
         if self.populated == u64::from(size) * region.granule_count() as u64 {
             return;
@@ -203,17 +204,17 @@ impl Mapping {
     }
 
     /// Number of a granule's pages in the page table.
-    fn there(&self, region: &Region, granule: usize) -> u32 {
+    fn present_pages(&self, region: &Region, granule: usize) -> u32 {
         self.present.get(granule).copied().unwrap_or(region.touched[granule])
     }
 
-    /// Remove the marks of up to `pages` pages of a granule; return their number.
+    /// Remove the marks of up to `pages` pages of a granule; return the number of removed marks.
     pub fn take(&mut self, granule: usize, pages: u32) -> u32 {
         let mark = &mut self.marks[granule];
-        let taken = mark.pages.min(pages);
-        mark.pages -= taken;
-        self.marked -= u64::from(taken);
-        taken
+        let removed = mark.pages.min(pages);
+        mark.pages -= removed;
+        self.marked -= u64::from(removed);
+        removed
     }
 
     #[cfg(any(debug_assertions, feature = "check"))]
@@ -221,11 +222,13 @@ impl Mapping {
         let region = &regions[self.region as usize];
         let sum: u64 = self.marks.iter().map(|mark| u64::from(mark.pages)).sum();
         assert_eq!(self.marked, sum, "marks of region {} sum up", self.region);
-        let there = |granule| self.there(region, granule);
-        let within = self.marks.iter().enumerate().all(|(granule, mark)| mark.pages <= there(granule));
-        assert!(within, "only present pages of region {} are marked", self.region);
-        let met = self.present.iter().zip(&region.touched).all(|(present, touched)| present <= touched);
-        assert!(met, "only touched pages of region {} are present", self.region);
+        let present = |granule| self.present_pages(region, granule);
+        let only_present =
+            self.marks.iter().enumerate().all(|(granule, mark)| mark.pages <= present(granule));
+        assert!(only_present, "only present pages of region {} are marked", self.region);
+        let only_touched =
+            self.present.iter().zip(&region.touched).all(|(present, touched)| present <= touched);
+        assert!(only_touched, "only touched pages of region {} are present", self.region);
     }
 }
 

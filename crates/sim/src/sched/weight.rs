@@ -25,7 +25,7 @@ pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     if u64::from(weight) == UNIT { ns as i64 } else { divided(ns, weight) }
 }
 
-/// Slow path of [`virtual_ns`]. Inlined into the event loop, it would take registers from it.
+/// Slow path of [`virtual_ns`]. Not inlined, because it would occupy registers in the event loop.
 #[inline(never)]
 fn divided(ns: u64, weight: u32) -> i64 {
     let weight = u64::from(weight.max(1));

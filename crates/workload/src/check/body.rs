@@ -2,7 +2,7 @@
 
 use super::MAX_LOOPS;
 use super::names::{find, find_resource};
-use super::range::{Known, Range, of};
+use super::range::{Range, Variables, of};
 use super::walk::{Visit, walk};
 use crate::error::ProgramError;
 use crate::program::{
@@ -16,13 +16,13 @@ pub fn bodies(program: &Program) -> Result<(), ProgramError> {
 
 fn body(program: &Program, group: &TaskGroup) -> Result<(), ProgramError> {
     let place = format!("group `{}`", group.name);
-    let mut known = Known {
+    let mut variables = Variables {
         task: Range::below(group.count.into()),
         replica: Range::below(program.replicas.into()),
         loops: Vec::new(),
     };
     let check = Check { program, group, place: &place };
-    walk(&group.body, &mut known, &mut |visit| check.op(&visit))
+    walk(&group.body, &mut variables, &mut |visit| check.op(&visit))
 }
 
 struct Check<'a> {
@@ -34,50 +34,50 @@ struct Check<'a> {
 impl Check<'_> {
     fn op(&self, visit: &Visit<'_>) -> Result<(), ProgramError> {
         let resources = &self.program.resources;
-        let known = visit.known;
+        let variables = visit.variables;
         match visit.op {
-            Op::Compute { ns } | Op::Sleep { ns } => self.number(ns, known),
+            Op::Compute { ns } | Op::Sleep { ns } => self.number(ns, variables),
             Op::Watch { ns, over_ns, longest, gaps, lost } => {
                 find("series", self.place, &self.program.series, longest)?;
                 for counter in [gaps, lost] {
                     find("counter", self.place, &self.program.counters, counter)?;
                 }
-                self.number(ns, known)?;
-                self.number(over_ns, known)
+                self.number(ns, variables)?;
+                self.number(over_ns, variables)
             }
             Op::Touch { region, offset, bytes, stride, .. } => {
                 if *stride == 0 {
                     return self.refuse("the stride of a touch must be at least 1");
                 }
-                self.number(offset, known)?;
-                self.number(bytes, known)?;
-                self.reference(&resources.regions, region, known)
+                self.number(offset, variables)?;
+                self.number(bytes, variables)?;
+                self.reference(&resources.regions, region, variables)
             }
             Op::Send { channel, bytes, direction } => {
-                self.channel(channel, bytes, *direction, known).map(drop)
+                self.channel(channel, bytes, *direction, variables).map(drop)
             }
             Op::Receive { channel, bytes, direction, take, counter } => {
                 if let Some(counter) = counter {
                     find("counter", self.place, &self.program.counters, counter)?;
                 }
-                let kind = self.channel(channel, bytes, *direction, known)?;
+                let kind = self.channel(channel, bytes, *direction, variables)?;
                 self.take(&channel.name, kind, *take)
             }
-            Op::Lock { lock } | Op::Unlock { lock } => self.reference(&resources.locks, lock, known),
+            Op::Lock { lock } | Op::Unlock { lock } => self.reference(&resources.locks, lock, variables),
             Op::Up { semaphore, count } => {
-                self.number(count, known)?;
-                self.reference(&resources.semaphores, semaphore, known)
+                self.number(count, variables)?;
+                self.reference(&resources.semaphores, semaphore, variables)
             }
-            Op::Down { semaphore } => self.reference(&resources.semaphores, semaphore, known),
-            Op::Barrier { barrier } => self.reference(&resources.barriers, barrier, known),
+            Op::Down { semaphore } => self.reference(&resources.semaphores, semaphore, variables),
+            Op::Barrier { barrier } => self.reference(&resources.barriers, barrier, variables),
             Op::Await { condition, lock } => {
-                self.reference(&resources.locks, lock, known)?;
-                self.reference(&resources.conditions, condition, known)
+                self.reference(&resources.locks, lock, variables)?;
+                self.reference(&resources.conditions, condition, variables)
             }
-            Op::Signal { condition, .. } => self.reference(&resources.conditions, condition, known),
+            Op::Signal { condition, .. } => self.reference(&resources.conditions, condition, variables),
             Op::Write { file, bytes } => {
-                self.number(bytes, known)?;
-                self.reference(&resources.files, file, known)
+                self.number(bytes, variables)?;
+                self.reference(&resources.files, file, variables)
             }
             Op::Start { timer } => self.timer(timer),
             Op::Timer { timer, period_ns, slack, latency, missed, .. } => {
@@ -88,24 +88,24 @@ impl Check<'_> {
                 if let Some(missed) = missed {
                     find("counter", self.place, &self.program.counters, missed)?;
                 }
-                self.number(period_ns, known)
+                self.number(period_ns, variables)
             }
             Op::Set { attributes } => attributes.check().or_else(|reason| self.refuse(&reason)),
             Op::Finish if visit.forks > 0 => {
                 self.refuse("a forked child cannot finish the program: only its tasks can")
             }
-            Op::Stamp { slot } => self.reference(&resources.slots, slot, known),
+            Op::Stamp { slot } => self.reference(&resources.slots, slot, variables),
             Op::Record { slot, series } | Op::Lap { slot, series } => {
                 find("series", self.place, &self.program.series, series)?;
-                self.reference(&resources.slots, slot, known)
+                self.reference(&resources.slots, slot, variables)
             }
             Op::Count { counter, by } => {
                 find("counter", self.place, &self.program.counters, counter)?;
-                self.number(by, known)
+                self.number(by, variables)
             }
-            Op::Wait { count } => count.as_ref().map_or(Ok(()), |count| self.number(count, known)),
+            Op::Wait { count } => count.as_ref().map_or(Ok(()), |count| self.number(count, variables)),
             Op::Exec { image } => self.exec(image, visit),
-            Op::Loop { repeat, body } => self.repeat(repeat, body, known),
+            Op::Loop { repeat, body } => self.repeat(repeat, body, variables),
             Op::Choose { branches } if branches.iter().all(|branch| branch.weight == 0) => {
                 self.refuse("the weights of a choice add up to 0")
             }
@@ -117,14 +117,14 @@ impl Check<'_> {
         find("timer", self.place, &self.program.resources.timers, name).map(drop)
     }
 
-    fn repeat(&self, repeat: &Repeat, body: &[Op], known: &Known) -> Result<(), ProgramError> {
-        if known.loops.len() == MAX_LOOPS {
+    fn repeat(&self, repeat: &Repeat, body: &[Op], variables: &Variables) -> Result<(), ProgramError> {
+        if variables.loops.len() == MAX_LOOPS {
             return self.refuse(&format!("more than {MAX_LOOPS} loops are nested"));
         }
         match repeat {
-            Repeat::Count(number_of) | Repeat::With(number_of) => self.number(number_of, known),
+            Repeat::Count(number_of) | Repeat::With(number_of) => self.number(number_of, variables),
             _ if body.is_empty() => self.refuse("a loop without a count needs a body"),
-            Repeat::ForNs(ns) => self.number(ns, known),
+            Repeat::ForNs(ns) => self.number(ns, variables),
             Repeat::Window if self.program.window.is_none() => {
                 self.refuse("a loop runs until the end of the window, but the program has no window")
             }
@@ -143,7 +143,7 @@ impl Check<'_> {
             Image::Command { argv, .. } if argv.is_empty() => self.refuse("an exec needs a command"),
             Image::Command { .. } => Ok(()),
             Image::Work { ns, bytes } => {
-                self.number(ns, visit.known).and_then(|()| self.number(bytes, visit.known))
+                self.number(ns, visit.variables).and_then(|()| self.number(bytes, visit.variables))
             }
         }
     }
@@ -153,11 +153,11 @@ impl Check<'_> {
         channel: &Ref,
         bytes: &Expr,
         direction: Direction,
-        known: &Known,
+        variables: &Variables,
     ) -> Result<ChannelKind, ProgramError> {
         let channels = &self.program.resources.channels;
-        self.reference(channels, channel, known)?;
-        let size = self.range(bytes, known)?;
+        self.reference(channels, channel, variables)?;
+        let size = self.range(bytes, variables)?;
         if size.low == 0 {
             self.refuse(&format!("a message on channel `{}` can have 0 bytes", channel.name))?;
         }
@@ -199,10 +199,10 @@ impl Check<'_> {
         &self,
         defined: &[R],
         reference: &Ref,
-        known: &Known,
+        variables: &Variables,
     ) -> Result<(), ProgramError> {
         let resource = &defined[find_resource(self.place, defined, &reference.name)?];
-        let reached = self.range(&reference.index, known)?.high;
+        let reached = self.range(&reference.index, variables)?.high;
         let count = resource.count();
         if reached >= u64::from(count) {
             let (place, name) = (self.place.to_owned(), reference.name.clone());
@@ -211,13 +211,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn number(&self, expr: &Expr, known: &Known) -> Result<(), ProgramError> {
-        self.range(expr, known).map(drop)
+    fn number(&self, expr: &Expr, variables: &Variables) -> Result<(), ProgramError> {
+        self.range(expr, variables).map(drop)
     }
 
-    fn range(&self, expr: &Expr, known: &Known) -> Result<Range, ProgramError> {
+    fn range(&self, expr: &Expr, variables: &Variables) -> Result<Range, ProgramError> {
         let place = || self.place.to_owned();
-        of(expr, known).map_err(|flaw| ProgramError::Body { place: place(), reason: flaw.to_string() })
+        of(expr, variables).map_err(|flaw| ProgramError::Body { place: place(), reason: flaw.to_string() })
     }
 
     fn refuse(&self, reason: &str) -> Result<(), ProgramError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::find_resource;
-use super::range::{Flaw, Known, of};
+use super::range::{Flaw, Variables, of};
 use super::walk::walk;
 use crate::error::ProgramError;
 use crate::plan::{Plan, TaskId};
@@ -48,12 +48,12 @@ impl End {
 /// Channel ends that a task may use, each once, ascending. Where an index is drawn or depends on a loop, all
 /// instances between its least and greatest value count as used.
 pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
-    let mut known = Known::of_task(task);
+    let mut variables = Variables::of_task(task);
     let channels = &plan.program().resources.channels;
     let mut uses = BTreeSet::new();
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
         let Some((channel, end)) = traffic(visit.op) else { return Ok(()) };
-        let indices = of(&channel.index, visit.known)?;
+        let indices = of(&channel.index, visit.variables)?;
         if let Some(position) = channels.iter().position(|each| each.name == channel.name) {
             for index in indices.low..=indices.high {
                 uses.insert(Use { channel: plan.channels().instance(position, task, index as u32), end });
@@ -122,13 +122,13 @@ pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
 
 /// Size of the largest message that a task can send or receive, in bytes; sizes its buffer.
 pub fn largest_message(plan: &Plan, task: TaskId) -> (u64, u64) {
-    let mut known = Known::of_task(task);
+    let mut variables = Variables::of_task(task);
     let (mut sent, mut received) = (0, 0);
-    let high = |bytes: &Expr, known: &Known| of(bytes, known).map(|range| range.high);
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+    let high = |bytes: &Expr, variables: &Variables| of(bytes, variables).map(|range| range.high);
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
         match visit.op {
-            Op::Send { bytes, .. } => sent = sent.max(high(bytes, visit.known)?),
-            Op::Receive { bytes, .. } => received = received.max(high(bytes, visit.known)?),
+            Op::Send { bytes, .. } => sent = sent.max(high(bytes, visit.variables)?),
+            Op::Receive { bytes, .. } => received = received.max(high(bytes, visit.variables)?),
             _ => {}
         }
         Ok(())

@@ -13,11 +13,11 @@ use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, each_ki
 
 pub use walk::{Visit, walk};
 
-/// Most tasks a program can have: the kernel's limit for process identifiers on 64-bit machines (2^22,
+/// Largest number of tasks of a program: the kernel's limit for process identifiers on 64-bit machines (2^22,
 /// `/proc/sys/kernel/pid_max` in proc(5)).
 pub const MAX_TASKS: u64 = 1 << 22;
 
-/// Most instances of one kind of resource; a bound for memory, far above what descriptors allow.
+/// Largest number of instances of one kind of resource: a bound for memory, far above the limit of file descriptors.
 pub const MAX_INSTANCES: u64 = 1 << 24;
 
 /// Greatest depth of nested loops.
@@ -26,7 +26,7 @@ pub const MAX_LOOPS: usize = 8;
 /// Check a whole program. The error names the first fault.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
     if !(OLDEST_SCHEMA..=SCHEMA).contains(&program.schema) {
-        return Err(ProgramError::Schema { found: program.schema, supported: SCHEMA });
+        return Err(ProgramError::Schema { schema: program.schema, supported: SCHEMA });
     }
     sizes(program)?;
     names::unique(program)?;

@@ -14,7 +14,7 @@ pub struct Range {
 
 /// Values that the variables of an expression can take.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct Variables {
     /// Index of the task.
     pub task: Range,
     /// Index of the replica.
@@ -47,7 +47,7 @@ impl std::fmt::Display for Flaw {
     }
 }
 
-impl Known {
+impl Variables {
     /// Values in the body of a single task, outside of all loops.
     pub fn of_task(task: TaskId) -> Self {
         let [task, replica] = [task.index, task.replica].map(|number| Range::exactly(number.into()));
@@ -71,22 +71,23 @@ impl Range {
 }
 
 /// The interval of values that `expr` can take.
-pub fn of(expr: &Expr, known: &Known) -> Result<Range, Flaw> {
+pub fn of(expr: &Expr, variables: &Variables) -> Result<Range, Flaw> {
     Ok(match expr {
         Expr::Const(value) => Range::exactly(*value),
-        Expr::Variable(Variable::Task) => known.task,
-        Expr::Variable(Variable::Replica) => known.replica,
-        Expr::Operation(operation) => of_operation(operation, known)?,
+        Expr::Variable(Variable::Task) => variables.task,
+        Expr::Variable(Variable::Replica) => variables.replica,
+        Expr::Operation(operation) => of_operation(operation, variables)?,
     })
 }
 
-fn of_operation(operation: &Operation, known: &Known) -> Result<Range, Flaw> {
-    let both = |a: &Expr, b: &Expr| -> Result<(Range, Range), Flaw> { Ok((of(a, known)?, of(b, known)?)) };
+fn of_operation(operation: &Operation, variables: &Variables) -> Result<Range, Flaw> {
+    let both =
+        |a: &Expr, b: &Expr| -> Result<(Range, Range), Flaw> { Ok((of(a, variables)?, of(b, variables)?)) };
     Ok(match operation {
         Operation::Loop(depth) => {
-            let enclosing = known.loops.len();
+            let enclosing = variables.loops.len();
             let position = enclosing.checked_sub(*depth as usize + 1);
-            known.loops[position.ok_or(Flaw::NoLoop { depth: *depth, enclosing })?]
+            variables.loops[position.ok_or(Flaw::NoLoop { depth: *depth, enclosing })?]
         }
         Operation::Add(a, b) => {
             let (a, b) = both(a, b)?;

@@ -1,6 +1,6 @@
 //! Upper bounds of the samples that a task records, which size an executor's buffers.
 
-use super::range::{Flaw, Known};
+use super::range::{Flaw, Variables};
 use super::walk::walk;
 use crate::plan::{Plan, TaskId};
 use crate::program::Op;
@@ -10,8 +10,8 @@ use crate::program::Op;
 pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
     let names = &plan.program().series;
     let mut bounds = vec![0u64; names.len()];
-    let mut known = Known::of_task(task);
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut known, &mut |visit| {
+    let mut variables = Variables::of_task(task);
+    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
         let written = match visit.op {
             Op::Record { series, .. } | Op::Lap { series, .. } => [Some(series), None],
             Op::Watch { longest, .. } => [Some(longest), None],

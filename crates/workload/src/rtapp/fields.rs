@@ -17,7 +17,7 @@ impl<'a> At<'a> {
         At { parent: Some(self), key }
     }
 
-    /// `tasks.thread0.run`.
+    /// Path as text: `tasks.thread0.run`.
     pub fn path(&self) -> String {
         match self.parent {
             None => self.key.to_owned(),
@@ -79,7 +79,7 @@ pub fn numbers(node: &Node, at: &At<'_>, most: u32) -> Result<Vec<u32>, RtAppErr
     if nodes.is_empty() {
         return at.fail(node.place, "the list is empty");
     }
-    nodes.iter().map(|each| Ok(integer(each, at, 0, i64::from(most) - 1)? as u32)).collect()
+    nodes.iter().map(|number| Ok(integer(number, at, 0, i64::from(most) - 1)? as u32)).collect()
 }
 
 /// A loop's count; `None` for −1 and other negative numbers, which repeat without end.
@@ -90,12 +90,12 @@ pub fn loops(node: &Node, at: &At<'_>) -> Result<Option<u64>, RtAppError> {
 /// Refuse the second member with the same key.
 pub fn once<T>(slot: &mut Option<T>, value: T, member: &Member, at: &At<'_>) -> Result<(), RtAppError> {
     if slot.replace(value).is_some() {
-        return at.fail(member.place, "is there twice");
+        return at.fail(member.place, "occurs twice");
     }
     Ok(())
 }
 
 /// The error of an unknown key.
-pub fn unknown<T>(member: &Member, at: &At<'_>, what: &str, known: &[&str]) -> Result<T, RtAppError> {
-    at.fail(member.place, format!("unknown {what} `{}` (known: {})", member.key, known.join(", ")))
+pub fn unknown<T>(member: &Member, at: &At<'_>, kind: &str, supported: &[&str]) -> Result<T, RtAppError> {
+    at.fail(member.place, format!("unknown {kind} `{}` (known: {})", member.key, supported.join(", ")))
 }

@@ -2,8 +2,8 @@
 
     bytes ──mail──▶ numbered lines ──lines──▶ lines without quoting ──grammars──▶ tables, series, notes
 
-Each grammar is a module. They are tried in turn at every line, and the first that recognises the line reads its table
-to the end. A table that no grammar recognises is read only by a layout that the user states, or refused.
+Each grammar is a module. The grammars are tried in turn at every line. The first grammar that recognises the line reads
+the table to its end. A table that no grammar recognises is read by a layout that the user states, or refused.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
 
 FORMAT = "printed tables"
-"""``Import.format`` of everything that is read here."""
+"""``Import.format`` of printed tables and series."""
 
 _MOST_NOTES = 3
-"""Notes on lines that may be tables of an unknown layout."""
+"""Largest number of notes on lines that may be tables of an unknown layout."""
 
 
 def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Import:
@@ -37,7 +37,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
     text = lines.results_only(unquoted)
     parts = _stated_lines(unquoted, text, layouts, source)
     readers = _Readers(text, source)
-    taken = dict[int, int]()
+    read_parts = dict[int, int]()
     at = floor = 0
     while at < len(text):
         part = readers.read(at, floor) if text[at].text else None
@@ -45,9 +45,9 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
             at += 1
             continue
         parts.append(part)
-        taken[at] = part.end
+        read_parts[at] = part.end
         at = floor = part.end
-    unread = list(paragraphs_with_figures(unquoted, text, taken) if layouts else possible_tables(text, taken))
+    unread = list(paragraphs_with_figures(unquoted, text, read_parts) if layouts else possible_tables(text, read_parts))
     for layout in (layout for layout in layouts if layout.lines is None):
         parts += [
             stated.read(unquoted, table.first, table.end, layout, source) for table in unread if table.is_separated
@@ -56,7 +56,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
     tables = [*(table for part in parts for table in part.tables), *readers.perf.tables()]
     series = readers.hackbench.series()
     if not tables and not series:
-        raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, taken)), source)
+        raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
     notes = [note for part in parts for note in part.notes] + readers.hackbench.notes
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
@@ -65,7 +65,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
     ]
     if len(unread) > _MOST_NOTES:
         notes.append(f"and {len(unread) - _MOST_NOTES} more such places")
-    columns = tuple(dict.fromkeys(each.column for each in series))
+    columns = tuple(dict.fromkeys(column_series.column for column_series in series))
     return Import(FORMAT, source, columns, tuple(series), tuple(sorted(tables, key=_line)), tuple(notes))
 
 
@@ -94,7 +94,10 @@ class _Readers:
 
 
 def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layout], source: str) -> list[Part]:
-    """Read the tables whose lines are stated, and blank them; lines of their paragraphs are not taken for patches."""
+    """Read the tables whose lines are stated, and blank these lines. Restore the other lines of their paragraphs.
+
+    ``text`` lacks lines that look like a patch; in a paragraph with a stated table, such lines may be rows.
+    """
     parts = list[Part]()
     if sum(layout.lines is None for layout in layouts) > 1:
         raise ImportProblem("two layouts without lines are stated", where="--table", todo="state lines=FIRST-LAST")

@@ -21,14 +21,14 @@ CALLS = 200
 """Calls in one try: they take tens of microseconds, so that most tries are undisturbed."""
 
 TRIES = 300
-"""Number of tries. The least counts, because other activity of the machine only adds time."""
+"""Number of tries. A probe returns the least time of all tries: other activity of the machine only adds time."""
 
 BATCH = 16
 """Messages in flight: fewer than the capacity of any channel."""
 
 
 def _least(function: Callable[[], object], number: int) -> float:
-    """The least mean time of a call in ns, over tries of ``number`` calls."""
+    """Return the least mean time of a call in ns, over tries of ``number`` calls."""
     return min(repeat(function, number=number, repeat=TRIES)) / number * 1e9
 
 
@@ -38,7 +38,7 @@ def call(function: Callable[[], object]) -> float:
 
 
 def _nothing() -> object:
-    """A Python function around an empty call, like the functions that send and receive."""
+    """Wrap an empty call in a Python function, as the calls that send and receive are wrapped."""
     return gc.isenabled()
 
 
@@ -102,7 +102,7 @@ def page_fault(mib: int = 8) -> float:
 
 
 def walk(kib: int) -> float:
-    """Return the ns of reading 1 KiB, in order, of a warm buffer of ``kib`` KiB; the least of the tries."""
+    """Return the ns of reading 1 KiB, in order, of a warm buffer of ``kib`` KiB: the least time of the tries."""
     array = np.ones(kib * 128, dtype=np.uint64)
     tries = max(5, min(TRIES, (256 << 10) // kib))
     return min(repeat(array.sum, number=1, repeat=tries)) * 1e9 / kib
@@ -110,7 +110,7 @@ def walk(kib: int) -> float:
 
 def samples(schedload: str, cpu: int, metric: str, *words: str) -> float:
     """Run a program of schedload on one CPU, and return the 10th percentile of a metric's samples."""
-    done = subprocess.run(
+    result = subprocess.run(
         [schedload, "--json", *words],
         check=True,
         capture_output=True,
@@ -118,5 +118,6 @@ def samples(schedload: str, cpu: int, metric: str, *words: str) -> float:
         timeout=60,
         preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
     )
-    (series,) = [each["samples"] for each in json.loads(done.stdout)["metrics"] if each["name"] == metric]
+    metrics = json.loads(result.stdout)["metrics"]
+    (series,) = [entry["samples"] for entry in metrics if entry["name"] == metric]
     return float(sorted(series)[len(series) // 10])

@@ -75,7 +75,7 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
     for name in simulated:
         remedy = f"run it with --target sim:MACHINE/{kernels_with(name)[0]}"
         subject = f"tunable {name!r} ({naming(users.pop(name))})"
-        yield MissingRequirement(subject, "only simulated kernels have it", remedy)
+        yield MissingRequirement(subject, "only simulated kernels have this tunable", remedy)
     if not users:
         return
     with system.debugfs():

@@ -1,7 +1,8 @@
 """This machine's file tree for a guest, read-only, through virtiofsd.
 
-There are two programs of this name: QEMU's, in C, until 7.2, and its successor in Rust. Both receive a listening
-socket, so that they need no writable folder and can run in a read-only mount namespace (see :mod:`.readonly`).
+There are two programs with this name: a C program, part of QEMU up to 7.2, and its successor in Rust. Both receive a
+listening socket, so that they need no writable folder and can run in a read-only mount namespace (see
+:mod:`.readonly`).
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ TAG = "host"
 """The name under which a guest mounts the file tree."""
 
 HIDDEN = ("/dev", "/proc", "/run", "/sys", "/tmp")
-"""Folders of which the guest has its own version in place of this machine's."""
+"""Folders that a guest does not share with this machine: the guest's versions replace this machine's versions."""
 
 PROBE_SECONDS = 20.0
 """Limit for a probe that only makes a namespace."""
 
 
 def daemon() -> str | None:
-    """Return the path of a virtiofsd, preferably of the newer kind; None if no virtiofsd is installed."""
+    """Return the path of a virtiofsd, preferably the program in Rust; None if no virtiofsd is installed."""
     for path in (shutil.which("virtiofsd"), *PLACES):
         if path is not None and os.access(path, os.X_OK):
             return path
@@ -43,15 +44,15 @@ def daemon() -> str | None:
 
 @cache
 def is_in_c(program: str) -> bool:
-    """Whether the program is QEMU's, which prints libfuse's interface version and has other options."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
-    return "FUSE kernel interface" in done.stdout
+    """Whether the program is the C program, which prints libfuse's interface version and has other options."""
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
+    return "FUSE kernel interface" in result.stdout
 
 
 def arguments(program: str, in_c: bool, descriptor: int) -> list[str]:
     """Return the command line for a listening socket with this descriptor.
 
-    The daemon shares / without its own sandbox, which would need more privileges and exclude nothing more.
+    The daemon shares / without the sandbox of virtiofsd: the sandbox would need more privileges and hide no more files.
     """
     if in_c:
         options = ["-o", "source=/", "-o", "sandbox=chroot", "-o", "log_level=err", "--rlimit-nofile=0"]
@@ -66,7 +67,7 @@ def sealed(*argv: str) -> list[str]:
 
 
 def fault() -> tuple[str, str] | None:
-    """Return why this machine's files cannot be shared, and a remedy; None when they can."""
+    """Return why this machine's files cannot be shared, and a remedy; None when they can be shared."""
     program = daemon()
     if program is None:
         return "there is no virtiofsd", "apt-get install virtiofsd, or on Debian 12 qemu-system-common"
@@ -74,7 +75,7 @@ def fault() -> tuple[str, str] | None:
         # The daemon leaves all supplementary groups, which an unprivileged user namespace does not allow.
         return f"{program} works for root only", "run as root, or install the virtiofsd that is written in Rust"
     try:
-        tried = subprocess.run(
+        result = subprocess.run(
             sealed("/bin/true"),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -84,9 +85,9 @@ def fault() -> tuple[str, str] | None:
         )
     except subprocess.TimeoutExpired:
         return f"making a mount namespace took more than {PROBE_SECONDS:g} s", "try again"
-    if tried.returncode != 0:
-        why = tried.stderr.strip() or f"status {tried.returncode}"
-        return f"a guest could not be kept from writing: {why}", "run as root, or allow user namespaces"
+    if result.returncode != 0:
+        reason = result.stderr.strip() or f"status {result.returncode}"
+        return f"the file tree cannot be made read-only: {reason}", "run as root, or allow user namespaces"
     return None
 
 

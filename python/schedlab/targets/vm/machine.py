@@ -30,8 +30,8 @@ offered = cache(debian.offered)
 
 BOOT_EMULATED, BOOT_EMULATED_CPU, BOOT_COUNTED_CPU = 6.5, 0.1, 0.9
 """Seconds from QEMU's start to the first trial, per CPU, and per CPU where instructions are counted: QEMU's CPU time
-for Debian's 6.12 with 1, 4 and 16 CPUs on a virtual Xeon of 2.1 GHz. A boot at the kernel's own entry takes about
-2.5 s less (:func:`enters`)."""
+for Debian's 6.12 with 1, 4 and 16 CPUs on a virtual Xeon of 2.1 GHz. A boot at the entry point of the unpacked kernel
+takes about 2.5 s less (:func:`enters`)."""
 
 BOOT_KVM = 2.0
 """Seconds of a boot under KVM."""
@@ -58,7 +58,7 @@ def name_of_table(table: TargetTable) -> str:
 
 
 def accel_of(table: TargetTable) -> qemu.Accel:
-    """Return the table's accelerator, else KVM where it works. A deterministic guest is always emulated."""
+    """Return the table's accelerator, else KVM if this machine can use it. A deterministic guest is always emulated."""
     if table.deterministic:
         return "tcg"
     return table.accel or ("kvm" if qemu.kvm_usable() else "tcg")
@@ -79,7 +79,7 @@ def kernel_of(table: TargetTable, variant: Variant) -> str:
 
 
 def image_of(table: TargetTable, variant: Variant) -> Image:
-    """Return the variant's kernel; SchedlabError when it does not exist, NotDownloaded when it is not here yet."""
+    """Return the variant's kernel; SchedlabError if there is no such kernel, NotDownloaded if it must be downloaded."""
     return image(kernel_of(table, variant))
 
 
@@ -106,7 +106,7 @@ def gap_of(table: TargetTable, variant: Variant) -> str:
         image_of(table, variant)
     except KernelGap as gap:
         return gap.what
-    except SchedlabError:  # another fault, which the check reports
+    except SchedlabError:  # the check of requirements reports other faults
         return ""
     return ""
 
@@ -122,12 +122,11 @@ def added_parameters(table: TargetTable, variant: Variant) -> str:
 
 
 def enters(table: TargetTable, image: Image) -> bool:
-    """Whether QEMU boots the image's kernel at the kernel's own entry (:mod:`schedlab.kernels.pvh`).
+    """Whether QEMU boots the image's kernel at the entry point of the unpacked kernel (:mod:`schedlab.kernels.pvh`).
 
-    Only emulated guests whose clock does not count instructions do so.
-
-    A deterministic guest's figures must be equal on all machines, whichever images they can unpack. KVM would gain
-    little, and lose the random kernel address that the image's boot code draws.
+    Only emulated guests that are not deterministic boot in this way. The figures of a deterministic guest must be equal
+    on all machines, also on machines that cannot unpack the image. A guest under KVM would save little time, and lose
+    the random kernel address that the image's boot code draws.
     """
     return accel_of(table) == "tcg" and not table.deterministic and qemu.enters_kernels() and pvh.can_be_entered(image)
 

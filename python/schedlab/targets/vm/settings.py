@@ -15,22 +15,22 @@ from schedlab.tunables.tunable import Place, Tunable
 
 
 def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
-    """Return places in a running kernel, the places of this version first: a vendor may have backported others."""
+    """Return places in a running kernel, the places of this version first: vendors may have backported other places."""
     places = [place for place in tunable.places if place.kind is not PlaceKind.BOOT]
     return sorted(places, key=lambda place: version not in place.range)
 
 
 def refusal(setting: Setting, image: Image) -> Fault | None:
-    """Return why the tunable cannot be set while this kernel runs; None when it should be possible."""
+    """Return why the tunable cannot be set while this kernel runs; None if the kernel should accept it."""
     tunable = setting.tunable
     if tunable is None:
-        return "only simulated kernels have it", "run it with --target sim:MACHINE"
+        return "only simulated kernels have this tunable", "use --target sim:MACHINE"
     version = KernelVersion.parse(image.release)
     places = tunable.places_in(version)
     if not places:
         return f"kernel {version} does not have this tunable; kernels {tunable.range} have it", "use another kernel"
     if all(place.kind is PlaceKind.BOOT for place in places):
-        return "it is a boot parameter in this kernel", _boot_remedy(setting, version)
+        return "the tunable is a boot parameter in this kernel", _boot_remedy(setting, version)
     options = config_of(image)
     missing = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
     if options is not None and missing:
@@ -53,11 +53,11 @@ def _boot_remedy(setting: Setting, version: KernelVersion) -> str:
 def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
     """Return the files to write before a guest's jobs. A tunable that enables other tunables precedes them."""
     version = KernelVersion.parse(image.release)
-    wanted = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
-    wanted.sort(key=lambda pair: pair[0].enabled_by is not None)
+    tunables = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
+    tunables.sort(key=lambda pair: pair[0].enabled_by is not None)
     return [
         jobs.Setting(tunable.name, tunable.places.index(place), place.text, codec(place.codec).encode(text))
-        for tunable, text in wanted
+        for tunable, text in tunables
         for place in run_time_places(tunable, version)
     ]
 
@@ -73,8 +73,8 @@ def faults(variant: Variant, report: str) -> Iterator[str]:
         if name not in lines:
             yield f"the guest's kernel has no file for {name!r}"
         for place, path, error, raw in lines.get(name, ()):
-            how = codec(tunable.places[place].codec)
+            place_codec = codec(tunable.places[place].codec)
             if error:
                 yield f"the guest's kernel does not take {text!r} for {name!r}: {error.rpartition(': ')[2].strip()}"
-            elif how.steady and (now := how.decode(raw)) != text:
-                yield f"{path} was set to {text} in the guest, and contains {now}"
+            elif place_codec.steady and (value := place_codec.decode(raw)) != text:
+                yield f"{path} was set to {text} in the guest, and contains {value}"

@@ -13,10 +13,10 @@ from .recovery import PendingJournal, pending
 from .resources import SEGMENT
 from .undo import History
 
-# Each function `read_*` prints a file's current value in the form that `encode` of the codec of that name writes.
+# Each function `read_NAME` prints a file's current value in the form that the codec NAME encodes.
 _HEAD = r"""#!/bin/sh
-# Puts back the kernel tunables that schedlab runs changed and did not put back themselves.
-# Needs root. Values that somebody else has changed since are left alone. Safe to run twice.
+# Restores the kernel tunables that ended schedlab runs changed and did not restore.
+# Needs root. Values that another program has changed since then stay. Safe to run twice.
 set -u
 status=0
 
@@ -62,8 +62,8 @@ _SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
 def undo_script(directory: Path) -> str:
     """Return a POSIX shell script that undoes the changes of dead runs of `directory`, last written first.
 
-    The script names live runs and damaged journals in comments and does nothing about them. With nothing to do, it
-    prints that.
+    The script names live runs and damaged journals in comments, and leaves their values as they are. It prints a
+    message if there is nothing to undo.
     """
     journals = pending(directory)
     parts = [_HEAD, *(_section(journal) for journal in reversed(journals))]
@@ -79,12 +79,12 @@ def _section(journal: PendingJournal) -> str:
     title = _comment(f"run {journal.run_id}, journal {journal.path}")
     fault = [_comment(f"NOT undone completely: {journal.fault}"), "status=1"] if journal.fault else []
     if journal.live:
-        return "\n".join(["", title, _comment("still running: it puts its values back itself")])
+        return "\n".join(["", title, _comment("still running: the run restores its values when it ends")])
     lines = [_line(history) for history in reversed(journal.histories)]
     opened = journal.opened
     if lines and opened is not None and opened.boot_id and opened.root == "/":
         test = f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(opened.boot_id)} ]'
-        otherwise = "    echo 'booted since: the kernel forgot that run'"
+        otherwise = "    echo 'booted since the run: the boot has reset its values'"
         lines = [f"if {test}; then", *(f"    {line}" for line in lines), "else", otherwise, "fi"]
     return "\n".join(["", title, *fault, *lines, *map(_removal, journal.made)])
 

@@ -27,7 +27,7 @@ _SYNONYMS = {
     "milliseconds": "ms", "usec": "us", "usecs": "us", "µs": "us", "μs": "us", "microseconds": "us", "nsec": "ns",
     "nsecs": "ns", "nanoseconds": "ns", "m": "min", "minutes": "min", "hours": "h", "percent": "%",
 }  # fmt: skip
-"""Names of units by which schedlab would not recognise a time or a share."""
+"""Other names of units, and the symbols by which schedlab recognises a time or a share."""
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _UNIT = r"^[^\s\[\],]+$"
@@ -36,8 +36,9 @@ _UNIT = r"^[^\s\[\],]+$"
 class Figure(BaseModel):
     """A metric that a command prints.
 
-    Either ``regex``, whose only group is the number and whose matches are samples; or ``json``, the path of a number or
-    of a list of numbers in a JSON document, with a point between keys and indices, and ``*`` for all elements.
+    A figure has either ``regex`` or ``json``. Each match of ``regex`` is a sample; the only group of ``regex`` matches
+    the number. ``json`` is the path of a number or of a list of numbers in a JSON document: keys and indices with
+    points between them, and ``*`` for all elements.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -67,14 +68,14 @@ class Figure(BaseModel):
         except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f"{regex!r} is not a regular expression: {error}") from error
         if groups != 1:
-            raise ValueError(f"{regex!r} has {groups} groups: put the number, and nothing else, in parentheses; (?:…) "
-                             "groups without a number")  # fmt: skip
+            raise ValueError(f"{regex!r} has {groups} groups: put only the number in parentheses; write other groups "
+                             "as (?:…)")  # fmt: skip
         return regex
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
         if (self.regex is None) == (self.json_path is None):
-            raise ValueError("needs either regex or json, which say where the number is in the output")
+            raise ValueError("needs either regex or json, to find the number in the output")
         return self
 
     @property
@@ -103,7 +104,7 @@ class Figure(BaseModel):
                 yield self._number(match[1])
 
     def _elements(self, text: str) -> Iterator[float]:
-        """Yield the numbers of each document of the output: a repeated command prints one a run."""
+        """Yield the numbers of each document of the output. A repeated command prints a document in each run."""
         assert self.json_path is not None
         count = 0
         for document in self._documents(text):
@@ -154,7 +155,7 @@ def _at(document: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 def read_all(figures: Sequence[Figure], stdout: str, stderr: str) -> list[Metric]:
-    """Return the metrics; NotUnderstood when one is missing, or when reading takes more than :data:`SECONDS`."""
+    """Return the metrics; NotUnderstood if a metric is missing, or if reading takes more than :data:`SECONDS`."""
     with _limited(SECONDS):
         return [figure.read(stdout, stderr) for figure in figures]
 

@@ -1,6 +1,6 @@
-"""Private PostgreSQL cluster of a run: its own folder and socket, no TCP, never the system's cluster.
+"""Private PostgreSQL cluster of a run: in a separate folder, with a separate socket and no TCP, never the system's.
 
-The server refuses to run as root. Root runs it as ``postgres``, or as ``nobody`` where that user does not exist.
+The server refuses to run as root. Root runs it as ``postgres``, or as ``nobody`` if there is no user ``postgres``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Cluster:
 
     @property
     def pristine(self) -> Path:
-        """Data as loaded; a server that changes nothing may run on it."""
+        """Data as loaded; only servers that change no data may run on it."""
         return (self.sockets / "cluster").resolve() / "data"
 
     @property
@@ -99,7 +99,7 @@ class Cluster:
 
     def server(self, data: Path, clients: int, *, durable: bool = True) -> list[str]:
         """Return the command line of a server in the foreground."""
-        # Buffers for all tables, up to a fifth of memory; the rest stays in the page cache.
+        # Buffers for all tables, up to a fifth of memory. The page cache contains the other tables.
         buffers = min(self.scale * SCALE_BYTES * 5 // 4 + (64 << 20), memory_bytes() // 5)
         settings = {
             "listen_addresses": "",
@@ -120,7 +120,7 @@ class Cluster:
         return [program(name), f"--host={self.sockets}", f"--port={PORT}", f"--username={ROLE}", *words]
 
     def warm(self) -> list[str]:
-        """Return a command that loads the tables into memory; it fails while the server is not up."""
+        """Return a command that loads the tables into memory; it fails until the server accepts connections."""
         query = "SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relname LIKE 'pgbench_%' AND relkind IN ('r', 'i')"
         return self.client("psql", "--no-psqlrc", "--quiet", f"--dbname={DATABASE}", f"--command={query}")
 
@@ -178,7 +178,7 @@ class Cluster:
                     time.sleep(0.05)
                 yield
             finally:
-                # SIGINT stops a server as quickly as is possible without loss ("fast").
+                # SIGINT is PostgreSQL's fast shutdown: it ends the connections and loses no data.
                 with suppress(OSError, IndexError, ValueError):
                     os.kill(int(_postmaster(self.pristine)[0]), signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
@@ -195,7 +195,7 @@ class Cluster:
 
 
 def _postmaster(data: Path) -> list[str]:
-    """Return the lines of the server's lock file; OSError when no server runs or was killed."""
+    """Return the lines of the server's lock file; OSError if there is no such file: the server has ended regularly."""
     return (data / "postmaster.pid").read_text().splitlines()
 
 
@@ -218,17 +218,18 @@ def _owner() -> tuple[int, int]:
             entry = pwd.getpwnam(name)
             return entry.pw_uid, entry.pw_gid
     raise CannotRunHere(
-        "PostgreSQL does not run as root, and there is no user to run it as",
+        "PostgreSQL does not run as root, and there is neither a user 'postgres' nor 'nobody'",
         where="pgbench",
-        todo="create it with 'apt-get install postgresql'",
+        todo="create the user 'postgres' with 'apt-get install postgresql'",
     )
 
 
 def private_shared_memory(folder: Path) -> list[str]:
-    """Return the words that start a command with a /dev/shm of its own, in which only the folder is visible.
+    """Return the words that start a command with a private /dev/shm, in which only the folder is visible.
 
-    The servers that initdb starts make POSIX shared memory with random names there, which no option prevents before
-    PostgreSQL 16. A private /dev/shm disappears with its last process. Empty where this user cannot make namespaces.
+    The servers that initdb starts make POSIX shared memory with random names in /dev/shm; before PostgreSQL 16, no
+    option prevents this. A private /dev/shm disappears with its last process. Empty if this user cannot make
+    namespaces.
     """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     words = [need(UNSHARE), *user, "--mount", "sh", "-c", _COVER, "sh", str(folder)]
