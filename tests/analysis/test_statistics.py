@@ -223,8 +223,14 @@ def test_the_power_at_the_detectable_change_is_about_80_percent(blocks: int, tes
     assert 0.74 < detected < 0.86
 
 
+LONG = pytest.mark.verify
+"""Takes ten seconds and more."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("blocks", "rows"), [(6, 20), (8, 20), (11, 60), (12, 60), (13, 60), (18, 20)])
+@pytest.mark.parametrize(
+    ("blocks", "rows"), [(6, 20), (8, 20), (11, 60), pytest.param(13, 60, marks=LONG), pytest.param(18, 20, marks=LONG)]
+)
 def test_the_power_of_a_joint_test_at_the_detectable_change_is_about_80_percent(blocks: int, rows: int) -> None:
     rng = np.random.default_rng(12)
     effect = log(1 + detectable(0.02, blocks, Rule(0.05, rows)))

@@ -130,9 +130,12 @@ def test_failed_trials_exit_with_4_and_their_output_is_stored(tmp_path: Path) ->
 
 
 def test_a_regression_exits_with_1_only_with_fail_on_worse(tmp_path: Path) -> None:
+    # A printed figure, because a time depends on other processes; the process number is its noise.
     path = small(
-        tmp_path, blocks=6, variant='environment = { NAP = "0.5" }', run="sh -c 'sleep ${NAP:-0.01}'"
+        tmp_path, blocks=6, variant='environment = { WORK = "2000" }', run="sh -c 'echo $((${WORK:-1000} + $$ % 9))'"
     )  # fmt: skip
+    metric = 'metrics = [{ name = "work", unit = "1", better = "lower", regex = \'(\\d+)\' }]\n'
+    path.write_text(path.read_text() + metric)
     assert schedlab("run", path, "--store", tmp_path / "s.sqlite").returncode == 0
     asked = schedlab("run", path, "--store", tmp_path / "s.sqlite", "--fail-on", "worse")
     assert asked.returncode == 1, asked.stdout

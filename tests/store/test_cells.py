@@ -17,6 +17,7 @@ from schedlab.results.measurement import Conditions, Measurement
 from schedlab.results.metrics import Metric, MetricSpec
 from schedlab.store import reader, writer
 from schedlab.store.columns import columns, read_cells, samples_by_row, variants_of
+from schedlab.store.file import open_store
 from schedlab.store.reader import Run
 from schedlab.store.samples import sample_table
 from tests.conftest import TWO_VARIANTS, begin
@@ -81,15 +82,19 @@ def recorded_run(engine: Engine, iterations: int, seed: int) -> tuple[int, list[
     return run_id, [recorded[index] for index in sorted(recorded)]
 
 
-Case = tuple[Run, list[Recorded]]
+Case = tuple[Engine, Run, list[Recorded]]
 
 
 @pytest.fixture(
-    params=[(1, 1), (4, 2), pytest.param((60, 3), marks=pytest.mark.slow)], ids=lambda sizes: f"{sizes[0]} iterations"
+    scope="module",
+    params=[(1, 1), (4, 2), pytest.param((60, 3), marks=pytest.mark.slow)],
+    ids=lambda sizes: f"{sizes[0]} iterations",
 )
-def case(request: pytest.FixtureRequest, engine: Engine) -> Case:
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """Store, run and trials. Recording takes seconds, and the tests only read."""
+    engine = open_store(tmp_path_factory.mktemp("case") / "store.sqlite", create=True)
     run_id, recorded = recorded_run(engine, *request.param)
-    return reader.run(engine, run_id), recorded
+    return engine, reader.run(engine, run_id), recorded
 
 
 def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
@@ -105,8 +110,8 @@ def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-def test_block_means_are_the_means_of_the_single_values(engine: Engine, case: Case) -> None:
-    run, recorded = case
+def test_block_means_are_the_means_of_the_single_values(case: Case) -> None:
+    engine, run, recorded = case
     cells = defaultdict(list)
     for variant in run.design.variants:
         for block, position, _, workload, parameters, metric, _, _, value in lines(recorded, variant):
@@ -125,8 +130,8 @@ def test_block_means_are_the_means_of_the_single_values(engine: Engine, case: Ca
     assert {row[:5]: pytest.approx(row[5:]) for row in frame.rows()} == expected
 
 
-def test_samples_of_a_row_are_complete_and_blocks_in_order(engine: Engine, case: Case) -> None:
-    run, recorded = case
+def test_samples_of_a_row_are_complete_and_blocks_in_order(case: Case) -> None:
+    engine, run, recorded = case
     for variant in run.design.variants:
         rows = defaultdict(list)
         for line in lines(recorded, variant):
@@ -141,8 +146,8 @@ def _unit_order(line: tuple[object, ...]) -> tuple[object, ...]:
     return line[0], line[1], line[2]
 
 
-def test_the_sample_table_has_every_value_in_the_order_of_the_plan(engine: Engine, case: Case) -> None:
-    run, recorded = case
+def test_the_sample_table_has_every_value_in_the_order_of_the_plan(case: Case) -> None:
+    engine, run, recorded = case
     names = ("block", "position", "iteration", "workload", "parameters", "metric", "unit", "direction", "value")
     frame = sample_table(engine, variants_of(run))
     for variant in run.design.variants:
@@ -150,8 +155,8 @@ def test_the_sample_table_has_every_value_in_the_order_of_the_plan(engine: Engin
     assert set(frame["unit"]) == {"us", "ms"}
 
 
-def test_conditions_counters_and_failures_agree_with_the_single_trials(engine: Engine, case: Case) -> None:
-    run, recorded = case
+def test_conditions_counters_and_failures_agree_with_the_single_trials(case: Case) -> None:
+    engine, run, recorded = case
     conditions = {row["variant"]: row for row in reader.conditions(engine, run.id).iter_rows(named=True)}
     assert conditions.keys() == set(run.design.variants)
     for variant, row in conditions.items():
