@@ -11,6 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from schedlab.cli import (
+    bisect_command,
     compare_command,
     doctor,
     examples_command,
@@ -50,6 +51,7 @@ app.command("plan")(plan_command.plan)
 app.command("report")(report.report)
 app.command("compare")(compare_command.compare)
 app.command("import")(import_command.import_)
+app.command("bisect")(bisect_command.bisect)
 app.command("merge")(merge_command.merge)
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate_command.simulate)

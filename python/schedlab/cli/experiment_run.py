@@ -103,7 +103,8 @@ def _show_downloads(wanted: Sequence[Download]) -> None:
     console.print("only after the download: whether it has the tunables and options that the file needs")
 
 
-def _show_download(what: str) -> None:
+def show_download(what: str) -> None:
+    """Print the description of a file before it is downloaded."""
     make().print(f"downloading {what}", style="dim")
 
 
@@ -114,12 +115,12 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     """
     console = make()
     aside = make(stderr=True) if as_json else console
-    unfinished = _unfinished(open_store(request.store, create=False), request) if request.resume else None
+    unfinished = unfinished_run(open_store(request.store, create=False), request) if request.resume else None
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
-    require_runnable(trial_plan, target, _show_download)
+    require_runnable(trial_plan, target, show_download)
     engine = open_store(request.store, create=True)
-    run_id = unfinished.id if unfinished else _begin(engine, request, trial_plan, source, target)
+    run_id = unfinished.id if unfinished else begin(engine, request, trial_plan, source, target)
     try:
         expected = _estimate(request, trial_plan, engine, target)
         with restore_on_signals(), progress.shown(aside, trial_plan, expected) as report:
@@ -177,7 +178,10 @@ def _plan(request: Request, unfinished: reader.Run | None) -> tuple[Plan, str]:
     return plan(experiment, secrets.randbits(32) if seed is None else seed, quick=is_quick), source
 
 
-def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, target: Target) -> int:
+def begin(
+    engine: Engine, request: Request, trial_plan: Plan, source: str, target: Target, *, bisection: bool = False
+) -> int:
+    """Record a new run, and return its number."""
     fingerprint = target.fingerprint()
     new = writer.NewRun(
         plan=trial_plan,
@@ -188,15 +192,19 @@ def _begin(engine: Engine, request: Request, trial_plan: Plan, source: str, targ
         experiment_path=request.source.name,
         fingerprint=fingerprint,
         fingerprint_hash=target.fingerprint_hash(fingerprint),
+        bisection=bisection,
     )
     return writer.begin(engine, new)
 
 
-def _unfinished(engine: Engine, request: Request) -> reader.Run:
-    """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here."""
+def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) -> reader.Run:
+    """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here.
+
+    With ``complete``, a complete run is taken too: a search with a larger budget goes on with it.
+    """
     experiment, source = request.source.load()
     where, name = str(request.store), experiment.experiment.name
-    waiting = [run for run in reader.runs(engine) if run.name == name and run.state != "complete"]
+    waiting = [run for run in reader.runs(engine) if run.name == name and (complete or run.state != "complete")]
     if not waiting:
         raise StoreError(f"contains no unfinished run of {name!r}", where=where, todo="start a new run: omit --resume")
     run = next((run for run in waiting if run.experiment_file == source), None)
@@ -215,7 +223,7 @@ def _unfinished(engine: Engine, request: Request) -> reader.Run:
         )
     target = _target(request, experiment)
     if run.target == target.name:
-        download(target, _show_download)  # the cache may have been emptied; only files that are here can be compared
+        download(target, show_download)  # the cache may have been emptied; only files that are here can be compared
     if (run.target, run.kind) != (target.name, target.kind) or target.changes(run.fingerprint):
         another = [f"target ({run.target} → {target.name})"] if run.target != target.name else []
         changed = "; ".join(another or target.changes(run.fingerprint)) or f"{run.kind} → {target.kind}"

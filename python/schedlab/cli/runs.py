@@ -67,7 +67,7 @@ def _print_table(runs: list[Run | DamagedRun]) -> None:
             listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
             continue
         target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
-        trials = f"{run.recorded}/{run.planned}"
+        trials = f"{run.recorded}/{run.planned}" if run.planned else str(run.recorded)
         listed.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
     console = make()
     console.print(listed)

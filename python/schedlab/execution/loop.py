@@ -6,7 +6,9 @@ Nothing here measures or judges, so that a scripted target takes the same path a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import Engine
@@ -53,23 +55,20 @@ def _refuse(missing: Sequence[MissingRequirement]) -> None:
         raise CannotRunHere(message, todo="see 'schedlab doctor' for what this machine can run; nothing was changed")
 
 
-def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
-    """Run every trial of the plan that is not in the store; measure an interrupted block again as a whole.
+@contextmanager
+def recorded(plan: Plan, target: Target, engine: Engine, run_id: int) -> Iterator[Session]:
+    """Yield the target's session, and record the run's state at its end.
 
-    A sequential run ends at the interim analysis that decides every row, and gets a note that says so. The run's state
-    becomes ``complete``, ``interrupted`` when an exception such as Ctrl-C passes through, or ``refused`` when the
-    target could not begin a session for a new run. Before that, the target's session ends and undoes its changes.
+    The state becomes ``complete``, ``interrupted`` when an exception such as Ctrl-C passes through, or ``refused`` when
+    the target could not begin a session for a new run. Before that, the session ends and undoes its changes.
     """
     state: Literal["complete", "interrupted", "refused"] = "refused"
     try:
         with target.session(plan, run_id) as session:
             state = "interrupted"
-            interim = InterimAnalyses(plan, engine, run_id)
             writer.resume(engine, run_id)
-            todo = _todo(plan, engine, run_id, interim, warms=target.warms)
             try:
-                pause = 0.0 if target.virtual else plan.experiment.design.pause
-                _run(todo, pause, session, engine, run_id, progress, interim)
+                yield session
             finally:
                 changed = target.changes(reader.run(engine, run_id).fingerprint)
                 writer.add_remarks(engine, run_id, notes=session.notes, changed=changed)
@@ -81,6 +80,52 @@ def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: P
         # Several signals may end the process before this line, so readers also check whether the process lives.
         with deferred_signals():
             writer.end(engine, run_id, state)
+
+
+def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
+    """Run every trial of the plan that is not in the store; measure an interrupted block again as a whole.
+
+    A sequential run ends at the interim analysis that decides every row, and gets a note that says so.
+    """
+    with recorded(plan, target, engine, run_id) as session:
+        interim = InterimAnalyses(plan, engine, run_id)
+        measure = Measure(session, pause_of(plan, target), engine, run_id, progress)
+        for trial in _todo(plan, engine, run_id, interim, warms=target.warms):
+            if stop := interim.before(trial):
+                writer.add_remarks(engine, run_id, notes=[stop])
+                return
+            measure(trial)
+
+
+def pause_of(plan: Plan, target: Target) -> float:
+    """Return the seconds between putting a variant in place and its trial."""
+    return 0.0 if target.virtual else plan.experiment.design.pause
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Puts a trial's variant in place, runs the trial and stores its measurement."""
+
+    session: Session
+    pause: float
+    engine: Engine
+    run_id: int
+    progress: Progress
+
+    def __call__(self, trial: Trial) -> None:
+        """Run the trial."""
+        self.progress(trial, None)
+        self.session.put_in_place(trial.variant)
+        # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
+        if self.pause:
+            time.sleep(self.pause)
+        name = f"trial {trial.index} ({trial.row} under {trial.variant.name})"
+        self.store(trial, self.session.run(trial).checked(name))
+
+    def store(self, trial: Trial, measurement: Measurement) -> None:
+        """Store a measurement, and report it."""
+        writer.record(self.engine, self.run_id, trial, measurement)
+        self.progress(trial, measurement)
 
 
 def _todo(plan: Plan, engine: Engine, run_id: int, interim: InterimAnalyses, *, warms: bool) -> list[Trial]:
@@ -110,26 +155,3 @@ def trials_to_repeat(plan: Plan, done: Collection[int], *, warms: bool) -> set[i
         return set()
     repeated = left | ({WARM_UP} if warms else set())
     return {trial.index for trial in plan.trials if trial.index in done and trial.block in repeated}
-
-
-def _run(
-    todo: Sequence[Trial],
-    pause: float,
-    session: Session,
-    engine: Engine,
-    run_id: int,
-    progress: Progress,
-    interim: InterimAnalyses,
-) -> None:
-    for trial in todo:
-        if stop := interim.before(trial):
-            writer.add_remarks(engine, run_id, notes=[stop])
-            return
-        progress(trial, None)
-        session.put_in_place(trial.variant)
-        # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
-        if pause:
-            time.sleep(pause)
-        measurement = session.run(trial).checked(f"trial {trial.index} ({trial.row} under {trial.variant.name})")
-        writer.record(engine, run_id, trial, measurement)
-        progress(trial, measurement)

@@ -29,9 +29,14 @@ def render(report: Report) -> RenderableType:
 
 def to_text(report: Report, width: int) -> str:
     """Return the report as plain text of this width, without spaces at the ends of lines."""
+    return to_text_of(render(report), width)
+
+
+def to_text_of(content: RenderableType, width: int) -> str:
+    """Return a renderable as plain text of this width, without spaces at the ends of lines."""
     console = plain_console(width)
     with console.capture() as capture:
-        console.print(render(report))
+        console.print(content)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 

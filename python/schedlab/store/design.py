@@ -20,6 +20,7 @@ class StoredDesign(BaseModel):
         looks: blocks after which a sequential run has an interim analysis.
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
+        bisection: whether the variants are states in order, of which a search measured some.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -39,6 +40,7 @@ class StoredDesign(BaseModel):
     looks: list[int] = []
     stack: list[str] = []
     factorial: Layout | None = None
+    bisection: bool = False
 
     def options(self, seed: int) -> Options:
         """The options of the analysis; the run's random seed draws the sign flips."""

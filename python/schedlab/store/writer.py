@@ -42,9 +42,10 @@ class NewRun:
     experiment_path: str
     fingerprint: Mapping[str, Any]
     fingerprint_hash: str
+    bisection: bool = False
 
 
-def describe(plan: Plan) -> StoredDesign:
+def describe(plan: Plan, *, bisection: bool = False) -> StoredDesign:
     """Return the stored part of a plan."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
     return StoredDesign(
@@ -62,6 +63,7 @@ def describe(plan: Plan) -> StoredDesign:
         looks=list(experiment.design.look_blocks),
         stack=experiment.attribution.stack if experiment.attribution else [],
         factorial=_layout(experiment),
+        bisection=bisection,
     )
 
 
@@ -93,7 +95,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "quick": int(new.quick),
         "experiment_file": new.experiment_file,
         "experiment_path": new.experiment_path,
-        "design": describe(new.plan).model_dump_json(),
+        "design": describe(new.plan, bisection=new.bisection).model_dump_json(),
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,

@@ -1,0 +1,87 @@
+"""``schedlab bisect``: the first of many states that changed a figure, although every measurement is noisy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+from schedlab.cli.options import GivenTarget, OutputFormat, Store, Sysroot, store_path
+
+BLOCKS = 400
+"""Default limit of a search, in blocks."""
+
+
+def bisect(
+    file: Annotated[
+        Path | None, typer.Argument(help="The experiment file; its variants are the states, in order.")
+    ] = None,
+    good: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The first variant; default the file's first.")
+    ] = None,
+    bad: Annotated[str | None, typer.Option(metavar="NAME", help="The last variant; default the file's last.")] = None,
+    commits: Annotated[
+        str | None,
+        typer.Option(metavar="GOOD..BAD", help="The states are the commits of this range of a git repository."),
+    ] = None,
+    tree: Annotated[
+        Path, typer.Option(metavar="DIR", help="The git repository of --commits; it is only read.")
+    ] = Path(),
+    build: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Shell command that builds a commit in its folder.")
+    ] = None,
+    states: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The states are shell commands, one a line, in order.")
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND", help="Shell command to measure, in a commit's folder or after a state's command."
+        ),
+    ] = None,
+    blocks: Annotated[int, typer.Option(metavar="N", min=1, help="Most blocks of the search.")] = BLOCKS,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Longest time of the search, such as 2h.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Least change that counts; default the file's, or 1%.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="WORKLOAD", help="Search with this workload of the file, by its label.")
+    ] = None,
+    store: Store = None,
+    show: Annotated[
+        int | None,
+        typer.Option(
+            "--show", metavar="RUN", autocompletion=complete.runs, help="Print the result of a stored search."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted search of the same words.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new one.")] = None,
+    target: GivenTarget = None,
+    sysroot: Sysroot = None,
+    form: Annotated[
+        OutputFormat, typer.Option("--format", help="text for people, json for scripts.")
+    ] = OutputFormat.TEXT,
+) -> None:
+    """Find the first of many states that changed a figure, although every measurement is noisy.
+
+    States are the variants of a file, commits (--commits) or commands (--states). Each block measures the first state
+    and another state, chosen so that it says most about the change; the search ends at a probability of 95 %.
+    """
+    from schedlab.cli import bisection_run
+    from schedlab.cli.console import make
+    from schedlab.store.file import open_store
+
+    as_json = form is OutputFormat.JSON
+    if show is not None:
+        bisection_run.print_result(open_store(store_path(store), create=False), show, as_json=as_json)
+        return
+    request = bisection_run.Request(
+        file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, states=states, run=run, blocks=blocks,
+        budget=budget, delta=delta, only=only, store=store_path(store), resume=resume, seed=seed, target=target,
+        sysroot=sysroot,
+    )  # fmt: skip
+    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=as_json), as_json=as_json))

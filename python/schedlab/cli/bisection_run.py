@@ -1,0 +1,218 @@
+"""The steps of ``schedlab bisect``."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import inf
+from os import environ
+from pathlib import Path
+from signal import SIGINT
+
+from sqlalchemy import Engine
+
+from schedlab.cli import experiment_run
+from schedlab.cli.appearance import appearance
+from schedlab.cli.console import Console, make
+from schedlab.errors import Exit, ExperimentError, SchedlabError
+from schedlab.execution.bisection import bisection
+from schedlab.execution.loop import require_runnable
+from schedlab.execution.search import Budget, Build, search
+from schedlab.experiment import changes, states
+from schedlab.experiment.changes import Changes
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, Trial, rows, variants
+from schedlab.kernels import git
+from schedlab.notation.units import counted, parse_time_ns
+from schedlab.report import bisection as result_of
+from schedlab.report.text import to_text_of
+from schedlab.results.measurement import Measurement
+from schedlab.store.file import open_store
+from schedlab.targets.checkouts import Checkouts
+from schedlab.targets.selection import choose
+from schedlab.tunables import Interrupted, restore_on_signals
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    file: Path | None
+    good: str | None
+    bad: str | None
+    commits: str | None
+    tree: Path
+    build: str | None
+    states: Path | None
+    run: str | None
+    blocks: int
+    budget: str | None
+    delta: str | None
+    only: str | None
+    store: Path
+    resume: bool
+    seed: int | None
+    target: str | None
+    sysroot: Path | None
+
+    @property
+    def words(self) -> list[str]:
+        """The command line that repeats the search."""
+        options = {
+            "--good": self.good, "--bad": self.bad, "--commits": self.commits, "--build": self.build,
+            "--states": self.states, "--run": self.run, "--budget": self.budget, "--delta": self.delta,
+            "--only": self.only, "--target": self.target, "--sysroot": self.sysroot, "--blocks": self.blocks,
+            "--store": self.store, "--tree": self.tree if self.commits else None,
+        }  # fmt: skip
+        given = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+        return ["bisect", *([str(self.file)] if self.file else []), *given]
+
+
+def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
+    """Search, and print the result; return the exit code. ``aside`` is the console of progress and hints."""
+    budget = Budget(request.blocks, _seconds(request.budget))
+    experiment, text = _experiment(request)
+    plan = _plan(experiment, request.seed)
+    name = str(request.file or "the arguments")
+    source = experiment_run.Source(name, request.words, lambda: (experiment, text))
+    of_run = experiment_run.Request(
+        source, request.store, False, request.seed, request.resume, request.sysroot, request.target
+    )
+    begun = None
+    if request.resume:
+        begun = experiment_run.unfinished_run(open_store(request.store, create=False), of_run, complete=True)
+    plan = plan if begun is None else replace(plan, seed=begun.seed)
+    target = choose(request.target, experiment, request.sysroot)
+    require_runnable(plan, target, experiment_run.show_download)
+    engine = open_store(request.store, create=True)
+    run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
+    progress = _Progress(aside, plan.variants[0].name)
+    try:
+        with restore_on_signals(), _builds(request) as build:
+            search(plan, target, engine, run_id, budget, progress, build)
+    except KeyboardInterrupt as error:
+        aside.print("\ninterrupted; all changes are undone. Go on with:")
+        aside.say(" ", shlex.join(["schedlab", *request.words, "--resume"]))
+        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+    finally:
+        for leftover in target.leftovers:
+            aside.say("not put back:", leftover, "red")
+    print_result(engine, run_id, as_json=as_json)
+    aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), "--store", str(request.store)]))
+    return Exit.FINE
+
+
+def print_result(engine: Engine, run: int, *, as_json: bool) -> None:
+    """Print the result of a stored search."""
+    result = bisection(engine, run)
+    if as_json:
+        from schedlab.cli.json_output import print_json
+
+        print_json(result_of.to_json(result))
+        return
+    console = make()
+    if console.is_terminal:
+        console.print(result_of.render(result))
+    else:
+        console.out(to_text_of(result_of.render(result), console.width), end="", highlight=False)
+
+
+def _experiment(request: Request) -> tuple[Experiment, str]:
+    """Return the experiment whose variants are the states, and its text."""
+    sources = [option for option, value in (("--commits", request.commits), ("--states", request.states)) if value]
+    if len(sources) > 1 or (sources and (request.good or request.bad)):
+        todo = "name the states once: variants of the file (--good, --bad), --commits, or --states"
+        raise ExperimentError("the states are named twice", where=", ".join(sources), todo=todo)
+    if request.file is None and not sources:
+        raise ExperimentError("there are no states", where="bisect", todo="name a file, --commits or --states")
+    name = str(request.file or "the arguments")
+    text = None
+    if request.file is not None:
+        chosen = Changes(delta=request.delta, only=(request.only,) if request.only else ())
+        _, text = experiment_run.file_source(request.file, chosen).load()
+    if request.commits is not None:
+        experiment, text = states.of_commits(text, name, _commits(request.tree, request.commits), request.run)
+    elif request.states is not None:
+        experiment, text = states.of_commands(text, name, _lines(request.states), request.run)
+    else:
+        assert text is not None
+        if request.run is not None or request.build is not None:
+            todo = "--run and --build go with --commits or --states; a file has its own workload"
+            raise ExperimentError("the states are variants of a file", where="--run, --build", todo=todo)
+        experiment, text = states.of_file(text, name, request.good, request.bad)
+    if request.file is None and request.delta is not None:
+        experiment, text = changes.apply(Changes(delta=request.delta), experiment, text, name)
+    return experiment, text
+
+
+def _commits(tree: Path, span: str) -> list[tuple[str, str]]:
+    """Return hash and title of the commits of ``GOOD..BAD``, the good commit first."""
+    good, dots, bad = span.partition("..")
+    if not dots or not good or bad.startswith("."):
+        raise ExperimentError(f"{span!r} is not a range", where="--commits", todo="write GOOD..BAD: v1.0..HEAD")
+    first, last = git.commit(tree, good), git.commit(tree, bad or "HEAD")
+    if not git.is_ancestor(tree, first, last):
+        todo = "name two commits of which the second descends from the first"
+        raise ExperimentError(f"{bad or 'HEAD'!r} does not descend from {good!r}", where=f"--commits {span}", todo=todo)
+    found = [first, *git.commits(tree, first, last)]
+    return [(commit, git.title(tree, commit)) for commit in found]
+
+
+def _lines(path: Path) -> list[str]:
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _plan(experiment: Experiment, seed: int | None) -> Plan:
+    """Return a plan without trials, which the search draws; ExperimentError unless there is one row and one metric."""
+    seed = experiment.design.seed if seed is None else seed
+    plan = Plan(experiment, secrets.randbits(32) if seed is None else seed, variants(experiment), rows(experiment), ())
+    metrics = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
+    if len(metrics) != 1:
+        raise ExperimentError(
+            f"the file judges {counted(len(metrics), 'metric')}, a search needs one: {', '.join(metrics[:5])}",
+            where=experiment.experiment.name,
+            todo="choose a workload with --only, one value for each parameter, and one of 'metrics'",
+        )
+    return plan
+
+
+def _seconds(text: str | None) -> float:
+    if text is None:
+        return inf
+    try:
+        return parse_time_ns(text) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--budget", todo="write a time with its unit, such as 2h") from None
+
+
+@contextmanager
+def _builds(request: Request) -> Iterator[Build]:
+    """Yield the function that makes a state. An interrupted search keeps its built commits for ``--resume``."""
+    if request.commits is None:
+        yield lambda variant: ""
+        return
+    checkouts = Checkouts(request.tree, request.build)
+    environ[states.STATES] = str(checkouts.folder)
+    yield checkouts.make
+    checkouts.remove()
+
+
+@dataclass
+class _Progress:
+    """Prints a line for each block, and for each failed trial."""
+
+    console: Console
+    reference: str
+
+    def __call__(self, trial: Trial, measurement: Measurement | None) -> None:
+        if appearance.quiet:
+            return
+        if measurement is None and trial.phase == "measure" and trial.variant.name != self.reference:
+            self.console.say(f"block {trial.block}:", trial.variant.name, "dim")
+        if measurement is not None and measurement.state != "ok":
+            reason = measurement.reason.partition("\n")[0]
+            self.console.say("failed:", f"{trial.variant.name}: {reason}", "red")

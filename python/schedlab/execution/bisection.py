@@ -1,0 +1,133 @@
+"""Result of a bisection: the first changed state of a stored run, as far as its blocks show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sqlalchemy import Engine
+
+from schedlab.analysis.cells import Cell, average_blocks, block_means
+from schedlab.analysis.changepoint import CONFIDENCE, Evidence, Floats, Posterior
+from schedlab.analysis.paired import Estimate, estimate, log_ratios
+from schedlab.analysis.rows import Question
+from schedlab.errors import StoreError
+from schedlab.store import reader
+from schedlab.store.columns import read_cells
+
+FAILED_BLOCKS = 2
+"""Failed blocks of a state after which it is skipped, unless more of its blocks succeeded."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A state's blocks: log-ratios to the reference, shape (blocks,), and the number of failed blocks.
+
+    ``reason`` is the reason of its last failure.
+    """
+
+    name: str
+    logs: Floats
+    failed: int
+    reason: str
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the state is not measured again."""
+        return self.failed >= FAILED_BLOCKS and self.failed > len(self.logs)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The ratio to the reference, with an interval."""
+        return estimate(self.logs, CONFIDENCE)
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """A run whose variants are states in order; the first state is the reference.
+
+    ``reference_failed`` is the number of last blocks in which the reference failed.
+    """
+
+    run: reader.Run
+    question: Question
+    states: tuple[State, ...]
+    reference_failed: int
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks that compare a state with the reference."""
+        return sum(len(state.logs) for state in self.states)
+
+    @property
+    def attempts(self) -> int:
+        """Number of blocks, with the failed ones."""
+        return self.blocks + sum(state.failed for state in self.states)
+
+    @property
+    def skipped(self) -> list[int]:
+        """Indices of the states that could not be measured."""
+        return [index for index, state in enumerate(self.states) if state.skipped]
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Probabilities of each state to be the first changed state."""
+        evidence = Evidence(len(self.states), self.run.design.delta)
+        for index, state in enumerate(self.states):
+            for value in state.logs:
+                evidence.add(index, float(value))
+        return evidence.posterior()
+
+    @property
+    def candidates(self) -> list[int | None]:
+        """The most probable first changed state; several if no measurement tells them apart; [None] for no change."""
+        return self.posterior.candidates(self.skipped)
+
+    @property
+    def probability(self) -> float:
+        """The probability of :attr:`candidates`."""
+        return self.posterior.probability(self.candidates)
+
+    @property
+    def decided(self) -> bool:
+        """Whether the search has reached its goal."""
+        return self.probability >= CONFIDENCE
+
+
+def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
+    """Return the result of a stored bisection, or of the newest run; StoreError for another kind of run."""
+    run = run if isinstance(run, reader.Run) else reader.run(engine, run)
+    if not run.design.bisection:
+        todo = "'schedlab report' prints its verdicts; 'schedlab bisect' makes a bisection"
+        raise StoreError(f"run {run.id} is not a bisection", where=str(engine.url.database), todo=todo)
+    (question,) = run.design.questions
+    means = block_means(average_blocks(read_cells(engine, run)))
+    tried = reader.trial_counts(engine, run.id)
+    row = (question.workload, question.parameters)
+    measured = [means.get((*row, question.metric, name), {}) for name in run.design.variants]
+    recorded = [tried.get((*row, name), {}) for name in run.design.variants]
+    reasons = dict(reader.failures(engine, run.id).select("variant", "reason").iter_rows())
+    states = tuple(
+        State(
+            name,
+            _ratios(measured[0], measured[index], question) if index else np.empty(0),
+            len(recorded[index].keys() - measured[index].keys()) if index else 0,
+            reasons.get(name, ""),
+        )
+        for index, name in enumerate(run.design.variants)
+    )
+    last = 0
+    for block in sorted(recorded[0], reverse=True):
+        if block in measured[0]:
+            break
+        last += 1
+    return Bisection(run, question, states, last)
+
+
+def _ratios(reference: Cell, state: Cell, question: Question) -> Floats:
+    try:
+        return log_ratios(dict(reference), dict(state))
+    except ValueError as error:
+        todo = "name a metric of the workload that is always above 0"
+        raise StoreError(f"{question.metric} cannot be bisected: {error}", todo=todo) from None
