@@ -151,6 +151,25 @@ def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
     assert later == then
 
 
+@pytest.mark.parametrize("later", ["many lost", "a zero", "a much worse value"])
+def test_a_decided_row_keeps_its_figures_whatever_later_blocks_lose(later: str) -> None:
+    """Worse at the analysis after block 20 of 24, although a trial was lost before it."""
+    values = noise(2, 1, 24)
+    values[0, 1] *= 1.05
+    values[0, 0, 2] = np.nan
+    if later == "many lost":
+        values[0, 1, 20:] = np.nan
+    else:
+        values[0, 1, 22] = {"a zero": 0.0, "a much worse value": 50.0}[later]
+    options = Options(looks=(20, 24))
+    recorded = {("w", ROWS[0].parameters, variant): dict.fromkeys(range(1, 25), 1) for variant in ("base", "new")}
+    then, at_end = (
+        judge(frame(values), ROWS[:1], ["base", "new"], None, options, recorded, done=done)[0] for done in (20, 24)
+    )
+    assert (then.word, then.decided, then.n) == ("worse", 20, 19)
+    assert at_end == then
+
+
 def test_the_boundaries_of_joint_tests_of_independent_rows_are_crossed_at_the_spent_rate() -> None:
     """Largest of 20 independent Brownian motions at four analyses, as family-wise p values."""
     rng, shares, rows, runs = np.random.default_rng(8), (0.25, 0.5, 0.75, 1.0), 20, 8000

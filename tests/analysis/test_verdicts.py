@@ -259,6 +259,11 @@ def test_a_ratio_beyond_the_largest_double_is_infinite(interval: str) -> None:
 MANY = [Question("w", f'{{"g":{i:02}}}', "time", "s", "lower") for i in range(20)]
 
 
+def test_values_whose_squares_overflow_have_a_spread() -> None:
+    largest = verdict_of({"base": [1e200, *BASE[1:]], "new": scaled(1.1)})
+    assert largest.baseline_spread == pytest.approx(1e200 / 8**0.5)
+
+
 def test_a_large_change_over_six_blocks_is_found_among_twenty_rows() -> None:
     rng = np.random.default_rng(5)
     base, new = rng.lognormal(0, 0.02, size=(2, 20, 6))

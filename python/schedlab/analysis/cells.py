@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp, fsum, inf, log, nan, sqrt
-from typing import TYPE_CHECKING
+from copy import copy
+from math import dist, exp, fsum, inf, log, nan, sqrt
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,6 +31,8 @@ Row = tuple[str, str, str]
 
 TOLERATED = 0.05
 """Share of lost trials above which the other trials of a cell are not a fair sample."""
+
+Value = TypeVar("Value")
 
 _KEYS = ["workload", "parameters", "metric", "variant"]
 
@@ -124,9 +127,16 @@ class Blocks:
         ):
             self._cells.setdefault((workload, parameters, metric, variant), {})[block] = tuple(statistics)
         self._recorded = {
-            key: {block: trials for block, trials in by_block.items() if last is None or block <= last}
-            for key, by_block in (recorded or {}).items()
+            key: dict(by_block) if last is None else _upto(by_block, last) for key, by_block in (recorded or {}).items()
         }
+
+    def upto(self, last: int) -> Blocks:
+        """Return the blocks up to ``last``."""
+        earlier = copy(self)
+        earlier.samples = self.samples.filter(pl.col("block") <= last)
+        earlier._cells = {key: _upto(cell, last) for key, cell in self._cells.items()}
+        earlier._recorded = {key: _upto(trials, last) for key, trials in self._recorded.items()}
+        return earlier
 
     def means(self, row: Row, variant: str) -> dict[int, float]:
         """Return the means over a block's iterations by block, in the order of the blocks."""
@@ -188,6 +198,10 @@ class Blocks:
         return float(steps.min(initial=inf, where=steps > 1e-9 * centre)) / centre if centre else inf
 
 
+def _upto(of_blocks: Mapping[int, Value], last: int) -> dict[int, Value]:
+    return {block: value for block, value in of_blocks.items() if block <= last}
+
+
 def mean(cell: Cell) -> float:
     """Return the mean over blocks; nan without blocks."""
     return sum(cell.values()) / len(cell) if cell else nan
@@ -205,4 +219,5 @@ def spread(cell: Cell) -> float:
     if len(cell) < 2:
         return nan
     centre = mean(cell)
-    return sqrt(sum((value - centre) ** 2 for value in cell.values()) / (len(cell) - 1))
+    # Unlike a sum of squares, dist() does not overflow.
+    return dist(cell.values(), [centre] * len(cell)) / sqrt(len(cell) - 1)

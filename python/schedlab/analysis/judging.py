@@ -53,7 +53,7 @@ def judge(
     comparing = [name for name in variants[1:] if name != control]
     tests = tests_of(len(questions), len(comparing), options)
     judging = _Judging(samples, variants[0], control, options, progress, tests, recorded)
-    pairs = {(i, name): judging.pair(row, name) for i, row in enumerate(questions) for name in variants[1:]}
+    pairs = {(i, name): judging.pairs(row, name) for i, row in enumerate(questions) for name in variants[1:]}
     verdicts: dict[tuple[int, str], Verdict] = {}
     for family in families(comparing, control, options):
         keys = [key for key in pairs if key[1] in family]
@@ -76,7 +76,7 @@ Logs = Mapping[int, float]
 
 @dataclass(frozen=True)
 class _Pair:
-    """One variant in one row before the tests.
+    """One variant in one row before the tests, in the blocks of one analysis.
 
     ``draft`` contains the figures that no test changes; its ``reason`` says why there is no test. ``worst`` are the
     log-ratios with the lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the
@@ -88,14 +88,13 @@ class _Pair:
     worst: Logs | None = None
     resolution: float = 0.0
 
-    def upto(self, last: int | None, *, worst: bool = False) -> dict[int, float]:
-        """Return the log-ratios of the blocks up to ``last``, or of all blocks."""
-        logs = self.worst if worst and self.worst is not None else self.logs
-        return {block: value for block, value in logs.items() if last is None or block <= last}
+    def with_lost(self, *, worst: bool) -> Logs:
+        """Return the log-ratios with the lost trials as the worst values, or without the lost trials."""
+        return self.worst if worst and self.worst is not None else self.logs
 
-    def ratios(self, last: int | None, *, worst: bool = False) -> Floats:
-        """Return the values of :meth:`upto`."""
-        return np.array(list(self.upto(last, worst=worst).values()), dtype=np.float64)
+    def ratios(self, *, worst: bool = False) -> Floats:
+        """Return the values of :meth:`with_lost`."""
+        return np.array(list(self.with_lost(worst=worst).values()), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -121,15 +120,20 @@ class _Judging:
         tests: int,
         recorded: Recorded | None,
     ) -> None:
-        self._blocks = Blocks(samples, recorded, progress)
-        self._values = cells.block_values(self._blocks.samples) if options.interval == "bootstrap" else {}
+        blocks = Blocks(samples, recorded, progress)
+        self._values = cells.block_values(blocks.samples) if options.interval == "bootstrap" else {}
         self._baseline, self._control, self._options, self._tests = baseline, control, options, tests
         self._cuts: Sequence[int | None] = [None] if progress is None else options.looks[: progress.taken]
         """Last blocks of the analyses; None for all blocks, empty before the first interim analysis."""
+        # Later blocks must not change an earlier analysis, or a decided row would lose its word.
+        self._blocks = [blocks if cut is None else blocks.upto(cut) for cut in self._cuts] or [blocks]
 
-    def pair(self, question: Question, variant: str) -> _Pair:
-        """Return the log-ratios of one variant in one row."""
-        blocks, row, names = self._blocks, _row(question), (self._baseline, variant)
+    def pairs(self, question: Question, variant: str) -> list[_Pair]:
+        """Return one variant in one row at each analysis; with all blocks before the first interim analysis."""
+        return [self._pair(question, variant, blocks) for blocks in self._blocks]
+
+    def _pair(self, question: Question, variant: str, blocks: Blocks) -> _Pair:
+        row, names = _row(question), (self._baseline, variant)
         below, above = (blocks.means(row, name) for name in names)
         draft = Verdict(
             question, variant, variant == self._control, 0, nan, nan, nan, nan, nan, nan, nan, nan, nan,
@@ -148,35 +152,40 @@ class _Judging:
         reasons = [reason for name in names if (reason := blocks.not_fair(row, name))]
         return _Pair(replace(draft, reason=reasons[0] if reasons else ""), logs, worst, blocks.resolution(row, names))
 
-    def family(self, pairs: Sequence[_Pair]) -> list[Verdict]:
-        """Return the verdicts on pairs that are corrected together."""
+    def family(self, pairs: Sequence[Sequence[_Pair]]) -> list[Verdict]:
+        """Return the verdicts on pairs, each at every analysis, that are corrected together."""
         if not self._cuts:
-            return [self._early(pair) for pair in pairs]
+            return [self._early(pair) for (pair,) in pairs]
         measured = self._findings(pairs, worst=False)
-        lost = any(pair.worst is not None for pair in pairs)
+        lost = any(pair.worst is not None for of_row in pairs for pair in of_row)
         worst = self._findings(pairs, worst=True) if lost else measured
         verdicts = [self._verdict(*findings) for findings in zip(pairs, measured, worst, strict=True)]
         return [self._explained(verdict, verdicts) for verdict in verdicts]
 
-    def _findings(self, pairs: Sequence[_Pair], *, worst: bool) -> list[list[_Finding]]:
+    def _findings(self, pairs: Sequence[Sequence[_Pair]], *, worst: bool) -> list[list[_Finding]]:
         """Return the findings on each pair at each analysis, with lost trials left out or as the worst values."""
         options, looks = self._options, self._options.looks
-        ratios = [[pair.ratios(cut, worst=worst) for cut in self._cuts] for pair in pairs]
+        ratios = [[pair.ratios(worst=worst) for pair in of_row] for of_row in pairs]
         same = [
-            [p_equivalent(cut, options.delta, pair.resolution) if not pair.draft.reason else 1.0 for cut in pair_ratios]
-            for pair, pair_ratios in zip(pairs, ratios, strict=True)
+            [
+                p_equivalent(logs, options.delta, pair.resolution) if not pair.draft.reason else 1.0
+                for pair, logs in zip(of_row, logs_of_row, strict=True)
+            ]
+            for of_row, logs_of_row in zip(pairs, ratios, strict=True)
         ]
         if options.correction == "max-t":
             # Include the pairs that are not judged: a family chosen by its figures would bias the p values.
             joint = [
-                step_down(by_block([pair.upto(cut, worst=worst) for pair in pairs]), options.seed) for cut in self._cuts
+                step_down(by_block([pair.with_lost(worst=worst) for pair in at_analysis]), options.seed)
+                for at_analysis in zip(*pairs, strict=True)
             ]
-            different = [[float(p[i]) if not pair.draft.reason else 1.0 for p in joint] for i, pair in enumerate(pairs)]
+            raw = [[float(p[i]) for p in joint] for i in range(len(pairs))]
         else:
-            different = [
-                [p_value(cut, options.seed) if not pair.draft.reason else 1.0 for cut in pair_ratios]
-                for pair, pair_ratios in zip(pairs, ratios, strict=True)
-            ]
+            raw = [[p_value(logs, options.seed) for logs in logs_of_row] for logs_of_row in ratios]
+        different = [
+            [p if not pair.draft.reason else 1.0 for pair, p in zip(of_row, p_of_row, strict=True)]
+            for of_row, p_of_row in zip(pairs, raw, strict=True)
+        ]
         rows = self._tests if options.correction == "max-t" else 1
         if looks:
             different = [list(overall(p, looks, 2, rows)) for p in different]
@@ -187,23 +196,24 @@ class _Judging:
             if options.correction != "max-t":
                 p_different = adjust(p_different, options.correction)
             p_same = adjust([p[analysis] for p in same], options.correction)
-            for i, pair in enumerate(pairs):
+            for i, of_row in enumerate(pairs):
                 # A correction may reject at a later analysis than the analysis with the row's smallest p.
                 source = different if p_same[i] > options.alpha else same
                 smallest = int(np.argmin(source[i][: analysis + 1])) if looks else analysis
                 logs = ratios[i][smallest]
                 ratio = float(logs.mean()) if len(logs) else nan
-                result = word(pair.draft.question, 1 + ratio, p_different[i], p_same[i], options.alpha)
+                result = word(of_row[-1].draft.question, 1 + ratio, p_different[i], p_same[i], options.alpha)
                 findings[i].append(_Finding(result, p_different[i], p_same[i], smallest))
         return findings
 
-    def _verdict(self, pair: _Pair, measured: Sequence[_Finding], worst: Sequence[_Finding]) -> Verdict:
+    def _verdict(self, of_row: Sequence[_Pair], measured: Sequence[_Finding], worst: Sequence[_Finding]) -> Verdict:
         """Return the verdict at the first analysis that decides the row, or at the last one."""
         last, reason = len(self._cuts) - 1, ""
         decided = next((i for i in range(last + 1) if measured[i].word is worst[i].word is not Word.INCONCLUSIVE), None)
         finding = measured[last if decided is None else decided]
         analysis = last if decided is None else finding.analysis
-        verdict = self._estimated(pair, self._cuts[analysis], self._level(analysis))
+        pair = of_row[analysis]
+        verdict = self._estimated(pair, analysis, self._level(analysis))
         if verdict.reason:
             return verdict
         if pair.resolution == inf and verdict.n >= EQUIVALENT_FROM:
@@ -215,7 +225,7 @@ class _Judging:
             )
         return replace(
             verdict,
-            p=p_value(pair.ratios(self._cuts[analysis]), self._options.seed),
+            p=p_value(pair.ratios(), self._options.seed),
             p_adjusted=finding.different,
             p_equivalent=finding.same,
             word=Word.INCONCLUSIVE if decided is None else finding.word,
@@ -225,28 +235,24 @@ class _Judging:
 
     def _early(self, pair: _Pair) -> Verdict:
         """Return the verdict before the first interim analysis."""
-        verdict = self._estimated(pair, None, self._options.alpha)
+        verdict = self._estimated(pair, -1, self._options.alpha)
         reason = f"no interim analysis before block {self._options.looks[0]}"
         return replace(verdict, level=nan, reason=verdict.reason or reason)
 
-    def _estimated(self, pair: _Pair, upto: int | None, level: float) -> Verdict:
-        """Return the draft with the estimates from the blocks up to ``upto``, or from all blocks."""
-        options, verdict, ratios = self._options, pair.draft, pair.ratios(upto)
+    def _estimated(self, pair: _Pair, analysis: int, level: float) -> Verdict:
+        """Return the draft with the estimates from the blocks of an analysis; −1 for the last one or all blocks."""
+        options, verdict, ratios = self._options, pair.draft, pair.ratios()
         row, names = _row(verdict.question), (self._baseline, verdict.variant)
-        below, above = (
-            {block: value for block, value in self._blocks.means(row, name).items() if upto is None or block <= upto}
-            for name in names
-        )
+        below, above = (self._blocks[analysis].means(row, name) for name in names)
         mean = cells.geometric_mean if len(ratios) else cells.mean
         effect = estimate(ratios, 1 - level, options.seed)
         low, high = effect.low, effect.high
-        blocks = list(pair.upto(upto))
+        blocks = list(pair.logs)
         if blocks:
             below, above = ({block: cell[block] for block in blocks} for cell in (below, above))
         if options.interval == "bootstrap" and effect.blocks > 1:
             baseline, variant = (cells.table(self._values[*row, name], blocks) for name in names)
             low, high = bca(baseline, variant, 1 - level, options.seed)
-        analysis = -1 if upto is None else options.looks.index(upto)
         rule = options.rule(self._tests, analysis)
         reason = verdict.reason
         if not reason and effect.blocks < 2:
@@ -294,7 +300,7 @@ class _Judging:
     def _failures(self, pair: _Pair) -> str:
         """Compare the lost trials of the two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
         row, names = _row(pair.draft.question), (pair.draft.variant, self._baseline)
-        (lost, trials), (base_lost, base_trials) = (self._blocks.count_lost(row, name) for name in names)
+        (lost, trials), (base_lost, base_trials) = (self._blocks[-1].count_lost(row, name) for name in names)
         return f"{lost} of {trials} trials of {names[0]} and {base_lost} of {base_trials} of {names[1]} have no value"
 
 
