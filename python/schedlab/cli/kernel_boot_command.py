@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,13 @@ import typer
 from schedlab.cli import complete
 
 SSH = "ssh:"
+
+
+class Method(StrEnum):
+    """A way to start a kernel."""
+
+    KEXEC = "kexec"
+    GRUB = "grub"
 
 
 def boot(
@@ -32,6 +40,9 @@ def boot(
         bool,
         typer.Option("--back", help="Return the machine to its default kernel and remove schedlab's files from it."),
     ] = False,
+    method: Annotated[
+        Method, typer.Option(help="Start the kernel by kexec, or through firmware and GRUB, chosen for one boot.")
+    ] = Method.KEXEC,
     limit: Annotated[
         str, typer.Option(metavar="TIME", help="A kernel that does not answer by then has failed to come up.")
     ] = "5min",
@@ -77,7 +88,7 @@ def boot(
         TemporaryDirectory(prefix="schedlab-ssh-", dir="/tmp") as sockets,
     ):
         shell = OpenSsh(machine.removeprefix(SSH), Path(sockets), ssh_config)
-        boots = Boots(shell, machine, program.read_bytes(), limit=seconds, control=commands)
+        boots = Boots(shell, machine, program.read_bytes(), limit=seconds, method=method.value, control=commands)
         try:
             if back:
                 typer.echo(f"{machine} runs its default kernel {boots.end().release}")

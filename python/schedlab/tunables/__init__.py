@@ -21,7 +21,7 @@ from .errors import (
 )
 from .journal.live import Journal
 from .journal.recovery import pending, recover
-from .journal.resources import GROUP, NotRemoved, Removed, remove_group
+from .journal.resources import NotRemoved, Removed
 from .journal.script import undo_script
 from .journal.undo import Damaged, Failed, LeftAlone, Restored
 from .library import catalogue, lookup, names_of
@@ -31,7 +31,6 @@ from .system import System
 from .terms import KernelVersion
 
 __all__ = [
-    "GROUP",
     "Absent",
     "Available",
     "BadValue",
@@ -66,7 +65,6 @@ __all__ = [
     "names_of",
     "pending",
     "recover",
-    "remove_group",
     "restore_on_signals",
     "setting",
     "undo_script",

@@ -10,6 +10,12 @@ from schedlab.targets.boots.boot import FOLDER, Clock
 from schedlab.targets.boots.shell import Done, Unreachable
 
 DEFAULT_RELEASE, DEFAULT_LINE = "6.1.0-1-amd64", "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 quiet"
+GRUB = (
+    "\x1efolder\n/boot/grub\n\x1econfig\nnext_entry\ncustom.cfg\n\x1ecustom\n\x1etool\ngrub\n"
+    "\x1eabstraction\n\n\x1etype\next2\n\x1euuid\nab-12\n\x1epath\n/boot\n"
+)
+"""What a machine with GRUB on ext4 shows of it."""
+
 STARTING = 20.0
 """Seconds of a restart."""
 
@@ -32,6 +38,9 @@ class FakeMachine:
     next_release: str = DEFAULT_RELEASE
     default_line: str = DEFAULT_LINE
     user: str = "0"
+    grub: str = GRUB
+    chosen: str | None = None
+    kept: str = ""
     files: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
 
@@ -55,7 +64,7 @@ class FakeMachine:
     def drop(self) -> None:
         """End the connection."""
 
-    def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:
+    def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:  # noqa: PLR0911
         """Answer a script."""
         if self.now < self.silent_until:
             self.now += min(timeout, 5.0)
@@ -64,6 +73,20 @@ class FakeMachine:
             return self._request(request[1])
         if "\\n'; cat /proc/sys/kernel/random/boot_id" in script:
             return Done(0, self._facts(), "")
+        if script == "test -e /boot/schedlab":
+            return Done(0 if self.chosen is not None else 1, "", "")
+        if script.startswith("for folder in /boot/grub"):
+            return Done(0, self.grub, "")
+        if script.startswith("grub-editenv"):
+            return Done(0, self.kept, "")
+        if script.startswith("rm -rf /boot/schedlab"):
+            self.chosen, self.kept = None, ""
+        if "grub-reboot schedlab" in script:
+            line = re.search(r"  linux /boot/schedlab/image (.*)\n", script)
+            assert line
+            # The entry is a quoted word of the shell, and its words are quoted words of GRUB.
+            named = shlex.split(line[1].replace("'\"'\"'", "'"))
+            self.chosen = " ".join(f'"{word}"' if " " in word else word for word in named)
         if path := re.fullmatch(r"cat (\S+)", script):
             return Done(0, self.files.get(path[1], ""), "")
         if path := re.match(r"cat > (\S+)", script):
@@ -79,7 +102,8 @@ class FakeMachine:
         if verb == "load":
             self.loaded = options[options.index("--command-line") + 1]
         elif verb == "reboot":
-            self._start(DEFAULT_RELEASE, self.default_line, STARTING)
+            chosen = self.chosen if self.fate == "up" else None
+            self._start(self.next_release if chosen else DEFAULT_RELEASE, chosen or self.default_line, STARTING)
         elif verb == "kexec" and self.fate != "stays":
             assert self.loaded is not None
             after = {"up": 0.0, "panics": 10.0, "hangs": self.guard, "freezes": 1e9}[self.fate]

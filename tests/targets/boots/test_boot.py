@@ -136,3 +136,54 @@ def test_missing_rights_and_kernels_are_refused() -> None:
         boots_of(FakeMachine(user="1000"))
     with pytest.raises(CannotRunHere, match="has no /boot/vmlinuz-5"):
         boots_of(FakeMachine()).kernel("installed:5.0")
+
+
+def grub_boots(fake: FakeMachine) -> Boots:
+    boots = Boots(fake, "fake", b"\x7fELF", limit=LIMIT, method="grub", clock=fake.clock)
+    boots.begin()
+    return boots
+
+
+def test_grub_starts_a_kernel_once_with_every_word_as_it_is() -> None:
+    fake = FakeMachine(next_release="6.12.1")
+    boots = grub_boots(fake)
+    line = boots.boot(boots.kernel(TEST_KERNEL), 'isolcpus=1,2 dyndbg="file a.c +p" price=$5').seen.command_line
+    assert line.startswith('root=/dev/vda1 quiet isolcpus=1,2 "dyndbg=file a.c +p" price=$5 rdinit=')
+    assert fake.requests == ["reboot", "confirm"]
+    fake.next_release = DEFAULT_RELEASE
+    fake.chosen = None
+    assert boots.end().command_line == DEFAULT_LINE
+
+
+def test_a_grub_that_keeps_its_choice_is_refused_and_the_choice_is_removed() -> None:
+    fake = FakeMachine(next_release="6.12.1", kept="next_entry=schedlab")
+    boots = grub_boots(fake)
+    with pytest.raises(BootFailed, match="did not forget"):
+        boots.boot(boots.kernel(TEST_KERNEL))
+    assert fake.kept == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("\x1efolder\n/boot/grub\n", "", "no configuration of GRUB"),
+        ("\x1etool\ngrub\n", "", "no grub-reboot"),
+        ("custom.cfg\n", "\n", "does not read custom.cfg"),
+        ("\x1ecustom\n", "\x1ecustom\nmenuentry 'mine' {}\n", "has a /boot/grub/custom.cfg"),
+        ("\x1eabstraction\n", "\x1eabstraction\nlvm\n", "cannot write in lvm"),
+        ("ext2", "btrfs", "cannot write in btrfs"),
+        ("ab-12", "", "cannot read its /boot"),
+    ],
+)
+def test_a_grub_that_cannot_boot_once_is_refused_before_anything_changes(old: str, new: str, reason: str) -> None:
+    fake = FakeMachine()
+    fake.grub = fake.grub.replace(old, new, 1)
+    with pytest.raises(CannotRunHere, match=reason):
+        grub_boots(fake)
+    assert not fake.requests
+
+
+def test_a_word_that_grub_would_change_is_refused() -> None:
+    boots = grub_boots(FakeMachine())
+    with pytest.raises(BootFailed, match="backslash"):
+        boots.boot(boots.kernel(None), "name=a'b")

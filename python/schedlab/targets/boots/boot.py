@@ -7,15 +7,20 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernels.command_line import NONCE, PANIC, merged
 from schedlab.kernels.images import Image, resolve
-from schedlab.targets.boots import delivery, machine
+from schedlab.targets.boots import delivery, grub, machine
 from schedlab.targets.boots.control import Control
+from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.machine import Facts
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
 from schedlab.targets.boots.states import Seen, State, Wanted, fault, is_over, state
+
+Method = Literal["kexec", "grub"]
+"""A kernel starts from the running kernel, or from firmware and GRUB."""
 
 INSTALLED = "installed:"
 """Prefix of the name of a kernel that the machine has in ``/boot``."""
@@ -37,8 +42,14 @@ LOADING = 180.0
 POLL = 1.0
 """Seconds between two questions to a machine that restarts."""
 
-ANSWER = 15.0
-"""Seconds in which a machine has to answer a question."""
+STOPPING = 4.0
+"""Seconds before the first question: a system that stops its processes would accept a connection and not answer."""
+
+ANSWER, PATIENCE, LONGEST_ANSWER = 10.0, 1.5, 60.0
+"""Seconds in which a machine has to answer the first question, the factor for each further question, the most seconds.
+
+A busy machine answers late, and an attempt that is given up makes it busier.
+"""
 
 
 class BootFailed(Exception):
@@ -87,6 +98,7 @@ class Boots:
         where: the machine's name in messages.
         schedload: the static program ``schedload``, for the machine and for the guard.
         limit: seconds in which a kernel has to come up.
+        method: ``grub`` starts kernels through the firmware, for machines that allow no kexec.
     """
 
     def __init__(
@@ -96,6 +108,7 @@ class Boots:
         schedload: bytes,
         *,
         limit: float = LIMIT,
+        method: Method = "kexec",
         control: Control | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -103,6 +116,8 @@ class Boots:
         self._limit = limit
         self._control = control or Control()
         self._clock = clock or Clock()
+        self._method = method
+        self._grub: Grub | None = None
         self._default: Facts | None = None
         self._sent: set[str] = set()
 
@@ -122,8 +137,9 @@ class Boots:
         if machine.is_under_test(found.seen):
             self._return(found.seen)
             found = machine.facts(self._shell)
-        for reason, remedy in found.faults():
+        for reason, remedy in found.faults(kexec=self._method == "kexec"):
             raise CannotRunHere(reason, where=self._where, todo=remedy)
+        self._grub = Grub(self._shell, self._where) if self._method == "grub" else None
         self._default = found
         self._sent = set()
         self.clean()
@@ -155,7 +171,7 @@ class Boots:
             prepared = self._clock.now()
             self._load(leaves, image, initrds, line)
             loaded = self._clock.now()
-            self._request(f"kexec --boot-id {leaves.boot_id}")
+            self._request(f"{'reboot' if self._grub else 'kexec'} --boot-id {leaves.boot_id}")
         except (SchedlabError, TimeoutError) as error:
             raise BootFailed(str(error).partition("\n")[0]) from error
         wanted = Wanted(leaves.boot_id, nonce, kernel.release)
@@ -164,6 +180,11 @@ class Boots:
             raise BootFailed(*self._after_failure(seen, wanted, why))
         assert seen is not None
         self._request(f"confirm --boot-id {seen.boot_id}")
+        if self._grub is not None and self._do(self._grub.verify()).output.strip():
+            self._do(self._grub.clean())
+            raise BootFailed(
+                "GRUB did not forget its choice for one boot, which was removed now: boot kernels by kexec"
+            )
         return Booted(
             seen,
             nonce,
@@ -197,28 +218,36 @@ class Boots:
         """Remove schedlab's files and links from the machine."""
         links = f'for link in /lib/modules/*; do case "$(readlink "$link")" in {FOLDER}/*) rm "$link";; esac; done'
         self._do(f"{links}; rm -rf {FOLDER}")
+        if self._shell.run(f"test -e {grub.FOLDER}").status == 0:
+            self._do(Grub(self._shell, self._where).clean())
 
     def _contact(self) -> Seen:
         """Return the running system; wait for a machine that restarts. BootFailed when it does not answer."""
         deadline = self._clock.now() + self._limit
-        while (seen := self._ask()) is None:
+        answer = ANSWER
+        while (seen := self._ask(answer)) is None:
+            answer = min(PATIENCE * answer, LONGEST_ANSWER)
             if self._clock.now() > deadline:
                 raise BootFailed(f"the machine did not answer for {self._limit:g} s", self._control.console())
             self._clock.sleep(POLL)
         machine.require_other_machine(seen, self._where)
         return seen
 
-    def _ask(self) -> Seen | None:
+    def _ask(self, answer: float) -> Seen | None:
         try:
-            return machine.seen(self._shell, ANSWER)
+            return machine.seen(self._shell, answer)
         except Unreachable:
             self._shell.drop()
             return None
 
     def _wait(self, wanted: Wanted) -> Seen | None:
         """Wait until the restart is over; return what the machine shows at the end, None for no answer."""
-        deadline = self._clock.now() + self._limit
-        while not is_over(seen := self._ask(), wanted) and self._clock.now() < deadline:
+        self._shell.drop()
+        deadline, answer = self._clock.now() + self._limit, ANSWER
+        self._clock.sleep(STOPPING)
+        while not is_over(seen := self._ask(answer), wanted) and self._clock.now() < deadline:
+            if seen is None:
+                answer = min(PATIENCE * answer, LONGEST_ANSWER)
             self._clock.sleep(POLL)
         return seen
 
@@ -283,6 +312,10 @@ class Boots:
         return f"{place}/image", [initrd, f"{place}/initial"]
 
     def _load(self, leaves: Seen, image: str, initrds: Sequence[str], command_line: str) -> None:
+        if self._grub is not None:
+            parts = [*initrds, f"{FOLDER}/guard"] if initrds else []
+            self._do(self._grub.prepare(image, parts, command_line), timeout=LOADING)
+            return
         initrd = f"--initrd {FOLDER}/initrd" if initrds else ""
         if initrds:
             self._do(f"cat {' '.join(initrds)} {FOLDER}/guard > {FOLDER}/initrd")

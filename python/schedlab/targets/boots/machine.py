@@ -71,16 +71,18 @@ class Facts:
         names = (form.format(release) for form in forms)
         return next((f"/boot/{name}" for name in names if name in self.boot), None)
 
-    def faults(self) -> Iterator[Fault]:
-        """Yield reasons why the machine cannot start kernels by kexec, each with a remedy."""
+    def faults(self, *, kexec: bool = True) -> Iterator[Fault]:
+        """Yield reasons why the machine cannot start kernels, by kexec or otherwise, each with a remedy."""
         if not self.is_root:
             yield "the user is not root", "log in as root: --target ssh:root@HOST"
         if self.architecture != "x86_64":
             yield f"its kernel is for {self.architecture}", "use a machine with x86_64"
-        if self.kexec_disabled:
-            yield "kernel.kexec_load_disabled is 1 until the next boot", "remove the setting from sysctl.d and reboot"
-        if self.locked not in ("", "none"):
-            yield f"the kernel is locked down ({self.locked})", "switch Secure Boot off, or boot with lockdown=none"
+        if kexec and self.kexec_disabled:
+            remedy = "use --method grub, or remove the setting from sysctl.d and reboot"
+            yield "kernel.kexec_load_disabled is 1 until the next boot", remedy
+        if kexec and self.locked not in ("", "none"):
+            remedy = "use --method grub, or switch Secure Boot off"
+            yield f"the kernel is locked down ({self.locked})", remedy
         for tool in {"tar", "gzip"} - set(self.tools):
             yield f"it has no {tool}", f"install {tool}"
         if self.initrd(self.seen.release) is None:

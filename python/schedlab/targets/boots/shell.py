@@ -13,8 +13,8 @@ from schedlab.errors import SchedlabError
 SSH_FAILED = 255
 """Exit status of ssh(1) when it has no connection; remote commands seldom have it."""
 
-CONNECT = 10
-"""Seconds to wait for a connection, and three times the seconds after which a silent connection ends."""
+ALIVE = 10
+"""A third of the seconds after which a silent connection ends, and the seconds in which a connection is closed."""
 
 
 class Unreachable(SchedlabError):
@@ -56,14 +56,14 @@ class OpenSsh(Shell):
         self._options = [
             *(["-F", str(config)] if config else []),
             *(["-p", port] if colon else []),
-            *("-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}"),
-            *("-o", f"ServerAliveInterval={CONNECT}", "-o", "ServerAliveCountMax=3"),
+            *("-o", "BatchMode=yes", "-o", f"ServerAliveInterval={ALIVE}", "-o", "ServerAliveCountMax=3"),
             *("-o", "ControlMaster=auto", "-o", f"ControlPath={sockets}/%C", "-o", "ControlPersist=60"),
         ]
 
     def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:
         """See :class:`Shell`."""
-        argv = ["ssh", *self._options, self._host, f"exec sh -c {shlex.quote(script)}"]
+        connect = f"ConnectTimeout={round(timeout)}"
+        argv = ["ssh", *self._options, "-o", connect, self._host, f"exec sh -c {shlex.quote(script)}"]
         try:
             done = subprocess.run(argv, input=data, capture_output=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired as error:
@@ -81,4 +81,4 @@ class OpenSsh(Shell):
     def drop(self) -> None:
         """See :class:`Shell`."""
         argv = ["ssh", *self._options, "-O", "exit", self._host]
-        subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONNECT, check=False)
+        subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=ALIVE, check=False)

@@ -16,7 +16,6 @@ from schedlab.errors import CannotRunHere
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.tunables import deferred_signals
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
-from schedlab.workloads.command import task_groups
 from schedlab.workloads.command.figures import Figure, read_all
 from schedlab.workloads.tools import SCHEDLOAD
 
@@ -104,8 +103,7 @@ class CommandLine(Adapter[CommandParameters]):
 
     def command(self, parameters: CommandParameters, place: Place) -> Command:
         """The words of ``run``."""
-        argv = tuple(shlex.split(parameters.run))
-        return Command(argv, repeat=parameters.repeat, groups=tuple(task_groups.new_groups(argv)))
+        return Command(tuple(shlex.split(parameters.run)), repeat=parameters.repeat)
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
         """Return the launcher's times, and the declared figures in the command's output."""
@@ -125,12 +123,11 @@ class CommandLine(Adapter[CommandParameters]):
 
     @contextmanager
     def prepared(self, parameters: CommandParameters, place: Place) -> Iterator[None]:
-        """Run ``setup``, record the control groups that the command makes, and at the exit run ``cleanup``."""
+        """Run ``setup``, and at the exit ``cleanup``, whatever happened."""
         try:
             if parameters.setup is not None:
                 _shell("setup", parameters.setup)
-            with task_groups.recorded(shlex.split(parameters.run), place.register):
-                yield
+            yield
         finally:
             if parameters.cleanup is not None:
                 # A second Ctrl-C waits until the cleanup has ended.

@@ -1,0 +1,38 @@
+"""``schedlab kernels boot``: what it refuses before it reaches a machine."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from schedlab.cli.kernel_boot_command import Method, boot
+from schedlab.errors import SchedlabError
+from schedlab.targets.boots import boot as boots
+from schedlab.workloads.tools import SCHEDLOAD, find
+
+
+@pytest.mark.parametrize("machine", ["box", "host", "ssh:", "vm:debian-6.12"])
+def test_only_a_remote_machine_is_restarted(machine: str) -> None:
+    with pytest.raises(SchedlabError, match="is not a remote machine"):
+        boot(machine)
+
+
+def test_the_way_back_takes_no_kernel() -> None:
+    with pytest.raises(SchedlabError, match="remove KERNEL"):
+        boot("ssh:box", "debian-6.12", back=True)
+    with pytest.raises(SchedlabError, match="remove KERNEL"):
+        boot("ssh:box", cmdline="quiet", back=True)
+
+
+@pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build")
+def test_a_wrong_limit_and_a_missing_console_command_are_named() -> None:
+    with pytest.raises(SchedlabError) as failure:
+        boot("ssh:box", limit="soon")
+    assert failure.value.where == "--limit"
+    with pytest.raises(SchedlabError, match="cannot be started"):
+        boot("ssh:box", console="/nonexistent/console box")
+
+
+def test_every_method_of_the_boots_can_be_chosen() -> None:
+    assert tuple(method.value for method in Method) == get_args(boots.Method)
