@@ -23,7 +23,7 @@ from tests.conftest import TWO_VARIANTS, edit_run
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
     "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "arithmetic_ratio", "within_control", "detectable",
-    "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
+    "exact", "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
     "kind",
 }  # fmt: skip
 

@@ -11,6 +11,8 @@ import schedlab
 from schedlab.analysis.verdicts import Word
 from schedlab.analysis.warnings import Kind
 from schedlab.report import words
+from schedlab.report.document import Row
+from schedlab.results import kinds
 
 PACKAGE = Path(schedlab.__file__).parent
 JUDGING = ("analysis", "execution", "findings", "report", "store")
@@ -44,3 +46,20 @@ def test_the_text_and_the_advice_of_a_warning_are_declared_once(kind: Kind) -> N
 def test_a_kind_of_warning_equals_its_published_name() -> None:
     assert Kind("other-machines") is Kind.MACHINES
     assert str(Kind.MODES) == "two-modes"
+
+
+@pytest.mark.parametrize(
+    ("value", "exact", "expected"),
+    [
+        (10062.0, True, "312 more instructions: exact for this kernel build; 6 random seeds agree"),
+        (9748.5, True, "1.5 fewer instructions: exact for this kernel build; 6 random seeds agree"),
+        (9750.0, True, "the same instructions under 6 random seeds"),
+        (10062.0, False, "312 more instructions over 6 random seeds"),
+    ],
+)
+def test_a_verdict_on_counted_instructions_names_their_number(value: float, exact: bool, expected: str) -> None:
+    row = Row.model_construct(
+        unit="instructions", baseline=9750.0, value=value, ratio=value / 9750, exact=exact, n=6, kind=kinds.COUNTED
+    )
+    assert words.instructions(row) == expected
+    assert words.measure("time", "instructions") == "time [instructions, counted]"

@@ -14,7 +14,7 @@ from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, Question, Verdict, tests_of
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.notation.units import counted
-from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time
+from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time, is_counted
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes cause a warning.
@@ -63,7 +63,7 @@ def diagnose(
 ) -> list[Warning]:
     """Return every warning for a run; ``samples`` is the frame that was judged."""
     checks = (
-        _kind(facts.kind),
+        _kind(facts.kind, questions),
         (Kind.PARAMETERS.warning(note=note) for note in facts.parameters),
         _control(verdicts, options),
         _resolution(facts, verdicts, len(questions), options),
@@ -77,9 +77,9 @@ def diagnose(
     return [warning for check in checks for warning in check]
 
 
-def _kind(kind: str) -> Iterator[Warning]:
-    """Warn about the limits of the figures of an emulated machine."""
-    if emulated(kind):
+def _kind(kind: str, questions: Sequence[Question]) -> Iterator[Warning]:
+    """Warn about the limits of the figures of an emulated machine. Counted instructions are no times."""
+    if emulated(kind) and not (questions and all(is_counted(question.unit) for question in questions)):
         yield Kind.EMULATED.warning()
     if kind == DETERMINISTIC:
         yield Kind.COUNTED.warning()
@@ -102,7 +102,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
 
     Missing trials have a separate warning. A row without a ratio has a reason in its verdict.
     """
-    compared = [verdict for verdict in verdicts if not verdict.control and verdict.n]
+    compared = [verdict for verdict in verdicts if not verdict.control and verdict.n and not verdict.exact]
     if not compared or facts.recorded < facts.planned or options.correction == "benjamini-hochberg":
         return
     variants = len({verdict.variant for verdict in compared})

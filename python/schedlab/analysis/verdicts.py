@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import nan
+from math import isclose, nan
 from typing import Literal
 
 from schedlab.analysis.multiplicity import Correction
 from schedlab.analysis.resolution import Rule
 from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
 from schedlab.analysis.sequential import nominal
+from schedlab.results.kinds import is_counted
 
 Family = Literal["variant", "run"]
 
@@ -85,6 +86,7 @@ class Verdict:
         reason: why numbers are unknown, or why no verdict was possible.
         within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
             have produced the ratio. The word does not depend on it.
+        exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
@@ -117,6 +119,7 @@ class Verdict:
     level: float = nan
     decided: int | None = None
     arithmetic_ratio: float = nan
+    exact: bool = False
 
 
 def tests_of(rows: int, variants: int, options: Options) -> int:
@@ -129,6 +132,30 @@ def families(comparing: Sequence[str], control: str | None, options: Options) ->
     """Return the sets of variants whose rows are corrected together."""
     variants = [set(comparing)] if options.family == "run" else [{name} for name in comparing]
     return variants + ([{control}] if control is not None else [])
+
+
+def with_exact(verdicts: Sequence[Verdict], delta: float) -> list[Verdict]:
+    """Decide the rows of counted instructions in which all blocks have the same ratio.
+
+    A block is a random seed of a deterministic guest. Equal ratios under all seeds are a fact about a kernel build, for
+    which a test has nothing to add. Rows with lost trials are left as they are.
+    """
+    return [_exact(verdict, delta) for verdict in verdicts]
+
+
+def _exact(verdict: Verdict, delta: float) -> Verdict:
+    same = verdict.n > 1 and isclose(verdict.low, verdict.high, rel_tol=_ROUNDING)
+    if not same or verdict.failed or not is_counted(verdict.question.unit):
+        return verdict
+    ratio = verdict.ratio
+    result = Word.EQUIVALENT
+    if abs(ratio - 1) > delta:
+        result = Word.BETTER if (ratio > 1) == (verdict.question.direction == "higher") else Word.WORSE
+    return replace(verdict, word=result, exact=True, reason="")
+
+
+_ROUNDING = 1e-12
+"""Relative rounding error of ratios from equal numbers."""
 
 
 def word(question: Question, ratio: float, p_different: float, p_same: float, alpha: float) -> Word:

@@ -138,7 +138,7 @@ class Kind(StrEnum):
     )
     COUNTED = (
         "instructions-counted",
-        "time was counted in instructions: no cache, no cost of remote memory, and CPUs took turns",
+        "instructions are counted: caches, stalls and remote memory are not, and CPUs took turns",
         "blocks are random seeds: they replicate the kernel's own choices, not a machine's noise",
     )
     PARAMETERS = (

@@ -19,9 +19,10 @@ from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.tables import Checked, check
-from schedlab.analysis.verdicts import Options, Verdict, Word
+from schedlab.analysis.verdicts import Options, Verdict, Word, with_exact
 from schedlab.analysis.warnings import Warning
 from schedlab.results.imported import Table
+from schedlab.results.kinds import DETERMINISTIC
 from schedlab.store import reader
 from schedlab.store.columns import Chosen, read_cells, variants_of
 from schedlab.store.imports import printed_tables
@@ -104,6 +105,8 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
     stopped = progress is not None and progress.stopped and run.state == "complete"
     samples = _iterations(engine, run) if options.interval == "bootstrap" else values
     verdicts = judge(samples, questions, design.variants, design.control, options, recorded, done)
+    if run.kind == DETERMINISTIC:
+        verdicts = with_exact(verdicts, options.delta)
     planned = run.recorded if stopped else run.planned
     printed = () if design.paired else printed_tables(engine, run.id)
     facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)

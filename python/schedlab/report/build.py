@@ -25,6 +25,7 @@ from schedlab.analysis.tables import Checked
 from schedlab.analysis.verdicts import DIFFERENT
 from schedlab.findings.run import Findings
 from schedlab.report import document, repeat
+from schedlab.results.kinds import of_figure
 from schedlab.store.columns import Chosen
 from schedlab.store.reader import Run
 
@@ -177,7 +178,7 @@ def _rows(findings: Findings) -> list[document.Row]:
             value=verdict.mean,
             verdict=verdict.word,
             detectable=towards(verdict.detectable, verdict.ratio),
-            kind=kinds.get(verdict.variant, base),
+            kind=of_figure(kinds.get(verdict.variant, base), verdict.question.unit),
         )
         for verdict in findings.verdicts
     ]
@@ -185,7 +186,7 @@ def _rows(findings: Findings) -> list[document.Row]:
 
 _SAME_IN_VERDICT = (
     "variant", "control", "method", "n", "failed", "ratio", "arithmetic_ratio", "low", "high", "level", "p",
-    "p_mann_whitney", "p_adjusted", "p_equivalent", "within_control", "blocks_needed", "decided", "reason",
+    "p_mann_whitney", "p_adjusted", "p_equivalent", "within_control", "exact", "blocks_needed", "decided", "reason",
 )  # fmt: skip
 
 

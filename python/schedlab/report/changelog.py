@@ -72,7 +72,7 @@ def _tables(rows: Sequence[Row], report: Report) -> Iterator[str]:
     first = rows[0]
     shared, labels = _labels(rows)
     fixed = f" {shared}" if shared else ""
-    title = _fill(f"{first.workload}{fixed}, {first.metric} [{first.unit}], {words.better(first)}")
+    title = _fill(f"{first.workload}{fixed}, {words.measure(first.metric, first.unit)}, {words.better(first)}")
     by_label = {label: list(of_row) for label, of_row in groupby(rows, key=lambda row: labels[words.row_name(row)])}
     lines = [["", *by_label]]
     lines.append(

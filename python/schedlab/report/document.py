@@ -126,7 +126,11 @@ class Row(Part):
     blocks_needed: int | None = Field(description="blocks that would find a change of delta; null above 100,000")
     decided: int | None = Field(description="sequential runs: the block after which the row had its verdict")
     reason: str = Field(description="why numbers are null")
-    kind: str = Field(description="origin of the figures, as of a run; `real/simulated` if the columns differ")
+    kind: str = Field(
+        description="origin of the figures, as of a run; `real/simulated` if the columns differ; `counted` if they are "
+        "instructions of a deterministic guest"
+    )
+    exact: bool = Field(description="counted instructions have the same ratio under all random seeds")
 
 
 class Unmatched(Part):

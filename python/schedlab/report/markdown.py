@@ -93,7 +93,7 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def _heading(row: Row) -> str:
-    return f"{escape(row.workload)} {escape(row.metric)} [{escape(row.unit)}], {words.better(row)}"
+    return f"{escape(row.workload)} {escape(words.measure(row.metric, row.unit))}, {words.better(row)}"
 
 
 def _verdicts(rows: Sequence[Row], report: Report) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _effects(report: Report) -> Iterator[str]:
         yield f"\n## {title}"
         for section in of_title:
             row = section.row
-            yield f"\n### {escape(words.row_name(row))} [{escape(row.unit)}], {words.better(row)}\n"
+            yield f"\n### {escape(words.measure(words.row_name(row), row.unit))}, {words.better(row)}\n"
             lines = [[escape(cell) for cell in line.cells] for line in section.lines]
             yield from table(section.headings, lines, [False, False, True, True, True, False])
             yield from _paragraphs(section.remarks)

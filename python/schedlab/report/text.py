@@ -99,7 +99,7 @@ def _heading(report: Report) -> RenderableType:
 
 def _row_title(row: words.HasUnit) -> Text:
     metric = f"{words.parameters(row.parameters)}  {row.metric}" if row.parameters else f" {row.metric}"
-    return Text.assemble((f"{row.workload} ", "bold"), f"{metric} [{row.unit}], {words.better(row)}")
+    return Text.assemble((f"{row.workload} ", "bold"), f"{words.measure(metric, row.unit)}, {words.better(row)}")
 
 
 def _row_table(rows: Sequence[Row], report: Report) -> Columns:

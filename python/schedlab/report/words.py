@@ -64,7 +64,8 @@ def row_name(row: HasRow) -> str:
 
 def measure(metric: str, unit: str) -> str:
     """Name a metric with its unit: ``time [s]``."""
-    return f"{metric} [{unit}]" if unit else metric
+    kind = f", {kinds.COUNTED}" if kinds.is_counted(unit) else ""
+    return f"{metric} [{unit}{kind}]" if unit else metric
 
 
 def better(row: HasUnit) -> str:
@@ -189,7 +190,7 @@ def failures(report: Report) -> list[str]:
 
 def verdict(row: Row, report: Report) -> tuple[str, str]:
     """Return the verdict's word, and remarks in parentheses, which may be empty."""
-    remarks = []
+    remarks = [instructions(row)] if row.kind == kinds.COUNTED and row.ratio is not None else []
     if row.control:
         remarks += [before_correction(row, report)] if control_differs(row, report) else []
         return f"{CONTROL}, differs" if control_differs(row, report) else CONTROL, _in_parentheses(remarks)
@@ -204,6 +205,18 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
     if row.failed and not row.reason:
         remarks.append(f"{row.failed} failed")
     return row.verdict, _in_parentheses(remarks)
+
+
+def instructions(row: Row) -> str:
+    """Describe a difference of counted instructions: ``312 more instructions: exact for this kernel build; …``."""
+    difference = (row.value or 0.0) - (row.baseline or 0.0)
+    size = f"{abs(difference):,.0f}" if abs(difference) >= 100 else f"{abs(difference):.3g}"
+    unit = row.unit.replace("/", " per ")
+    seeds = units.counted(row.n, "random seed")
+    if row.exact and row.ratio == 1:
+        return f"the same {unit} under {seeds}"
+    change = f"{size} {'more' if difference > 0 else 'fewer'} {unit}"
+    return f"{change}: exact for this kernel build; {seeds} agree" if row.exact else f"{change} over {seeds}"
 
 
 def _in_parentheses(remarks: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Kinds of figures: their origin (real, emulated, simulated), and what follows from it."""
+"""Kinds of figures: their origin (real, emulated, counted, simulated), and what follows from it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ REAL, SIMULATED = "real", "simulated"
 EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
 """Kinds of runs in virtual machines: a real kernel on an emulated CPU, on a virtualised CPU, and on an emulated CPU
 whose clock counts instructions."""
+
+COUNTED = "counted"
+"""Kind of the single figures of a deterministic run that are numbers of instructions."""
+
+INSTRUCTIONS = "instructions"
+"""Unit of counted figures; ``instructions/op`` for one operation."""
 
 _SPEED = re.compile(r"(ns|us|ms|s|min|h)(/\w+)?|.+/(s|min|hour|op)|%")
 
@@ -20,6 +26,16 @@ def in_time(kind: str) -> bool:
 def emulated(kind: str) -> bool:
     """Whether a real kernel ran on emulated CPUs: its behaviour is real, its times are not."""
     return kind in (EMULATED, DETERMINISTIC)
+
+
+def of_figure(kind: str, unit: str) -> str:
+    """Return the kind of a figure in this unit, from a run of this kind."""
+    return COUNTED if kind == DETERMINISTIC and is_counted(unit) else kind
+
+
+def is_counted(unit: str) -> bool:
+    """Whether a figure in this unit is a number of instructions."""
+    return unit.partition("/")[0] == INSTRUCTIONS
 
 
 def is_speed(unit: str) -> bool:

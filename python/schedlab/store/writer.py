@@ -19,6 +19,8 @@ from schedlab.experiment.factorial import runs
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.files.processes import is_running, this_process
+from schedlab.results.instructions import spec_of
+from schedlab.results.kinds import REAL
 from schedlab.results.measurement import Measurement
 from schedlab.store import cells, schema
 from schedlab.store.cells import StoredCell, pack, resized
@@ -45,8 +47,8 @@ class NewRun:
     bisection: bool = False
 
 
-def describe(plan: Plan, *, bisection: bool = False) -> StoredDesign:
-    """Return the stored part of a plan."""
+def describe(plan: Plan, kind: str = REAL, *, bisection: bool = False) -> StoredDesign:
+    """Return the stored part of a plan for a run of this kind."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
     return StoredDesign(
         question=experiment.experiment.question,
@@ -54,7 +56,7 @@ def describe(plan: Plan, *, bisection: bool = False) -> StoredDesign:
         iterations=experiment.design.iterations,
         variants=[variant.name for variant in plan.variants],
         control=CONTROL if experiment.design.control else None,
-        questions=questions_of(plan),
+        questions=questions_of(plan, kind),
         alpha=analysis.alpha,
         delta=analysis.delta,
         correction=analysis.correction,
@@ -74,12 +76,12 @@ def _layout(experiment: Experiment) -> Layout | None:
     return Layout(tuple(experiment.factorial.switches), runs(experiment.factorial, experiment.baseline.name))
 
 
-def questions_of(plan: Plan) -> list[Question]:
-    """Return the judged metrics of every row, in the order of the experiment file."""
+def questions_of(plan: Plan, kind: str = REAL) -> list[Question]:
+    """Return the judged metrics of every row for a run of this kind, in the order of the experiment file."""
     questions = []
     for row in plan.rows:
         for name in row.judged:
-            spec = row.adapter.spec(name)
+            spec = spec_of(row.adapter.spec(name), kind)
             questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
     return questions
 
@@ -95,7 +97,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "quick": int(new.quick),
         "experiment_file": new.experiment_file,
         "experiment_path": new.experiment_path,
-        "design": describe(new.plan, bisection=new.bisection).model_dump_json(),
+        "design": describe(new.plan, new.kind, bisection=new.bisection).model_dump_json(),
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,

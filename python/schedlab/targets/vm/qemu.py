@@ -13,6 +13,7 @@ from typing import Literal
 
 from schedlab.experiment.topology import Topology
 from schedlab.kernels.images import Image
+from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.targets.vm.host_files import TAG
 from schedlab.tunables import KernelVersion
 
@@ -45,7 +46,7 @@ Earlier kernels wait for a second CPU by calling ``schedule()`` in a loop (``nat
 arch/x86/kernel/smpboot.c). QEMU before 8.1 gives CPU 0 all instructions until the next timer, and CPU 1 runs none
 (``rr_cpu_thread_fn``, accel/tcg/tcg-accel-ops-rr.c). In a running system the loop ends."""
 
-ICOUNT_SHIFT = 3
+ICOUNT_SHIFT = NS_PER_INSTRUCTION.bit_length() - 1
 """An instruction takes 2³ = 8 ns of guest time, close to emulation's real speed, so that limits in seconds fit."""
 
 PVH_SINCE = 4

@@ -15,6 +15,7 @@ from schedlab.experiment.plan import Plan, Trial
 from schedlab.kernels import pvh
 from schedlab.kernels.parameters import Names, not_understood, words
 from schedlab.notation.cpulist import parse_cpu_list
+from schedlab.results.instructions import counted
 from schedlab.results.measurement import PARAMETERS, Measurement
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
@@ -126,6 +127,8 @@ class GuestSession:
             running.machine.topology.cpus,
             self._scratch,
         )
+        if self._table.deterministic:
+            measured = replace(measured, metrics=[counted(metric) for metric in measured.metrics])
         self._remarks.add(trial.variant.name, remarks)
         if note := loaded(trial, files):
             self._note(note)
