@@ -1,6 +1,6 @@
 """Measure the overhead of schedlab per trial: wall time minus the workload's time, with the workload ``true``.
 
-    .venv/bin/python benches/overhead.py [--blocks 60] [--tunables]
+    .venv/bin/python benches/overhead.py [--blocks 60] [--tunables] [--target ssh:HOST]
 
 The launcher measures the workload's time. The overhead consists of starting the launcher, reading counters, parsing the
 output, writing tunables (with --tunables, as root) and storing the trial.
@@ -20,7 +20,7 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
 from schedlab.store.file import open_store
-from schedlab.targets.host import Host
+from schedlab.targets.selection import choose
 
 EXPERIMENT = """
 [experiment]
@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument(
         "--tunables", action="store_true", help="one variant also changes vm.stat_interval (needs root)"
     )
+    parser.add_argument("--target", default="host", help="host or ssh:[USER@]HOST[:PORT] (default host)")
     options = parser.parse_args()
     tunables = 'tunables = { "vm.stat_interval" = 2 }' if options.tunables else ""
     text = EXPERIMENT.format(blocks=options.blocks, tunables=tunables)
@@ -63,7 +64,8 @@ def main() -> None:
             overhead.append(1000 * (time.perf_counter() - started - elapsed))
 
     with tempfile.TemporaryDirectory() as folder:
-        target = Host(journal_dir=Path(folder) / "journal")
+        target = choose(options.target, run_plan.experiment)
+        target.missing_requirements(run_plan)
         engine = open_store(Path(folder) / "store.sqlite", create=True)
         new = writer.NewRun(run_plan, target.name, target.kind, False, text, "overhead", {}, "bench")
         execute(run_plan, target, engine, writer.begin(engine, new), on_trial)

@@ -43,7 +43,16 @@ GivenTarget = Annotated[
         "--target",
         metavar="TARGET",
         autocompletion=targets,
-        help="host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's.",
+        help="host, ssh:[USER@]HOST[:PORT], vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL; default the file's.",
+    ),
+]
+SshConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--ssh-config",
+        metavar="FILE",
+        envvar="SCHEDLAB_SSH_CONFIG",
+        help="OpenSSH's configuration for --target ssh:; default yours.",
     ),
 ]
 Tables = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import GivenTarget, OutputFormat, Store, Sysroot, store_path
+from schedlab.cli.options import GivenTarget, OutputFormat, SshConfig, Store, Sysroot, store_path
 
 
 def run(
@@ -51,14 +52,17 @@ def run(
     exit_as: GivenExit = ExitAs.CODES,
     sysroot: Sysroot = None,
     target: GivenTarget = None,
+    ssh_config: SshConfig = None,
 ) -> None:
-    """Run an experiment on this machine, in virtual machines or on a simulated one, and print its verdicts.
+    """Run an experiment on this machine, over ssh, in virtual machines or on a simulated one, and print its verdicts.
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import experiment_run
     from schedlab.experiment.changes import Changes
 
+    if ssh_config is not None:
+        os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     source = experiment_run.file_source(
         file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
     )

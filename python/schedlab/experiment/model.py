@@ -158,6 +158,8 @@ class About(_Table):
 class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
+    Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches.
+
     A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
     the name of a shipped model or the path of a TOML file.
 
@@ -166,7 +168,8 @@ class TargetTable(_Table):
     programs of this machine that the guest receives; with ``host_files`` the guest can read this machine's file tree.
     """
 
-    kind: Literal["host", "sim", "vm"] = "host"
+    kind: Literal["host", "ssh", "sim", "vm"] = "host"
+    host: Annotated[str, Field(min_length=1)] | None = None
     machine: Annotated[str, Field(min_length=1)] | None = None
     kernel: Annotated[str, Field(min_length=1)] | None = None
     topology: TopologyText | None = None
@@ -182,7 +185,9 @@ class TargetTable(_Table):
     def _fits(self) -> TargetTable:
         if self.kind == "sim" and self.machine is None:
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
-        if self.kind == "host" and (self.machine or self.kernel):
+        if (self.kind == "ssh") != (self.host is not None):
+            raise ValueError('host goes with kind = "ssh", which needs it: host = "[USER@]HOST[:PORT]"')
+        if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
             )

@@ -27,6 +27,23 @@ _CPUINFO = {
     "stepping": "stepping", "microcode": "microcode", "CPU implementer": "implementer", "CPU part": "part",
 }  # fmt: skip
 
+_SYSTEM = "/sys/devices/system"
+FILES = (
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/uptime", "/proc/stat", "/proc/cmdline", "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/version", "/proc/sys/kernel/hostname", "/sys/kernel/sched_ext/state",
+    "/sys/kernel/sched_ext/root/ops", "/sys/hypervisor/type", "/sys/class/dmi/id/product_name",
+    "/sys/class/dmi/id/sys_vendor",
+    *(f"{_SYSTEM}/cpu/{name}" for name in (
+        "online", "isolated", "nohz_full", "smt/control", "smt/active", "vulnerabilities/*", "cpu*/topology/core_id",
+        "cpu*/topology/physical_package_id", "cpu0/cache/index*/*", "cpu0/cpufreq/scaling_*", "intel_pstate/no_turbo",
+        "cpufreq/boost", "cpuidle/current_driver",
+    )),
+    *(f"{_SYSTEM}/{name}" for name in (
+        "node/node*/cpulist", "node/node*/distance", "clocksource/clocksource0/current_clocksource",
+    )),
+)  # fmt: skip
+"""Patterns of the files that :func:`take` reads, for targets that copy them from another machine."""
+
 _VERSIONED = (Tool("perf", "linux-perf"), SCHEDLOAD)
 """Tools whose version affects the figures."""
 

@@ -12,7 +12,7 @@ from schedlab.findings.run import Findings
 from schedlab.store.columns import Chosen
 from schedlab.store.reader import Run
 
-KINDS = ("host", "sim", "vm")
+KINDS = ("host", "ssh", "sim", "vm")
 """Beginnings of the targets that ``--target`` accepts."""
 
 
@@ -78,6 +78,8 @@ def _target_name(table: Mapping[str, Any]) -> str:
     kind = table.get("kind", "host")
     if kind == "sim":
         return "sim:" + "/".join(table[part] for part in ("machine", "kernel") if part in table)
+    if kind == "ssh":
+        return f"ssh:{table.get('host')}"
     return f"vm:{table['kernel']}@{table.get('topology')}" if kind == "vm" else "host"
 
 

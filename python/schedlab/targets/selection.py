@@ -10,9 +10,11 @@ from schedlab.experiment.model import Experiment, TargetTable
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.targets.host import Host
 from schedlab.targets.protocol import Target
+from schedlab.targets.ssh.connection import Address
 
 SIM = "sim:"
 VM = "vm:"
+SSH = "ssh:"
 
 
 class UnknownTarget(SchedlabError):
@@ -22,14 +24,17 @@ class UnknownTarget(SchedlabError):
 def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
     """Return the ``[target]`` table for ``--target SPEC``, or the experiment's table for None.
 
-    SPEC is ``host``, ``sim:MACHINE``, ``sim:MACHINE/KERNEL`` or ``vm:KERNEL[@TOPOLOGY]``. A machine or kernel model of
-    the user is a path that ends in ``.toml``. A ``vm:`` target keeps the file's other keys of a virtual machine.
+    SPEC is ``host``, ``ssh:[USER@]HOST[:PORT]``, ``sim:MACHINE``, ``sim:MACHINE/KERNEL`` or ``vm:KERNEL[@TOPOLOGY]``.
+    A machine or kernel model of the user is a path that ends in ``.toml``. A ``vm:`` target keeps the file's other
+    keys of a virtual machine.
     UnknownTarget for any other text.
     """
     if spec is None:
         return experiment.target
     if spec == "host":
         return TargetTable()
+    if spec.startswith(SSH):
+        return TargetTable(kind="ssh", host=str(Address.parse(spec.removeprefix(SSH))))
     if spec.startswith(VM):
         return _guest(spec, experiment.target)
     machine, kernel = _split(spec.removeprefix(SIM))
@@ -37,7 +42,7 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
         raise UnknownTarget(
             f"{spec!r} is not a target",
             where="--target",
-            todo="name host, vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
+            todo="name host, ssh:[USER@]HOST[:PORT], vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
             "('schedlab machines list', 'schedlab kernels list')",
         )
     return TargetTable(kind="sim", machine=machine, kernel=kernel)
@@ -80,8 +85,13 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
     table = table_of(spec, experiment)
     if table.kind == "host":
         return Host(sysroot) if sysroot else Host()
+    if table.kind == "ssh":
+        from schedlab.targets.ssh.target import Remote
+
+        assert table.host is not None
+        return Remote(table.host, sysroot or Path("/"))
     if sysroot is not None:
-        raise UnknownTarget("only the host's tunables can be taken from other files", where="--sysroot")
+        raise UnknownTarget("only tunables of host and ssh can be taken from other files", where="--sysroot")
     # Imported here, so that a run on the host does not load the simulator or the guest machinery.
     if table.kind == "vm":
         from schedlab.targets.vm import VirtualMachine
@@ -100,6 +110,8 @@ def name_of(spec: str | None, experiment: Experiment) -> tuple[str, bool]:
     table = table_of(spec, experiment)
     if table.kind == "host":
         return "host", False
+    if table.kind == "ssh":
+        return f"{SSH}{table.host}", False
     if table.kind == "vm":
         from schedlab.targets.vm import name_of_table
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 _WRAP_32 = 1 << 32
 
@@ -38,6 +38,13 @@ class Codec:
     def encode(self, value: str) -> str:
         """Return the text to write for the canonical `value`."""
         return value
+
+    form: Literal["whole", "word"] = "whole"
+    """Whether the file's whole text shows the value, or one of its words."""
+
+    def shown(self, value: str) -> tuple[str, ...]:
+        """Return the texts by which the file may show the canonical ``value``, the usual text first."""
+        return (" ".join(value.split()),)
 
     def options(self, raw: str) -> tuple[str, ...] | None:
         """Return the values that the file offers; None when the format has no list of them."""
@@ -69,6 +76,9 @@ class Unsigned32Codec(Codec):
     def encode(self, value: str) -> str:
         return str(int(value) + _WRAP_32) if value.startswith("-") else value
 
+    def shown(self, value: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.encode(value), value)))
+
 
 class YesNoCodec(Codec):
     """A debugfs or sysfs boolean: written as 1 or 0, shown as Y or N, or as true or false. Canonical: 1 or 0."""
@@ -78,6 +88,9 @@ class YesNoCodec(Codec):
     def decode(self, raw: str) -> str | None:
         return self._shown.get(raw.strip().lower())
 
+    def shown(self, value: str) -> tuple[str, ...]:
+        return ("Y", "y", "1", "true", "True") if value == "1" else ("N", "n", "0", "false", "False")
+
     def emulate(self, raw: str, written: str) -> str:
         yes, no = ("true", "false") if raw.strip() in {"true", "false"} else ("Y", "N")
         return (yes if self._shown.get(written.lower()) == "1" else no) + "\n"
@@ -85,6 +98,11 @@ class YesNoCodec(Codec):
 
 class ChoiceCodec(Codec):
     """A list of choices with the current one marked: `none voluntary (full) lazy`, `always [madvise] never`."""
+
+    form = "word"
+
+    def shown(self, value: str) -> tuple[str, ...]:
+        return (f"[{value}]", f"({value})")
 
     _marked = re.compile(r"[(\[]([^)\]]+)[)\]]")
 
@@ -103,6 +121,8 @@ class ChoiceCodec(Codec):
 
 class FeatureCodec(Codec):
     """A flag of the scheduler's feature list. Canonical: `NAME` when on, `NO_NAME` when off."""
+
+    form = "word"
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 
-def read(root: Path, release: str) -> dict[str, str] | None:
+def read(root: Path, release: str, contents: Callable[[Path], bytes] = Path.read_bytes) -> dict[str, str] | None:
     """Return the options that the configuration of the kernel `release` sets; None when there is no such file.
 
-    The files are /proc/config.gz, /boot/config-RELEASE and /lib/modules/RELEASE/config below `root`.
+    The files are /proc/config.gz, /boot/config-RELEASE and /lib/modules/RELEASE/config below `root`. `contents` reads
+    a file.
     """
     places = (f"boot/config-{release}", f"lib/modules/{release}/config", f"lib/modules/{release}/build/.config")
     for name in ("proc/config.gz", *places):
         try:
-            content = (root / name).read_bytes()
+            content = contents(root / name)
             if name.endswith(".gz"):
                 content = zlib.decompress(content, wbits=31)
         except (OSError, zlib.error):

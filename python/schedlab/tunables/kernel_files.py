@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
 from schedlab.files.replacement import replacing
 
+from . import mounts
 from .codecs import Codec
 
 
@@ -23,6 +26,18 @@ class Files(Protocol):
     def check_writable(self, path: Path) -> None:
         """Raise OSError when the file cannot be opened for writing. Changes nothing."""
 
+    def read_bytes(self, path: Path) -> bytes:
+        """The file's contents; OSError when they cannot be read."""
+
+    def matches(self, folder: Path, pattern: str) -> Iterable[Path]:
+        """The existing paths below a folder that match a pattern; OSError when its fixed part cannot be opened."""
+
+    def has_debugfs(self, place: Path) -> bool:
+        """Whether debugfs is at this place."""
+
+    def debugfs(self) -> AbstractContextManager[object]:
+        """Mount debugfs for the block; OSError when the kernel refuses."""
+
 
 def _read(path: Path) -> str:
     # Read without buffers: a text layer would cost more than the read itself.
@@ -36,11 +51,34 @@ def _read(path: Path) -> str:
     return b"".join(parts).decode(errors="replace")
 
 
-class KernelFiles:
-    """The files of the running kernel."""
+class _LocalFiles:
+    """Files that this process opens."""
 
     def read(self, path: Path) -> str:
         return _read(path)
+
+    def read_bytes(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def matches(self, folder: Path, pattern: str) -> Iterable[Path]:
+        # Path.glob ignores folders that it may not read, so the fixed part is opened first to get the error.
+        os.scandir(folder / fixed_part(pattern)).close()
+        return folder.glob(pattern)
+
+    def check_writable(self, path: Path) -> None:
+        # os.access() is always true for root, even where the kernel refuses to open the file. Opening without O_TRUNC
+        # changes nothing.
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+
+
+class KernelFiles(_LocalFiles):
+    """The files of the running kernel."""
+
+    def has_debugfs(self, place: Path) -> bool:
+        return mounts.source() is not None
+
+    def debugfs(self) -> AbstractContextManager[object]:
+        return mounts.debugfs()
 
     def write(self, path: Path, text: str, codec: Codec) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
@@ -49,17 +87,15 @@ class KernelFiles:
         finally:
             os.close(handle)
 
-    def check_writable(self, path: Path) -> None:
-        # os.access() is always true for root, even where the kernel refuses to open the file. Opening without O_TRUNC
-        # changes nothing.
-        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
 
-
-class PlainFiles:
+class PlainFiles(_LocalFiles):
     """Plain files under another root. A write leaves the text that the kernel's file would show after it."""
 
-    def read(self, path: Path) -> str:
-        return _read(path)
+    def has_debugfs(self, place: Path) -> bool:
+        return place.is_dir()
+
+    def debugfs(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def write(self, path: Path, text: str, codec: Codec) -> None:
         shown = codec.emulate(_read(path), text)
@@ -68,5 +104,7 @@ class PlainFiles:
         with replacing(path) as new:
             new.write_text(shown)
 
-    def check_writable(self, path: Path) -> None:
-        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+
+def fixed_part(pattern: str) -> str:
+    """Return the part of a path before the first component with a `*`."""
+    return pattern.partition("*")[0].rpartition("/")[0]

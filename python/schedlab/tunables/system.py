@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import kconfig, mounts
+from . import kconfig
 from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
 from .codecs import codec
 from .errors import BadValue
@@ -80,7 +80,7 @@ class System:
     @cached_property
     def config(self) -> Mapping[str, str] | None:
         """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when they cannot be read."""
-        return kconfig.read(self.root, self.release)
+        return kconfig.read(self.root, self.release, self.files.read_bytes)
 
     @cached_property
     def lockdown(self) -> str | None:
@@ -92,9 +92,7 @@ class System:
     def debugfs_root(self) -> Path | None:
         """The root of debugfs; None while it is not mounted, or when a tree of plain files lacks the directory."""
         place = self.root / "sys/kernel/debug"
-        if self.real:
-            return place if mounts.source() is not None else None
-        return place if place.is_dir() else None
+        return place if self.files.has_debugfs(place) else None
 
     @contextmanager
     def debugfs(self) -> Iterator[None]:
@@ -106,7 +104,7 @@ class System:
         with ExitStack() as stack:
             if self.real and self.is_root:
                 try:
-                    stack.enter_context(mounts.debugfs())
+                    stack.enter_context(self.files.debugfs())
                 except OSError as error:
                     self._mount_failures.append(error.strerror or str(error))
             yield
@@ -208,9 +206,7 @@ class System:
                 base, below = here, place.where
         if "*" not in below:
             return (base / below,)
-        # Path.glob ignores folders that it may not read, so the fixed part is opened first to get the error.
-        os.scandir(base / _fixed(below)).close()
-        return tuple(sorted(base.glob(below), key=_natural))
+        return tuple(sorted(self.files.matches(base, below), key=_natural))
 
     def _refused(self, path: Path, error: OSError, place: Place) -> Refused:
         return Refused(path, error.errno or 0, self._why_refused(error, place), self._elsewhere)
@@ -277,7 +273,7 @@ class System:
 
     def _text(self, below: str) -> str | None:
         try:
-            return (self.root / below).read_text(encoding="utf-8", errors="replace").strip()
+            return self.files.read_bytes(self.root / below).decode(errors="replace").strip()
         except OSError:
             return None
 
@@ -285,11 +281,6 @@ class System:
 class _Unmounted(Exception):
     def __init__(self, path: Path) -> None:
         self.path = path
-
-
-def _fixed(pattern: str) -> str:
-    """The part of a path before the first component with a `*`."""
-    return pattern.partition("*")[0].rpartition("/")[0]
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -96,6 +96,8 @@ class Place:
     cache: Path
     scratch: Path
     register: Register = field(default_factory=NoRegister)
+    cpus: int | None = None
+    """CPUs for the trials on another machine; None for the CPUs that this process may use."""
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ class Native(Adapter[NativeParameters]):
     """The metrics that are stored with samples, each with the reported metric that contains these samples."""
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
-        """``schedload --json SUBCOMMAND OPTIONS``, for the CPUs that this process may use."""
-        arguments = parameters.prepared(len(os.sched_getaffinity(0))).arguments
+        """``schedload --json SUBCOMMAND OPTIONS``, for the place's CPUs, or those that this process may use."""
+        arguments = parameters.prepared(place.cpus or len(os.sched_getaffinity(0))).arguments
         return Command((need(SCHEDLOAD), "--json", *arguments))
 
     def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:

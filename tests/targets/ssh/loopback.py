@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from getpass import getuser
@@ -57,9 +57,19 @@ def require() -> None:
         pytest.skip("root needs a mount namespace for a /run/sshd of the test's own, and may not make one here")
 
 
+def processes(word: str) -> list[int]:
+    """Return the processes with this text in their command lines."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if word.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
 @contextmanager
-def server(folder: Path) -> Iterator[Server]:
-    """Run a server with its files in ``folder``."""
+def server(folder: Path, prepare: str = "true") -> Iterator[Server]:
+    """Run a server with its files in ``folder``; root first runs the command ``prepare`` in its mount namespace."""
     folder.mkdir()
     state = folder / "state"
     state.mkdir()
@@ -68,7 +78,7 @@ def server(folder: Path) -> Iterator[Server]:
     shutil.copy(folder / "user.pub", folder / "authorized")
     for _ in range(ATTEMPTS):
         port = _free_port()
-        process = _start(folder, port, state)
+        process = _start(folder, port, state, prepare)
         eventually(partial(_decided, process, port), "sshd neither answers nor ends")
         if process.poll() is None:
             break
@@ -81,7 +91,7 @@ def server(folder: Path) -> Iterator[Server]:
         process.wait()
 
 
-def _start(folder: Path, port: int, state: Path) -> subprocess.Popen[bytes]:
+def _start(folder: Path, port: int, state: Path, prepare: str) -> subprocess.Popen[bytes]:
     config = folder / "sshd_config"
     lines = {
         "ListenAddress": f"127.0.0.1:{port}", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized",
@@ -94,7 +104,7 @@ def _start(folder: Path, port: int, state: Path) -> subprocess.Popen[bytes]:
     if os.geteuid() != 0:
         return subprocess.Popen(["sh", "-c", command])
     # The server insists on /run/sshd, and its agents lock the machine in /run/schedlab.
-    inside = f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && {command}"
+    inside = f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && {prepare} && {command}"
     return subprocess.Popen(["unshare", "--mount", "sh", "-c", inside])
 
 

@@ -440,3 +440,102 @@ fn recover_one(dead: &journal::Dead, boot_id: &str) -> Vec<Outcome> {
     retire(&dead.path, fate, &mut outcomes);
     outcomes
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{Changes, How, recover};
+    use crate::agent::files::Tunables;
+    use crate::agent::journal;
+    use crate::agent::protocol::{Change, Form, Kind, Value};
+
+    /// A folder that is deleted with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("schedlab-changes-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            journal::private(&path).unwrap();
+            std::fs::write(path.join("number"), "5\n").unwrap();
+            Self(path)
+        }
+
+        fn number(&self) -> PathBuf {
+            self.0.join("number")
+        }
+
+        fn text(&self) -> String {
+            std::fs::read_to_string(self.number()).unwrap()
+        }
+
+        fn changes(&self, root: &Path) -> Changes {
+            Changes::new(Tunables::new(root), &self.0.join("journals"), "run", "this boot")
+        }
+
+        fn wanted(&self, new: &str) -> Change {
+            let value = |text: &str| Value { write: text.to_owned(), shown: vec![text.to_owned()] };
+            let path = self.number().display().to_string();
+            let form = Form::Whole;
+            Change { name: "number".into(), path, form, steady: true, original: value("5"), new: value(new) }
+        }
+
+        fn dead(&self) -> Vec<journal::Dead> {
+            journal::dead(&self.0.join("journals")).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_next_variant_gets_the_original_of_every_value_that_it_does_not_set() {
+        let folder = Folder::new("next");
+        let mut changes = folder.changes(&folder.0);
+        assert_eq!(changes.put(&[folder.wanted("7")]).unwrap().0, 1);
+        assert_eq!(changes.put(&[folder.wanted("7")]).unwrap().0, 0);
+        assert_eq!(changes.put(&[]).unwrap().0, 1);
+        assert_eq!(folder.text(), "5\n");
+        assert!(changes.undo().is_empty());
+        assert!(folder.dead().is_empty());
+    }
+
+    #[test]
+    fn a_failed_move_takes_its_writes_back() {
+        let folder = Folder::new("failed");
+        let mut changes = folder.changes(&folder.0);
+        let mut refused = folder.wanted("7");
+        refused.name = "refused".into();
+        refused.path = folder.0.join("nothing").display().to_string();
+        assert_eq!(changes.put(&[folder.wanted("7"), refused]).unwrap_err().kind, Kind::Refused);
+        assert_eq!(folder.text(), "5\n");
+    }
+
+    #[test]
+    fn a_journal_of_another_boot_is_closed_without_a_write() {
+        let folder = Folder::new("boot");
+        let mut changes = folder.changes(Path::new("/"));
+        changes.put(&[folder.wanted("7")]).unwrap();
+        drop(changes);
+        let outcomes = recover(folder.dead(), "another boot");
+        assert_eq!(outcomes.iter().map(|outcome| outcome.how).collect::<Vec<_>>(), [How::Rebooted]);
+        assert_eq!(folder.text(), "7\n");
+        assert!(folder.dead().is_empty());
+    }
+
+    #[test]
+    fn a_journal_of_this_boot_is_undone_unless_its_agent_lives() {
+        let folder = Folder::new("dead");
+        let mut changes = folder.changes(Path::new("/"));
+        changes.put(&[folder.wanted("7")]).unwrap();
+        assert!(folder.dead().is_empty());
+        drop(changes);
+        let outcomes = recover(folder.dead(), "this boot");
+        assert_eq!(outcomes.iter().map(|outcome| outcome.how).collect::<Vec<_>>(), [How::Restored]);
+        assert_eq!(folder.text(), "5\n");
+    }
+}

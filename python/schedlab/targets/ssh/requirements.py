@@ -1,0 +1,90 @@
+"""Requirements of a plan that another machine does not meet. The checks change nothing there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from schedlab.experiment.model import GUEST_ONLY, Variant
+from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.targets.protocol import MissingRequirement, naming
+from schedlab.targets.ssh.agent import Agent
+from schedlab.targets.ssh.trials import RemoteRow, trial_request
+from schedlab.targets.trial import attributes
+from schedlab.tunables import System
+from schedlab.workloads.base import Command
+from schedlab.workloads.tools import install_line
+
+PROBE_SECONDS = 10.0
+
+ONLY_ELSEWHERE = ("kernel", "cmdline", "sched_ext", *GUEST_ONLY)
+"""Keys of a variant that a running machine cannot have, or that need this machine."""
+
+
+def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[MissingRequirement]:
+    """Everything that would stop this plan there: tools, preparations, attributes, tunables."""
+    reported = set()
+    for row in plan.rows:
+        for fault in _row_faults(RemoteRow.of(row, agent), agent):
+            if (key := (row.label, fault)) not in reported:
+                reported.add(key)
+                yield MissingRequirement(f"workload {row.label!r}", *fault)
+    for variant in plan.variants:
+        if variant.name != CONTROL:
+            yield from _variant_faults(variant, agent)
+    yield from _tunables(plan, system)
+
+
+def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
+    if absent := row.missing:
+        for tool in absent:
+            yield f"{tool.program} is not installed there", f"on {agent.where}: {install_line(absent)}"
+        return
+    if row.adapter.makes_files(row.parameters):
+        what = row.adapter.prepares or "files"
+        yield f"prepares {what} on this machine, which the remote machine does not have", "run it with --target host"
+        return
+    command = row.command()
+    if command.cwd is not None:
+        yield f"runs in the folder {command.cwd} of this machine", "run it with --target host"
+    words = [command.argv[0], *(server.argv[0] for server in command.servers)]
+    programs = [word for word in words if not word.startswith(agent.folder)]
+    there: Mapping[str, str] = agent.ask("find", programs={word: [word] if "/" in word else [] for word in programs})[
+        "paths"
+    ]
+    for word in programs:
+        if word not in there:
+            yield f"there is no program {word!r} there", f"install it on {agent.where}"
+
+
+def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequirement]:
+    subject = naming([variant.name])
+    for key in ONLY_ELSEWHERE:
+        if getattr(variant, key) is not None:
+            remedy = f"use --target vm:KERNEL, or remove {key} from the variant"
+            yield MissingRequirement(subject, f"sets {key}, which an ssh target cannot change", remedy)
+    if not attributes(variant):
+        return
+    # Only the kernel can say whether it permits the attributes.
+    probe = agent.ask("run", **trial_request(Command(("true",)), variant, PROBE_SECONDS))
+    if probe["status"] != 0:
+        reason, _, remedy = probe["stderr"].strip().removeprefix("schedload: ").partition("\n")
+        yield MissingRequirement(subject, reason or f"the launcher ended with {probe['status']}", remedy.strip())
+
+
+def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
+    users: dict[str, list[str]] = {}
+    for variant in plan.variants:
+        for name, setting in variant.tunables.items():
+            users.setdefault(name, []).append(variant.name)
+            if setting.tunable is None:
+                reason = "only simulated kernels have it"
+                yield MissingRequirement(f"tunable {name!r} ({naming([variant.name])})", reason, "use --target sim:")
+    if not users:
+        return
+    with system.debugfs():
+        for variant in plan.variants:
+            real = {name: each for name, each in variant.tunables.items() if each.tunable is not None}
+            for name, answer in system.check(real).items():
+                if variants := users.pop(name, None):
+                    remedy = f"read its description with 'schedlab tunables show {name}'"
+                    yield MissingRequirement(f"tunable {name!r} ({naming(variants)})", answer.why, remedy)

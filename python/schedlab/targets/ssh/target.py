@@ -1,0 +1,136 @@
+"""Another machine's running kernel as a target, reached by ssh."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from schedlab.errors import CannotRunHere
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import Plan, Trial
+from schedlab.observe.fingerprint import FILES, take
+from schedlab.results.measurement import Measurement
+from schedlab.targets.protocol import MissingRequirement, Target
+from schedlab.targets.ssh import trials
+from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost
+from schedlab.targets.ssh.connection import Address, Connection
+from schedlab.targets.ssh.files import RemoteFiles, Values
+from schedlab.targets.ssh.requirements import missing_requirements
+from schedlab.targets.ssh.trials import RemoteRow
+from schedlab.targets.trial import Remarks
+from schedlab.tunables import System
+
+
+class Remote(Target):
+    """A machine at an address; with ``root`` its tunables are in a tree of files, for tests and demonstrations."""
+
+    virtual = False
+    warms = True
+
+    def __init__(self, address: str, root: Path = Path("/")) -> None:
+        self._address = Address.parse(address)
+        self.name = f"ssh:{self._address}"
+        self.kind = "real" if root == Path("/") else "real, tunables in a tree of files"
+        self._root = root
+        self._connection: Connection | None = None
+        self._agent: Agent | None = None
+        atexit.register(self.close)
+
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """See :mod:`schedlab.targets.ssh.requirements`. CannotRunHere when the machine cannot be reached."""
+        agent = self._reached()
+        return list(missing_requirements(plan, agent, self._system(agent)))
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """See :mod:`schedlab.observe.fingerprint`; ``tools`` has schedload, which comes from here."""
+        agent = self._reached()
+        files, _ = agent.read(FILES)
+        with TemporaryDirectory(prefix="schedlab-files-") as folder:
+            trials.write(files, Path(folder))
+            taken = take(Path(folder))
+        facts = agent.facts
+        taken["kernel"] |= {"machine": facts["machine"]}
+        return taken | {
+            "tools": {"schedload": facts["version"]},
+            "root": None,
+            "tunables": str(self._root),
+        }
+
+    @contextmanager
+    def session(self, plan: Plan, run_id: int) -> Iterator[RemoteSession]:
+        """Lock the machine and start the lease; the exit undoes everything and ends the agent."""
+        self.leftovers = ()
+        agent = self._reached()
+        try:
+            self.leftovers = _leftovers(agent.begin(f"run-{run_id}"))
+            rows = {row.key: RemoteRow.of(row, agent) for row in plan.rows}
+            system = self._system(agent)
+            with system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext():
+                yield RemoteSession(agent, system, rows, [variant.name for variant in plan.variants])
+        finally:
+            try:
+                self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
+            except Lost as error:
+                self.leftovers = [*self.leftovers, f"not confirmed: {error.what}"]
+            finally:
+                self.close()
+
+    def close(self) -> None:
+        """End the agent and the connection; both begin anew when they are needed again."""
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _reached(self) -> Agent:
+        """Return the running agent; start one if there is none."""
+        if self._agent is None or not self._agent.alive:
+            self.close()
+            self._connection = Connection(self._address)
+            self._agent = Agent(self._connection, self._root)
+        return self._agent
+
+    def _system(self, agent: Agent) -> System:
+        return System(self._root, agent.facts["uid"], RemoteFiles(agent))
+
+
+def _leftovers(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [outcome["text"] for outcome in outcomes if outcome["how"] in {"left", "failed", "damaged"}]
+
+
+class RemoteSession:
+    """Session that runs trials on another machine; see :class:`schedlab.targets.protocol.Session`."""
+
+    def __init__(
+        self, agent: Agent, system: System, rows: Mapping[tuple[str, str], RemoteRow], variants: Sequence[str]
+    ) -> None:
+        self._agent = agent
+        self._rows = rows
+        self._values = Values(agent, system)
+        self._remarks = Remarks(variants)
+        self._samples = [trials.FREQUENCIES] if agent.read([trials.FREQUENCIES])[0] else []
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Counters that are missing and how to enable them."""
+        return self._remarks.texts
+
+    def put_in_place(self, variant: Variant) -> None:
+        """Write the variant's tunables and restore the others; each launch applies the variant's attributes."""
+        if left := self._values.put(variant):
+            # Somebody else changed the value: later baselines would differ from earlier baselines.
+            raise CannotRunHere(
+                f"{left[0]}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
+            )
+
+    def run(self, trial: Trial) -> Measurement:
+        """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
+        measured, remarks = trials.run(self._agent, self._rows[trial.row.key], trial, self._samples)
+        self._remarks.add(trial.variant.name, remarks)
+        return measured

@@ -1,0 +1,314 @@
+"""The ssh target on the loopback, with tunables in a tree of files: whole runs, refusals, and every way to end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedlab.observe.fingerprint import take
+from schedlab.store import reader
+from schedlab.store.file import open_store
+from schedlab.targets.ssh.agent import Agent, Lost, Refusal
+from schedlab.targets.ssh.connection import CONFIG, Address, Connection
+from schedlab.targets.ssh.target import Remote
+from tests.tunables.fake_tree import build_fake_tree
+from tests.waiting import eventually
+
+from . import loopback
+
+pytestmark = pytest.mark.slow
+
+HEAD = """
+[experiment]
+name = "remote"
+question = "does the autogroup matter?"
+
+[design]
+blocks = 1
+warmup = 0
+control = false
+
+[[variant]]
+name = "base"
+
+[[variant]]
+name = "changed"
+tunables = { "sched.migration_cost_ns" = 100000, "sched.features.PLACE_LAG" = false }
+environment = { TURN = "2" }
+"""
+
+NATIVE = f'{HEAD}\n[[workload]]\nuse = "pipetest"\nloops = 1000\n'
+ENDLESS = f'{HEAD}\n[[workload]]\nuse = "command"\nrun = "sh -c \'[ $TURN ] && sleep 1000; true\' TREE"\n'
+
+MIGRATION_COST = "sys/kernel/debug/sched/migration_cost_ns"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Files in place of a kernel's tunables."""
+    return build_fake_tree(tmp_path / "tree", kernel="6.12.1").root
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[loopback.Server]:
+    """A server of this test."""
+    loopback.require()
+    with loopback.server(tmp_path / "server") as server:
+        monkeypatch.setenv(CONFIG, str(server.config))
+        yield server
+
+
+@pytest.fixture
+def connection(server: loopback.Server) -> Iterator[Connection]:
+    """A connection to the server."""
+    connection = Connection(Address("box"))
+    yield connection
+    connection.close()
+
+
+def texts(tree: Path) -> dict[str, str]:
+    """The files of a tree, without differences of white space."""
+    files = (path for path in tree.rglob("*") if path.is_file())
+    return {str(path.relative_to(tree)): " ".join(path.read_text(errors="replace").split()) for path in files}
+
+
+def arguments(tmp_path: Path, tree: Path, text: str) -> list[str]:
+    """The command line of a run."""
+    file = tmp_path / "experiment.toml"
+    file.write_text(text)
+    store = str(tmp_path / "store.sqlite")
+    command = [sys.executable, "-m", "schedlab", "run", str(file), "--target", "ssh:box"]
+    return [*command, "--sysroot", str(tree), "--store", store, "--seed", "1"]
+
+
+def change(tree: Path, path: str = MIGRATION_COST, old: str = "500000", new: str = "100000") -> dict[str, Any]:
+    """A request to change a number in the tree."""
+    values = [{"write": value, "shown": [value]} for value in (old, new)]
+    place = str(tree / path)
+    form = {"name": path, "path": place, "form": "whole", "steady": True}
+    return form | {"original": values[0], "new": values[1]}
+
+
+def test_a_whole_run_has_the_report_of_a_real_machine_and_leaves_nothing(
+    tmp_path: Path, tree: Path, server: loopback.Server
+) -> None:
+    before = texts(tree)
+    done = subprocess.run(arguments(tmp_path, tree, NATIVE), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    engine = open_store(tmp_path / "store.sqlite", create=False)
+    run = reader.runs(engine)[-1]
+    assert (run.target, run.state) == ("ssh:box", "complete")
+    assert run.kind.startswith("real")
+    assert run.fingerprint["cpu"] == take()["cpu"]
+    assert run.fingerprint["topology"] == take()["topology"]
+    assert texts(tree) == before
+    assert server.journals == []
+    eventually(lambda: not loopback.processes(str(tree)), "a process of the agent is left")
+
+
+def test_requirements_name_tools_preparations_kernels_and_tunables(tree: Path, server: loopback.Server) -> None:
+    from schedlab.experiment.load import parse
+    from schedlab.experiment.plan import plan
+
+    text = (
+        HEAD + '[[variant]]\nname = "kernel"\nkernel = "debian-6.12"\n'
+        '[[workload]]\nuse = "command"\nrun = "no-such-program"\n'
+        '[[workload]]\nuse = "kernbench"\n'
+    )
+    shutil.rmtree(tree / "sys/kernel/debug")
+    target = Remote("box", tree)
+    missing = "\n".join(map(str, target.missing_requirements(plan(parse(text, "x.toml"), 1, quick=False))))
+    target.close()
+    assert "no-such-program" in missing
+    assert "kernbench" in missing
+    assert "sets kernel" in missing
+    assert "sched.migration_cost_ns" in missing
+
+
+@contextmanager
+def running(tmp_path: Path, tree: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A controller in the middle of a trial under the changed values."""
+    log = (tmp_path / "log").open("wb")
+    controller = subprocess.Popen(
+        arguments(tmp_path, tree, ENDLESS.replace("TREE", str(tree))),
+        stdout=log,
+        stderr=log,
+        env=os.environ | environment,
+        start_new_session=True,
+    )
+    try:
+        eventually(lambda: _sleeping(tree) or controller.poll() is not None, "no trial began")
+        assert controller.poll() is None, (tmp_path / "log").read_text()
+        yield controller
+    finally:
+        log.close()
+        if controller.poll() is None:
+            controller.kill()
+        controller.wait()
+
+
+def _sleeping(tree: Path) -> bool:
+    return "100000" in (tree / MIGRATION_COST).read_text()
+
+
+def restored(tree: Path, before: dict[str, str], controller: int = 0) -> None:
+    """Wait until the tree has its values again, and the agent and its trial have ended."""
+    eventually(lambda: texts(tree) == before, "a value was not put back")
+    left = "a process of the agent or its trial is left"
+    eventually(lambda: set(loopback.processes(str(tree))) <= {controller}, left)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_the_end_of_the_controller_undoes_everything(
+    tmp_path: Path, tree: Path, server: loopback.Server, number: signal.Signals
+) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree) as controller:
+        controller.send_signal(number)
+        status = controller.wait()
+    assert status == (-number if number == signal.SIGKILL else 128 + number)
+    restored(tree, before)
+    eventually(lambda: server.journals == [], "a journal is left")
+
+
+def test_a_killed_worker_is_undone_by_its_keeper(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree) as controller:
+        os.kill(list(_agents(tree))[1], signal.SIGKILL)
+        assert controller.wait() == 3
+    restored(tree, before)
+    assert "the connection to the agent is lost" in (tmp_path / "log").read_text()
+
+
+def test_the_next_contact_undoes_a_killed_agent(
+    tmp_path: Path, tree: Path, server: loopback.Server, connection: Connection
+) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree) as controller:
+        _kill_both(tree)
+        assert controller.wait() == 3
+    assert len(server.journals) == 1
+    agent = Agent(connection)
+    outcomes = agent.begin("next")
+    assert {outcome["how"] for outcome in outcomes} == {"restored"}
+    assert agent.end() == []
+    restored(tree, before)
+    assert server.journals == []
+
+
+def test_a_cut_connection_undoes_everything(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree) as controller:
+        for pid in loopback.processes(str(server.config)):
+            os.kill(pid, signal.SIGKILL)
+        assert controller.wait() == 3
+    restored(tree, before)
+
+
+def test_a_stopped_controller_loses_its_lease(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree, SCHEDLAB_LEASE="2") as controller:
+        controller.send_signal(signal.SIGSTOP)
+        restored(tree, before, controller.pid)
+        controller.send_signal(signal.SIGCONT)
+        assert controller.wait() == 3
+
+
+def test_two_controllers_exclude_each_other(tree: Path, connection: Connection) -> None:
+    first, second = Agent(connection, tree), Agent(connection, tree)
+    first.begin("first")
+    with pytest.raises(Refusal, match="another run"):
+        second.begin("second")
+    first.end()
+    second.begin("second")
+    second.end()
+
+
+def test_a_value_of_somebody_else_is_left_alone_and_reported(
+    tree: Path, server: loopback.Server, connection: Connection
+) -> None:
+    agent = Agent(connection, tree)
+    agent.begin("run")
+    agent.ask("put", wanted=[change(tree)])
+    (tree / MIGRATION_COST).write_text("7\n")
+    with pytest.raises(Refusal, match="somebody else changed"):
+        agent.ask("put", wanted=[change(tree)])
+    (outcome,) = agent.end()
+    assert outcome["how"] == "left"
+    assert "before the run it was 500000" in outcome["text"]
+    assert (tree / MIGRATION_COST).read_text() == "7\n"
+    assert len(list((server.state / "agent/left-alone").iterdir())) == 1
+
+
+def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(
+    tree: Path, server: loopback.Server, connection: Connection
+) -> None:
+    before = texts(tree)
+    agent = Agent(connection, tree)
+    agent.begin("run")
+    agent.ask("put", wanted=[change(tree)])
+    _kill_both(tree)
+    with pytest.raises(Lost):
+        agent.end()
+    (journal,) = server.journals
+    journal.write_bytes(journal.read_bytes()[:-10])
+    agent = Agent(connection, tree)
+    assert [outcome["how"] for outcome in agent.begin("next")] == ["restored", "damaged"]
+    agent.end()
+    assert texts(tree) == before
+    assert len(list((server.state / "agent/damaged").iterdir())) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(
+    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loopback.require()
+    before = texts(tree)
+    state = tmp_path / "server/state"
+    with loopback.server(tmp_path / "server", f"mount -t tmpfs -o size=16k tmpfs {state}") as server:
+        monkeypatch.setenv(CONFIG, str(server.config))
+        connection = Connection(Address("box"))
+        agent = Agent(connection, tree)
+        agent.begin("run")
+        agent.ask("put", wanted=[change(tree)])
+        with pytest.raises(Refusal, match="nothing was changed") as refused:
+            fill(agent, tree)
+        assert refused.value.kind == "journal"
+        assert {outcome["how"] for outcome in agent.end()} == {"restored"}
+        connection.close()
+    assert texts(tree) == before
+
+
+def fill(agent: Agent, tree: Path) -> None:
+    """Write values until the journal's disk is full."""
+    for number in range(100):
+        agent.ask("put", wanted=[change(tree, new=str(number + 1))])
+
+
+def _agents(tree: Path) -> dict[int, int]:
+    """Return the parents of an agent's two processes by process: the keeper, then its worker."""
+    parents = {}
+    for pid in loopback.processes(str(tree)):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if words[0].endswith(b"/schedload") and words[1] == b"agent":
+            parents[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return dict(sorted(parents.items(), key=lambda pair: pair[1] in parents))
+
+
+def _kill_both(tree: Path) -> None:
+    """Kill keeper and worker, so that neither acts on the other's end."""
+    agents = _agents(tree)
+    assert len(agents) == 2
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in agents:
+            os.kill(pid, number)
