@@ -63,6 +63,7 @@ $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 # maturin replaces the file: a Python that runs keeps the file that it has mapped. Its settings are those of the wheel,
 # so that both share what cargo compiles.
 $(SIMULATOR): FORCE toolchain | $(BIN)/schedlab
+	@mkdir -p target/wheel
 	@$(MATURIN) develop --release --locked --skip-install >target/maturin.log 2>&1 || { cat target/maturin.log; exit 1; }
 
 # In dist/: a wheel for this machine's processor and every Python from 3.11, and the sources that it is built from.

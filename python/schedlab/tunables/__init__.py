@@ -21,7 +21,7 @@ from .errors import (
 )
 from .journal.live import Journal
 from .journal.recovery import pending, recover
-from .journal.resources import NotRemoved, Removed
+from .journal.resources import GROUP, NotRemoved, Removed, remove_group
 from .journal.script import undo_script
 from .journal.undo import Damaged, Failed, LeftAlone, Restored
 from .library import catalogue, lookup, names_of
@@ -31,6 +31,7 @@ from .system import System
 from .terms import KernelVersion
 
 __all__ = [
+    "GROUP",
     "Absent",
     "Available",
     "BadValue",
@@ -65,6 +66,7 @@ __all__ = [
     "names_of",
     "pending",
     "recover",
+    "remove_group",
     "restore_on_signals",
     "setting",
     "undo_script",

@@ -66,6 +66,8 @@ class Command:
     cwd: Path | None = None
     repeat: int = 1
     """Runs of the command, one after another; a run that fails is the last one."""
+    groups: tuple[Path, ...] = ()
+    """Control groups that the command makes, parents first. The launcher removes the groups that the command leaves."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.tunables import remove_group
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, need
 
@@ -88,7 +89,13 @@ def run(
             if max(os.fstat(out).st_size, os.fstat(err).st_size) > LARGEST_OUTPUT:
                 process.terminate()
 
-        status = _wait(process, timeout + GRACE, watch)
+        try:
+            status = _wait(process, timeout + GRACE, watch)
+        finally:
+            for group in reversed(command.groups):
+                # A group that stays is in the journal, whose end removes the group or reports it.
+                with suppress(OSError):
+                    remove_group(group)
         return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))
 
 

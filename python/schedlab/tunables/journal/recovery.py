@@ -122,7 +122,8 @@ def _recover_one(journal: PendingJournal, system: System) -> list[Outcome]:
     booted_since = bool(opened and target.boot_id and opened.boot_id != target.boot_id)
     outcomes = _after_reboot(histories, target) if booted_since else _undo(journal.path, histories, target)
     for resource in journal.made:
-        outcome = resources.remove(resource)
+        is_lost = booted_since and resource.what in resources.LOST_AT_BOOT
+        outcome = Removed(resource.what, resource.name, was_there=False) if is_lost else resources.remove(resource)
         if not isinstance(outcome, Removed) or outcome.was_there:
             outcomes.append(outcome)
         if isinstance(outcome, Removed):

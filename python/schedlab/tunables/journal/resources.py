@@ -7,6 +7,7 @@ namespaces, sockets in a folder of the run) are not recorded.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import stat
@@ -24,6 +25,12 @@ FOLDER = "folder"
 
 SEGMENT = "segment"
 """A segment of System V shared memory (shmget(2)) by its key."""
+
+GROUP = "group"
+"""A control group by its path (cgroups(7))."""
+
+LOST_AT_BOOT = frozenset({SEGMENT, GROUP})
+"""Kinds that a reboot removes. A resource of the same name is not the dead run's."""
 
 _SEGMENTS = Path("/proc/sysvipc/shm")
 _IPC_RMID = 0
@@ -70,13 +77,15 @@ def left(records: Iterable[Record]) -> list[Made]:
 
 
 def remove(resource: Made) -> Removed | NotRemoved:
-    """Remove a resource of a run that has ended. Another user's folder, and a segment in use, stay."""
+    """Remove a resource of a run that has ended. Another user's folder, and segments and groups in use, stay."""
     what, name = resource.what, resource.name
     try:
         if what == FOLDER:
             was_there = _remove_folder(Path(name))
         elif what == SEGMENT:
             was_there = _remove_segments(int(name))
+        elif what == GROUP:
+            was_there = remove_group(Path(name))
         else:
             return NotRemoved(what, name, "this program does not know this kind")
     except OSError as error:
@@ -98,6 +107,25 @@ def _remove_folder(path: Path) -> bool:
         return False
     shutil.rmtree(path)
     return True
+
+
+def remove_group(path: Path) -> bool:
+    """Remove a control group; False if there is no such group. OSError while the group contains processes or groups.
+
+    A process leaves its group a moment after its end was reported.
+    """
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while True:
+        try:
+            path.rmdir()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return True
 
 
 def _remove_segments(key: int) -> bool:

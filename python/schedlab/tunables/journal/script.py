@@ -10,7 +10,7 @@ from schedlab.tunables.codecs import codec
 
 from .journal_file import Made
 from .recovery import PendingJournal, pending
-from .resources import SEGMENT
+from .resources import GROUP, SEGMENT
 from .undo import History
 
 # Each function `read_NAME` prints a file's current value in the form that the codec NAME encodes.
@@ -102,6 +102,8 @@ def _removal(resource: Made) -> str:
     if resource.what == SEGMENT:
         return f"ipcrm --shmem-key {int(resource.name) & 0xFFFFFFFF:#x} 2>/dev/null"
     folder = shlex.quote(resource.name)
+    if resource.what == GROUP:
+        return f"if [ -d {folder} ]; then rmdir {folder} || status=1; fi"
     return f"if [ -d {folder} ] && [ ! -L {folder} ] && [ -O {folder} ]; then rm -rf {folder}; fi"
 
 

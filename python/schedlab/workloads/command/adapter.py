@@ -16,6 +16,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.tunables import deferred_signals
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.command import task_groups
 from schedlab.workloads.command.figures import Figure, read_all
 from schedlab.workloads.tools import SCHEDLOAD
 
@@ -103,7 +104,8 @@ class CommandLine(Adapter[CommandParameters]):
 
     def command(self, parameters: CommandParameters, place: Place) -> Command:
         """The words of ``run``."""
-        return Command(tuple(shlex.split(parameters.run)), repeat=parameters.repeat)
+        argv = tuple(shlex.split(parameters.run))
+        return Command(argv, repeat=parameters.repeat, groups=tuple(task_groups.new_groups(argv)))
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
         """Return the launcher's times, and the declared figures in the command's output."""
@@ -123,11 +125,12 @@ class CommandLine(Adapter[CommandParameters]):
 
     @contextmanager
     def prepared(self, parameters: CommandParameters, place: Place) -> Iterator[None]:
-        """Run ``setup``, and at the exit ``cleanup``, whatever happened."""
+        """Run ``setup``, record the control groups that the command makes, and at the exit run ``cleanup``."""
         try:
             if parameters.setup is not None:
                 _shell("setup", parameters.setup)
-            yield
+            with task_groups.recorded(shlex.split(parameters.run), place.register):
+                yield
         finally:
             if parameters.cleanup is not None:
                 # A second Ctrl-C waits until the cleanup has ended.
