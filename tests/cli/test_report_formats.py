@@ -255,3 +255,20 @@ def test_colours_appear_on_terminals_that_want_them(store: Path) -> None:
     plain = on_a_terminal("report", "--store", store, env={"NO_COLOR": "1"})
     assert "\x1b[31m" not in plain
     assert "worse" in plain
+
+
+def test_raw_p_is_shown_on_request_in_the_formats_with_a_table_of_p(schedlab: Schedlab, store: Path) -> None:
+    def printed(*options: str) -> str:
+        done = schedlab("report", "--store", store, *options)
+        assert (done.code, done.err) == (0, "")
+        return " ".join(done.out.split())
+
+    (raw,) = {row["p"] for row in json.loads(printed("--format", "json"))["rows"] if row["variant"] == "changed"}
+    for form in ("text", "markdown"):
+        assert "raw p" not in printed("--format", form)
+        shown = printed("--format", form, "--raw-p")
+        assert "raw p: before the correction" in shown
+        assert f"{raw:.2g}" in shown
+    refused = schedlab("report", "--store", store, "--format", "html", "--raw-p")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--raw-p: has no meaning for html" in refused.err

@@ -23,9 +23,9 @@ LABELS = {
 """Labels of the headline counters; others have their names."""
 
 EXPLANATION = (
-    "Arithmetic means of a trial, of the whole machine; changes are geometric means of the ratios within blocks; "
-    "involuntary switches are the trial's own. Counters explain, they do not judge: "
-    "their intervals are not corrected for the number of counters, so some move by chance."
+    "Baseline and mean are arithmetic means over the trials, counted on the whole machine; changes are geometric means "
+    "of the ratios within blocks; involuntary switches are those of the trial's processes. Counters explain, they do "
+    "not judge: their intervals are not corrected for the number of counters, so some move by chance."
 )
 ONE_SIDED = "An empty cell: that variant does not have the counter, which is not 0, and there is nothing to compare."
 """Explanation below tables with a counter that only one variant has."""

@@ -171,9 +171,13 @@ class Counter(Part):
     variant: str = Field(description="the column that is compared with the baseline")
     counter: str = Field(description="name of the counter, see [observe.md](observe.md)")
     n: int = Field(description="blocks with both; blocks with one variant if the other does not have the counter")
-    baseline: Known = Field(description="mean of a trial of the baseline; null if it does not have the counter")
-    value: Known = Field(description="mean of a trial of the variant; null if it does not have the counter")
-    ratio: Known = Field(description="variant / baseline; null if a block counted 0 or a mean is null")
+    baseline: Known = Field(
+        description="arithmetic mean of the baseline's trials; null if it does not have the counter"
+    )
+    value: Known = Field(description="arithmetic mean over the variant's trials; null if it does not have the counter")
+    ratio: Known = Field(
+        description="geometric mean over the blocks of variant / baseline; null if a block counted 0 or a mean is null"
+    )
     low: Known = Field(description="lower end of the ratio's interval at 1 − alpha, not corrected")
     high: Known = Field(description="upper end of the interval")
     difference: Known = Field(description="variant − baseline, in the counter's unit")
