@@ -2,7 +2,9 @@
 
     .venv/bin/python benches/startup.py [--runs 9]
 
-The output contains median and range of the wall time and the CPU time of whole processes. The commands alternate.
+The output contains median and range of the wall time and the CPU time (user and system) of whole processes, and the
+bars of three commands. The commands alternate. A busy machine makes both times longer: the first line is the time of an
+interpreter that does nothing, the second the time to import the library of the store.
 """
 
 from __future__ import annotations
@@ -47,12 +49,16 @@ groups = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 """50 blocks × 4 variants × 10 rows × 50 iterations: 100,000 samples."""
 
 
-def make_store(path: Path) -> None:
-    """Write a store with a scripted run of 100,000 log-normal samples."""
+SMALL = EXPERIMENT.replace("blocks = 50", "blocks = 6").replace("iterations = 50", "iterations = 1")
+"""240 samples."""
+
+
+def make_store(path: Path, experiment: str) -> None:
+    """Write a scripted run of log-normal samples to a store."""
     rng = random.Random(1)
-    run_plan = plan(parse(EXPERIMENT, "large"), seed=1)
+    run_plan = plan(parse(experiment, "large"), seed=1)
     engine = open_store(path, create=True)
-    new = writer.NewRun(run_plan, "scripted", "scripted", False, EXPERIMENT, "large", {}, "bench")
+    new = writer.NewRun(run_plan, "scripted", "scripted", False, experiment, "large", {}, "bench")
 
     def script(trial: Trial) -> float:
         return math.exp(rng.gauss(0, 0.02))
@@ -63,13 +69,20 @@ def make_store(path: Path) -> None:
     execute(run_plan, Scripted(script), engine, writer.begin(engine, new), lambda trial, measurement: None)
 
 
+BARS = {"schedlab --version": ("wall", 80), "schedlab runs": ("CPU", 250), "schedlab simulate": ("CPU", 150)}
+"""Most milliseconds of a command, in the median."""
+
+
 def timed(argv: list[str]) -> tuple[float, float]:
     """Run a command; return its wall time and CPU time in seconds."""
-    began, before = time.perf_counter(), os.times()
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return time.perf_counter() - began, cpu
+    began = time.perf_counter()
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, argv)
+    return wall, usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
@@ -78,13 +91,17 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=9, help="counted runs of each command (default 9)")
     runs = options.parse_args().runs
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        store = Path(folder) / "store.sqlite"
-        make_store(store)
+        store, few = Path(folder) / "store.sqlite", Path(folder) / "few.sqlite"
+        make_store(store, EXPERIMENT)
+        for _ in range(3):
+            make_store(few, SMALL)
         schedlab = str(Path(sys.executable).parent / "schedlab")
         commands = {
+            "python": [sys.executable, "-c", "pass"],
+            "import sqlalchemy": [sys.executable, "-c", "import sqlalchemy.dialects.sqlite"],
             "schedlab --version": [schedlab, "--version"],
             "schedlab --help": [schedlab, "--help"],
-            "schedlab runs": [schedlab, "runs", "--store", str(store)],
+            "schedlab runs": [schedlab, "runs", "--store", str(few)],
             "schedlab simulate": [schedlab, "simulate", "pipetest", "--machine", "laptop-4", "loops=100"],
             "schedlab report (100,000 samples)": [schedlab, "report", "--store", str(store)],
         }
@@ -95,8 +112,10 @@ def main() -> None:
     for name, pairs in figures.items():
         wall = [1000 * w for w, _ in pairs[1:]]
         cpu = [1000 * c for _, c in pairs[1:]]
+        clock, most = BARS.get(name, ("", 0))
+        bar = f" (bar: {clock} {most} ms)" if clock else ""
         print(f"{name}: wall median {statistics.median(wall):.0f} ms ({min(wall):.0f} to {max(wall):.0f}), "
-              f"CPU median {statistics.median(cpu):.0f} ms")  # fmt: skip
+              f"CPU median {statistics.median(cpu):.0f} ms{bar}")  # fmt: skip
 
 
 if __name__ == "__main__":

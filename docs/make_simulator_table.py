@@ -16,7 +16,7 @@ from schedlab.simulation import models
 from schedlab.simulation.programs import Program, program
 from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings
-from schedlab.workloads.native import names as native_names
+from schedlab.workloads.declarations import names as native_names
 
 PAGE = Path(__file__).parent / "simulator.md"
 BEGIN, END = "<!-- Made by docs/make_simulator_table.py -->", "<!-- end of the table -->"

@@ -19,7 +19,7 @@ With ``timeline``, a path, ``run`` writes a trace in Perfetto's format to the fi
 the file is not a valid trace.
 
 ``machines()`` and ``kernels()`` return the TOML texts of the shipped models by name. ``workloads()`` and
-``native_program()`` are the registry of native workloads, see :mod:`schedlab.workloads.native`.
+``native_program()`` are the registry of native workloads, see :mod:`schedlab.workloads.declarations`.
 """
 
 from __future__ import annotations

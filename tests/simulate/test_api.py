@@ -18,7 +18,7 @@ from schedlab.simulation import errors, models
 from schedlab.simulation.errors import SettingRefused
 from schedlab.simulation.programs import program
 from schedlab.simulation.settings import tunable
-from schedlab.workloads.native import names as native_names
+from schedlab.workloads.declarations import names as native_names
 
 SMALL: dict[str, dict[str, Any]] = {
     "hackbench": {"groups": 1, "fds": 3, "loops": 10},

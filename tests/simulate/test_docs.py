@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from schedlab.workloads.native import names as native_names
+from schedlab.workloads.declarations import names as native_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     """Entry point. ``--version`` is answered before other imports, because scripts ask for it often."""
     if sys.argv[1:] in (["--version"], ["-V"]):
-        from importlib.metadata import version
+        from schedlab.cli.version import version
 
-        print(f"schedlab {version('schedlab')}")
+        print(f"schedlab {version()}")
         return
     from schedlab.cli.app import run
 

@@ -1,74 +1,65 @@
-"""The list of subcommands. A subcommand imports its modules when it runs, so that start-up is quick."""
+"""The list of subcommands, and the outcome of a command line as an exit code.
+
+Start-up is quick: a subcommand's module is imported when the subcommand is used, and its modules when it runs.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
-from schedlab.cli import (
-    bisect_command,
-    compare_command,
-    doctor,
-    examples_command,
-    import_command,
-    init_command,
-    kernel_boot_command,
-    kernel_build_command,
-    merge_command,
-    models_command,
-    plan_command,
-    report,
-    run_command,
-    runs,
-    simulate_command,
-    try_command,
-    tunables,
-    workloads,
-)
 from schedlab.cli.appearance import appearance
-from schedlab.cli.commands import Commands, usage_error
-from schedlab.cli.console import make, make_streams_safe
+from schedlab.cli.commands import Commands, CommandsByName, Group, usage_error
 from schedlab.cli.gate import bisect_code, is_bisect
 from schedlab.cli.recovery import recover_at_start
+from schedlab.cli.version import version
 from schedlab.errors import Exit, SchedlabError
+
+COMMANDS = {
+    "run": "run_command:run",
+    "try": "try_command:try_",
+    "init": "init_command:init",
+    "examples": "examples_command:examples",
+    "plan": "plan_command:plan",
+    "report": "report:report",
+    "compare": "compare_command:compare",
+    "import": "import_command:import_",
+    "bisect": "bisect_command:bisect",
+    "merge": "merge_command:merge",
+    "doctor": "doctor:doctor",
+    "simulate": "simulate_command:simulate",
+    "runs": "runs:app",
+    "workloads": "workloads:app",
+    "machines": "models_command:machines",
+    "kernels": "models_command:kernels",
+    "tunables": "tunables:app",
+}
+"""Each subcommand's function or group, as ``module:attribute`` in this package."""
+
+
+class _Schedlab(Group):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.commands = CommandsByName({name: f"schedlab.cli.{place}" for name, place in COMMANDS.items()})
+
 
 app = Commands(
     name="schedlab",
+    group=_Schedlab,
     help="The laboratory for Linux scheduler changes: does a change help, where, by how much, and through which part?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
     "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
 )
-app.command("run")(run_command.run)
-app.command("try")(try_command.try_)
-app.command("init")(init_command.init)
-app.command("examples")(examples_command.examples)
-app.command("plan")(plan_command.plan)
-app.command("report")(report.report)
-app.command("compare")(compare_command.compare)
-app.command("import")(import_command.import_)
-app.command("bisect")(bisect_command.bisect)
-app.command("merge")(merge_command.merge)
-app.command("doctor")(doctor.doctor)
-app.command("simulate")(simulate_command.simulate)
-app.add_typer(runs.app, name="runs")
-app.add_typer(workloads.app, name="workloads")
-app.add_typer(models_command.machines, name="machines")
-models_command.kernels.command("build")(kernel_build_command.build)
-models_command.kernels.command("boot")(kernel_boot_command.boot)
-app.add_typer(models_command.kernels, name="kernels")
-app.add_typer(tunables.app, name="tunables")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"schedlab {version('schedlab')}")
+        typer.echo(f"schedlab {version()}")
         raise typer.Exit
 
 
@@ -91,7 +82,7 @@ def run() -> None:
 
 
 def _run() -> None:
-    make_streams_safe()
+    _make_streams_safe()
     appearance.reset()
     try:
         recover_at_start(sys.argv[1:])
@@ -111,9 +102,21 @@ def _run() -> None:
     except Exception as error:
         if "sqlalchemy" in sys.modules and (explained := _store_error(error)) is not None:
             _fail(explained)
+        from schedlab.cli.console import make
+
         traceback.print_exc()
         make(stderr=True).say("error:", "this is a bug in schedlab; please report the lines above", "red")
         sys.exit(Exit.BUG)
+
+
+def _make_streams_safe() -> None:
+    """Make streams print a replacement for characters that they cannot encode. A closed stream discards its output."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _store_error(error: Exception) -> SchedlabError | None:
@@ -125,6 +128,8 @@ def _store_error(error: Exception) -> SchedlabError | None:
 
 
 def _fail(error: SchedlabError) -> NoReturn:
+    from schedlab.cli.console import make
+
     if appearance.verbose:
         traceback.print_exception(error)
     make(stderr=True).say("error:", str(error), "red")

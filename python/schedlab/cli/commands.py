@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -24,6 +28,10 @@ class Command(TyperCommand):
         super().__init__(*arguments, **options)
         self.params = [*self.params, *_common_options()]
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters and ``--help``, with conversions that start quickly."""
+        return _converted_plainly(super().get_params(ctx))
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line after the command's name."""
         return _usage(self.params)
@@ -39,6 +47,10 @@ class Group(TyperGroup):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.params = [*self.params, *_common_options()]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters and ``--help``, with conversions that start quickly."""
+        return _converted_plainly(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; if they imply no command, print the help page to standard error and exit."""
@@ -76,9 +88,9 @@ class Group(TyperGroup):
 class Commands(typer.Typer):
     """A group of commands, to which functions are added as :class:`Command`."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, group: type[Group] = Group, **options: Any) -> None:
         super().__init__(
-            cls=Group,
+            cls=group,
             context_settings=HELP,
             rich_markup_mode=None,
             pretty_exceptions_enable=False,
@@ -88,6 +100,80 @@ class Commands(typer.Typer):
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """Return a decorator that adds a function as a command; see typer."""
         return super().command(name, cls=Command, **options)
+
+
+class CommandsByName(UserDict[str, Any]):
+    """The commands of a group by name. The module of a command is imported when the command is used or described.
+
+    ``places`` are names with ``module:attribute``: a function with the signature of the command, or a
+    :class:`Commands`.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        super().__init__()
+        self.data.update(places)
+
+    def __getitem__(self, name: str) -> Any:
+        command = self.data[name]
+        if isinstance(command, str):
+            command = self.data[name] = _load(name, command)
+        return command
+
+
+def _load(name: str, place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    loaded = getattr(import_module(module), attribute)
+    if isinstance(loaded, Commands):
+        loaded.info.name = name
+        return typer.main.get_group(loaded)
+    single = Commands(add_completion=False)
+    single.command(name)(loaded)
+    return typer.main.get_command(single)
+
+
+class _Conversion:
+    """Conversion of a parameter's value. Typer's conversion builds pydantic models, which plain values do not need."""
+
+    def __init__(self, parameter: Any) -> None:
+        self._by_typer = parameter.get_runtime_param
+
+    def __call__(self) -> _Conversion:
+        """Return the conversion, in place of typer's ``get_runtime_param``."""
+        return self
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value in the type that the command declares; see typer."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        kind = param.type_descriptor.annotation
+        if several and get_origin(kind) is list and isinstance(value, list | tuple):
+            (kind,) = get_args(kind)
+            if all(_is_plain(each, kind, param) for each in value):
+                return [kind(each) for each in value]
+        elif _is_plain(value, kind, param):
+            return kind(value)
+        return self._by_typer().coerce(value, param=param, ctx=ctx)
+
+
+def _is_plain(value: Any, kind: Any, parameter: Any) -> bool:
+    """Return whether ``kind(value)`` is the value that typer would return, without a check that could fail."""
+    if not isinstance(kind, type):
+        return False
+    if isinstance(value, kind):
+        # A default value; typer checks the limits of other numbers, and the encoding of text.
+        return value.isascii() if isinstance(value, str) else value == parameter.default
+    if issubclass(kind, Enum):
+        return any(value == choice.value for choice in kind)
+    return kind is Path and isinstance(value, str) and value.isascii() and os.access(value, os.R_OK)
+
+
+def _converted_plainly(parameters: list[Any]) -> list[Any]:
+    """Give these parameters a :class:`_Conversion` unless they have it: all commands share the common options."""
+    for parameter in parameters:
+        if "get_runtime_param" not in vars(parameter):
+            parameter.get_runtime_param = _Conversion(parameter)
+    return parameters
 
 
 def _set_quiet(value: bool) -> None:

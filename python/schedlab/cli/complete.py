@@ -67,12 +67,12 @@ def workloads(incomplete: str) -> Answers:
 @_quiet
 def program_words(context: typer.Context, incomplete: str) -> Answers:
     """Return native workloads for the first word of a program, then the workload's parameters as ``KEY=``."""
-    from schedlab.workloads import native
+    from schedlab.workloads import declarations, native
 
     words = context.params.get("words") or []
     if not words:
-        return _starting(incomplete, ((name, native.adapter(name).summary) for name in native.names()))
-    fields = native.adapter(str(words[0])).parameters.model_fields if words[0] in native.names() else {}
+        return _starting(incomplete, ((name, native.adapter(name).summary) for name in declarations.names()))
+    fields = native.adapter(str(words[0])).parameters.model_fields if words[0] in declarations.names() else {}
     return _starting(incomplete, ((f"{key}=", field.description or "") for key, field in fields.items()))
 
 

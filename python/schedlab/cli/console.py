@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
@@ -76,13 +75,3 @@ def table(*columns: str, right: Collection[str] = (), no_wrap: Collection[str] =
         justify: Literal["right", "left"] = "right" if column in right else "left"
         result.add_column(column, overflow="fold", justify=justify, no_wrap=column in no_wrap)
     return result
-
-
-def make_streams_safe() -> None:
-    """Make streams print a replacement for characters that they cannot encode. A closed stream discards its output."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")

@@ -9,6 +9,8 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
+from schedlab.cli.kernel_boot_command import boot
+from schedlab.cli.kernel_build_command import build
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
 machines = Commands(help="The machines that can be simulated, and machine files of this one.")
@@ -212,3 +214,7 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in rows:
         listed.add_row(*row)
     make().print(listed)
+
+
+kernels.command("build")(build)
+kernels.command("boot")(boot)

@@ -13,7 +13,7 @@ from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
 
 if TYPE_CHECKING:
-    from schedlab.store.reader import DamagedRun, Run
+    from schedlab.store.run_rows import DamagedRun, Run
 
 IMPORTED = "imported"
 """The kind of imported runs; see :data:`schedlab.store.imports.KIND`."""
@@ -34,14 +34,14 @@ def list_(
 ) -> None:
     """List the runs in the store, newest first."""
     from schedlab.cli.json_output import print_json
-    from schedlab.store import reader
+    from schedlab.store import run_rows
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)
     if file is not None:
-        typer.echo(_experiment_file(reader.run(engine, file)), nl=False)
+        typer.echo(_experiment_file(run_rows.run(engine, file)), nl=False)
         return
-    listed = reader.listing(engine)
+    listed = run_rows.listing(engine)
     if form is OutputFormat.JSON:
         print_json({"runs": [_fields(run) for run in listed]})
     else:
@@ -50,7 +50,7 @@ def list_(
 
 def _print_table(runs: list[Run | DamagedRun]) -> None:
     from schedlab.cli.console import make, table
-    from schedlab.store.reader import DamagedRun
+    from schedlab.store.run_rows import DamagedRun
 
     short = ("run", "state", "trials", "machine", "started (UTC)")
     columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
@@ -107,7 +107,7 @@ def show(
 
 def _fields(run: Run | DamagedRun) -> dict[str, Any]:
     """Return the keys of a run; a damaged run has only some."""
-    from schedlab.store.reader import DamagedRun
+    from schedlab.store.run_rows import DamagedRun
 
     if isinstance(run, DamagedRun):
         return {"run": run.id, "state": "damaged", "reason": run.reason.what}

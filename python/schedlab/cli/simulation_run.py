@@ -11,7 +11,6 @@ from typing import Any
 from rich.table import Table
 
 from schedlab.cli.console import Console, make, table
-from schedlab.cli.output_file import output
 from schedlab.extension import build, extension
 from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
@@ -19,7 +18,7 @@ from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineErr
 from schedlab.simulation.programs import Program, program, program_file
 from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings, attributes, memory_of, nanoseconds, seed_of, tunable
-from schedlab.workloads.native import names as native_names
+from schedlab.workloads.declarations import names as native_names
 
 QUANTILES = ("p50_ns", "p90_ns", "p99_ns", "p99.9_ns")
 """Quantiles that fit the width of a terminal; JSON has more."""
@@ -77,6 +76,8 @@ def simulate(request: Request) -> Result:
     with Pool(1) as pool:
         if request.timeline is None:
             return Result(simulation, parameters, pool.submit(simulation).result(), request.proc)
+        from schedlab.cli.output_file import output
+
         with output(request.timeline, "--timeline") as file:
             try:
                 return Result(simulation, parameters, pool.submit(simulation, file).result(), request.proc)

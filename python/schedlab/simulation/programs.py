@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, cast
 
 from schedlab.extension import extension
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.simulation.errors import ProgramError
-from schedlab.workloads import native, registry
-from schedlab.workloads.base import Output
-from schedlab.workloads.native import Native, NativeParameters
+from schedlab.workloads import declarations, registry
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from schedlab.workloads.native import NativeParameters
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program as JSON text. A native workload adds its adapter and the given parameters.
+    """A program as JSON text. A native workload adds its name and the given parameters.
 
     ``notes`` name the parts of an rt-app document that have no effect.
     """
 
     text: str = field(repr=False)
-    adapter: Native | None = None
+    workload: str | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -39,7 +40,7 @@ class Program:
     @property
     def name(self) -> str:
         """The workload's name, or the name in the file."""
-        return self.adapter.name if self.adapter else str(self.data["name"])
+        return self.workload or str(self.data["name"])
 
     @property
     def groups(self) -> list[str]:
@@ -48,12 +49,16 @@ class Program:
 
     def metrics(self, outcome: Mapping[str, Any]) -> list[Metric]:
         """The workload's metrics of an outcome; NotUnderstood as for the output of ``schedload``."""
-        if self.adapter is None:
+        from schedlab.workloads import native
+        from schedlab.workloads.base import Output
+
+        if self.workload is None:
             raise NotUnderstood("a program from a file has no workload to read its metrics")
         elapsed, user, system = (outcome[name] / 1e9 for name in ("elapsed_ns", "user_ns", "system_ns"))
         reported = json.dumps({"metrics": outcome["metrics"]})
-        parameters = self.adapter.parameters.model_validate(dict(self.given))
-        return self.adapter.parse(cast(NativeParameters, parameters), Output(reported, "", elapsed, user, system, 0))
+        adapter = native.adapter(self.workload)
+        parameters = cast("NativeParameters", adapter.parameters.model_validate(dict(self.given)))
+        return adapter.parse(parameters, Output(reported, "", elapsed, user, system, 0))
 
 
 def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
@@ -61,16 +66,12 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
 
     ``parameters`` are written as in an experiment file. ProgramError names the wrong workload or parameter.
     """
-    if name not in native.names():
-        todo = f"programs: {', '.join(native.names())}"
+    if name not in declarations.names():
+        todo = f"programs: {', '.join(declarations.names())}"
         what = "is a tool, and the simulator runs programs" if name in registry.names() else "is not a workload"
         raise ProgramError(f"{name!r} {what}", todo=todo)
-    adapter = native.adapter(name)
-    try:
-        validated = cast(NativeParameters, adapter.parameters.model_validate(dict(parameters)))
-    except ValidationError as error:
-        raise _wrong(name, adapter, error) from error
-    return Program(validated.prepared(cpus).program, adapter, dict(parameters))
+    prepared = declarations.prepared_if_valid(name, parameters, cpus) or _validated(name, parameters).prepared(cpus)
+    return Program(prepared.program, name, dict(parameters))
 
 
 def program_file(path: Path) -> Program:
@@ -104,16 +105,25 @@ def _is_program(text: str) -> bool:
     return all(isinstance(group, dict) and "name" in group for group in groups)
 
 
-def _wrong(name: str, adapter: Native, error: ValidationError) -> ProgramError:
-    """Return the error that names every wrong parameter with its reason."""
-    reasons = []
+def _validated(name: str, parameters: Mapping[str, Any]) -> NativeParameters:
+    """Return the model of these parameters; ProgramError names every wrong parameter with its reason."""
+    from pydantic import ValidationError
+
+    from schedlab.workloads import native
+
+    model = native.adapter(name).parameters
+    try:
+        return cast("NativeParameters", model.model_validate(dict(parameters)))
+    except ValidationError as error:
+        todo = f"parameters: {', '.join(model.model_fields)}"
+        raise ProgramError("; ".join(_reasons(error)), where=name, todo=todo) from error
+
+
+def _reasons(error: ValidationError) -> Iterator[str]:
     for item in error.errors():
         reason = item["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
         if item["type"] == "extra_forbidden":
             reason = "no such parameter"
         elif item["type"] != "value_error":
             reason += f" (is {item['input']!r})"
-        reasons.append(": ".join([*map(str, item["loc"]), reason]))
-    return ProgramError(
-        "; ".join(reasons), where=name, todo=f"parameters: {', '.join(adapter.parameters.model_fields)}"
-    )
+        yield ": ".join([*map(str, item["loc"]), reason])

@@ -1,4 +1,4 @@
-"""Reading runs: a run's own row, and what its trials recorded beside their samples."""
+"""Reading runs: their rows (:mod:`schedlab.store.run_rows`), and what trials recorded beside their samples."""
 
 from __future__ import annotations
 
@@ -8,130 +8,39 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from pydantic import ConfigDict, Field, NonNegativeInt, ValidationError
-from pydantic.dataclasses import dataclass
-from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Engine, bindparam, func, select
 
-from schedlab.errors import StoreError
-from schedlab.files.processes import has_ended
-from schedlab.results.measurement import PARAMETERS, State
+from schedlab.results.measurement import State
 from schedlab.store import cells, schema
 from schedlab.store.cells import Samples, StoredCell
 from schedlab.store.checksums import Damaged, checked
-from schedlab.store.design import StoredDesign
+from schedlab.store.run_rows import DamagedRun, Run, listing, run, runs
 
 if TYPE_CHECKING:
     import polars as pl
 
+__all__ = [
+    "DamagedRun",
+    "Run",
+    "blocks_done",
+    "conditions",
+    "counters",
+    "failed_outputs",
+    "failures",
+    "listing",
+    "run",
+    "runs",
+    "times",
+    "trial_counts",
+    "typical_boot",
+    "typical_seconds",
+]
 
 VERIFIED = 20_000
 """Most trials of a run of which a report verifies all rows (0.1 s). In larger runs it verifies the rows it shows."""
-
-
-Time = Annotated[float, Field(ge=0, lt=253_402_300_800)]
-"""Seconds since 1970 (UTC), before the year 10000, where Python's calendar ends."""
-
-
-@dataclass(frozen=True, config=ConfigDict(strict=True, allow_inf_nan=False))
-class Run:
-    """A run's own row; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
-
-    A run whose process has ended is ``interrupted``, also where nothing could record that any more.
-    """
-
-    id: int
-    name: str
-    target: str
-    kind: str
-    state: Literal["running", "complete", "interrupted", "refused"]
-    seed: int
-    quick: bool
-    experiment_file: str
-    experiment_path: str
-    design: StoredDesign
-    planned: NonNegativeInt
-    recorded: int
-    fingerprint: dict[str, Any]
-    fingerprint_hash: str
-    notes: list[str]
-    changed: list[str]
-    started: Time
-    finished: Time | None
-    version: str
-
-    @property
-    def doubtful_parameters(self) -> list[str]:
-        """Notes on boot parameters that may not have had an effect."""
-        return [note.removeprefix(PARAMETERS) for note in self.notes if note.startswith(PARAMETERS)]
-
-
-class DamagedRun(NamedTuple):
-    """A run whose row is damaged, and the reason."""
-
-    id: int
-    reason: Damaged
-
-
-def runs(engine: Engine) -> list[Run]:
-    """Return every run, newest first, without damaged runs."""
-    return [run for run in listing(engine) if isinstance(run, Run)]
-
-
-def listing(engine: Engine) -> list[Run | DamagedRun]:
-    """Return every run, newest first."""
-    listed: list[Run | DamagedRun] = []
-    with engine.connect() as connection:
-        for row in connection.execute(_runs().order_by(schema.run.c.id.desc())).mappings():
-            try:
-                listed.append(_run(connection, row))
-            except Damaged as error:
-                listed.append(DamagedRun(row["id"], error))
-    return listed
-
-
-def run(engine: Engine, run_id: int | None) -> Run:
-    """Return the run of this number, or the newest run; StoreError when it does not exist or is damaged."""
-    query = _runs()
-    query = (
-        query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)
-    )
-    with engine.connect() as connection:
-        row = connection.execute(query).mappings().first()
-        if row is not None:
-            return _run(connection, row)
-    if run_id is None:
-        todo = "make one with 'schedlab run FILE' or 'schedlab import PATH'"
-        raise StoreError("the store contains no run yet", where=str(engine.url.database), todo=todo)
-    todo = "'schedlab runs' lists its runs"
-    raise StoreError(f"the store contains no run {run_id}", where=str(engine.url.database), todo=todo)
-
-
-def _runs() -> Select[Any]:
-    recorded = select(func.count()).select_from(schema.cell.join(schema.trial))
-    of_run = recorded.where(schema.cell.c.run_id == schema.run.c.id, schema.current).correlate(schema.run)
-    return select(schema.run, of_run.scalar_subquery().label("recorded"))
-
-
-def _run(connection: Connection, row: Mapping[Any, Any]) -> Run:
-    """Return a run from its row; Damaged unless the row is valid."""
-    fields = {name: row[name] for name in row if name not in ("process", "checksum")}
-    if row["state"] == "running" and has_ended(row["process"]):
-        fields["state"] = "interrupted"
-    checked(connection, schema.run, row, f"run {row['id']}")
-    try:
-        fields |= {"seed": int(row["seed"]), "quick": bool(row["quick"])}
-        fields |= {name: json.loads(row[name]) for name in ("fingerprint", "notes", "changed")}
-        fields["design"] = StoredDesign.model_validate_json(row["design"])
-        return Run(**fields)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        reason = f"its {'.'.join(map(str, fault['loc'])) or 'design'}: {fault['msg']}"
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-    raise Damaged(f"run {row['id']} is damaged: {reason}", str(connection.engine.url.database))
 
 
 def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tuple[StoredCell, Mapping[Any, Any]]]:

@@ -32,6 +32,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     insert,
     literal_column,
 )
@@ -158,7 +159,13 @@ current = cell.c.superseded == literal_column("0")
 """Cells that were not measured again. A literal, because SQLite does not use ``cell_once`` with a bound parameter."""
 
 _key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload, cell.c.parameters)
-Index("cell_once", *_key, unique=True, sqlite_where=current, postgresql_where=current)
+_once = Index("cell_once", *_key, unique=True)
+
+
+@event.listens_for(cell, "before_create")
+def _index_current_cells(_table: Table, connection: Connection, **_options: Any) -> None:
+    """Restrict ``cell_once`` to current cells. The constructor's ``DIALECT_where`` would import every named dialect."""
+    _once.dialect_options[connection.dialect.name]["where"] = current
 
 
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:

@@ -1,45 +1,22 @@
-"""The native workloads: adapters derived from the registry of ``crates/workload/src/library``.
+"""The native workloads: adapters derived from :mod:`schedlab.workloads.declarations`.
 
-Each workload is declared in one Rust file: its parameters with ranges, defaults and documentation, its metrics, and the
-program that it runs. ``schedload`` runs the program on a real kernel, the simulator in virtual time.
+``schedload`` runs a workload's program on a real kernel, the simulator in virtual time.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from schedlab.extension import extension
-from schedlab.notation.units import parse_time_ns
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.declarations import Prepared, definitions, prepared, time_parser
 from schedlab.workloads.tools import SCHEDLOAD, need
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A workload with its parameters: the program as JSON, the words of ``schedload``'s command line, an estimate.
-
-    ``metrics`` are the names of the metrics that the program reports.
-    """
-
-    program: str
-    arguments: tuple[str, ...]
-    seconds: float
-    metrics: frozenset[str]
-
-
-@lru_cache(maxsize=1024)
-def _prepared(workload: str, parameters: str, cpus: int) -> Prepared:
-    program, arguments, seconds = extension().native_program(workload, parameters, cpus)
-    metrics = frozenset(metric["name"] for metric in json.loads(program)["metrics"])
-    return Prepared(program, tuple(arguments), seconds, metrics)
 
 
 class NativeParameters(Parameters):
@@ -49,7 +26,7 @@ class NativeParameters(Parameters):
 
     def prepared(self, cpus: int) -> Prepared:
         """Prepare the workload for a machine of ``cpus`` CPUs; ValueError names the parameter that is wrong."""
-        return _prepared(self.workload, self.model_dump_json(exclude_unset=True), cpus)
+        return prepared(self.workload, self.model_dump_json(exclude_unset=True), cpus)
 
     @model_validator(mode="after")
     def _make_a_program(self) -> Self:
@@ -96,20 +73,9 @@ class Native(Adapter[NativeParameters]):
 
 
 @cache
-def _definitions() -> dict[str, Any]:
-    """The registry's entries by name, in the order of the documentation."""
-    return {each["name"]: each for each in json.loads(extension().workloads())}
-
-
-def names() -> list[str]:
-    """Names of the native workloads, in the order of the documentation."""
-    return list(_definitions())
-
-
-@cache
 def adapter(name: str) -> Native:
     """The adapter of a native workload; KeyError for an unknown name."""
-    definition = _definitions()[name]
+    definition = definitions()[name]
     metrics = [
         MetricSpec(each["name"], each["unit"], each["direction"], each["judged"]) for each in definition["metrics"]
     ]
@@ -138,7 +104,7 @@ def _field(parameter: Mapping[str, Any]) -> tuple[Any, Any]:
     kind, default, about = parameter["kind"], parameter["default"], parameter["summary"]
     annotation: Any
     if kind == "time":
-        annotation = Annotated[int, BeforeValidator(_time_parser(parameter))]
+        annotation = Annotated[int, BeforeValidator(time_parser(parameter))]
     elif kind == "flag":
         annotation = bool
     elif kind == "choice":
@@ -149,17 +115,3 @@ def _field(parameter: Mapping[str, Any]) -> tuple[Any, Any]:
         number = Annotated[int, Field(ge=parameter["minimum"], le=parameter["maximum"])]
         annotation = number if default is not None else number | None
     return annotation, Field(default=default, description=about, validate_default=kind == "time")
-
-
-def _time_parser(parameter: Mapping[str, Any]) -> Callable[[object], int]:
-    """The function that reads a time with a unit, or a number of seconds where the parameter allows it."""
-    shortest, longest = parameter["minimum"], parameter["maximum"]
-
-    def parse(value: object) -> int:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        ns = parse_time_ns(f"{value:f}s" if is_number and parameter["seconds"] else value)
-        if not parse_time_ns(shortest) <= ns <= parse_time_ns(longest):
-            raise ValueError(f"{value!r} is not from {shortest} to {longest}")
-        return ns
-
-    return parse

@@ -90,9 +90,9 @@ class UnknownWorkload(LookupError):
 
 def own_names() -> list[str]:
     """Return the names of schedlab's workloads, in the order of the documentation."""
-    from schedlab.workloads import native
+    from schedlab.workloads import declarations
 
-    return [*native.names(), *_ADAPTERS]
+    return [*declarations.names(), *_ADAPTERS]
 
 
 def names() -> list[str]:
@@ -111,11 +111,11 @@ def unusable() -> tuple[Fault, ...]:
 
 def adapter(name: str) -> AnyAdapter:
     """Return the adapter of this name; raises :class:`UnknownWorkload`."""
-    from schedlab.workloads import native, plugins
+    from schedlab.workloads import declarations, native, plugins
 
     if name in _ADAPTERS:
         return cast("AnyAdapter", _load(_ADAPTERS[name])())
-    if name in native.names():
+    if name in declarations.names():
         return cast("AnyAdapter", native.adapter(name))
     found = plugins.load(own_names())
     if name in found.adapters:

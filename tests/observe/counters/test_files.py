@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 from tests.observe.counters.trees import STAT, change, write
 
 INTERRUPTS = """\

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 
 pytestmark = pytest.mark.slow
 
@@ -177,7 +177,7 @@ def test_missing_schedstats_are_noted_with_a_remedy(counters: Counters) -> None:
 
 UNPRIVILEGED = """
 import json, os
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)

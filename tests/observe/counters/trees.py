@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 
 STAT = "cpu  1 2 3 4 5 6 7 {steal} 0 0\nintr {intr} 0 5\nctxt {ctxt}\nprocesses {forks}\nsoftirq {softirq} 1 2\n"
 

@@ -5,7 +5,3 @@
 Each source has a ``probe`` function and documents its counters' names. All sources count the whole machine, except
 ``tree.*`` and ``process.*``, which count the trial's processes.
 """
-
-from schedlab.observe.counters.collection import Counters
-
-__all__ = ["Counters"]

@@ -14,7 +14,7 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.files import cache, folders, scratch
 from schedlab.observe.conditions import Watch, between
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 from schedlab.observe.fingerprint import take
 from schedlab.results.measurement import Measurement
 from schedlab.targets import sched_ext

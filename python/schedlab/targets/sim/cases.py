@@ -25,7 +25,7 @@ from schedlab.simulation.run import Simulation
 from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting
-from schedlab.workloads import native
+from schedlab.workloads import declarations
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.registry import adapter
 
@@ -50,7 +50,7 @@ def row_program(row: Row, machine: Model) -> RowProgram:
     """Return the row's program on this machine; ProgramError for a tool without a native equivalent."""
     tool = adapter(row.use)
     parameters = tool.parameters.model_validate(row.parameters)
-    if row.use in native.names():
+    if row.use in declarations.names():
         return RowProgram(tool, program(row.use, row.parameters, machine.cpus), None)
     equivalent = tool.equivalent(parameters)
     if equivalent is None:
@@ -125,7 +125,7 @@ def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[Missin
         except NotBuilt:
             raise
         except SchedlabError as error:
-            remedy = error.todo or f"use a native program: {', '.join(native.names())}"
+            remedy = error.todo or f"use a native program: {', '.join(declarations.names())}"
             requirement = MissingRequirement(f"workload {row.label!r}", error.what, remedy)
             refused[row.label, error.what] = requirement
     return programs, list(refused.values())

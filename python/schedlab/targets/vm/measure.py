@@ -14,7 +14,7 @@ from typing import Any
 
 from schedlab.experiment.plan import Trial
 from schedlab.observe.conditions import Watch, between
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.sched_ext.slot import note
 from schedlab.targets.trial import cpu_seconds, interpret, process_counters

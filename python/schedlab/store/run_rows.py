@@ -1,0 +1,162 @@
+"""A run's own row, without its trials: quick to load, because lists of runs are made often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from sqlalchemy import Connection, Engine, Select, func, select
+
+from schedlab.errors import StoreError
+from schedlab.files.processes import has_ended
+from schedlab.results.measurement import PARAMETERS
+from schedlab.store import schema
+from schedlab.store.checksums import Damaged, checked
+
+if TYPE_CHECKING:
+    from schedlab.store.design import StoredDesign
+
+RunState = Literal["running", "complete", "interrupted", "refused"]
+
+LAST_SECOND = 253_402_300_800
+"""Seconds from 1970 (UTC) to the year 10000, where Python's calendar ends."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's own row; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
+
+    A run whose process has ended is ``interrupted``, also where nothing could record that any more. ``store`` is the
+    path of the store, for messages.
+    """
+
+    id: int
+    name: str
+    target: str
+    kind: str
+    state: RunState
+    seed: int
+    quick: bool
+    experiment_file: str
+    experiment_path: str
+    design_json: str = field(repr=False)
+    planned: int
+    recorded: int
+    fingerprint: dict[str, Any]
+    fingerprint_hash: str
+    notes: list[str]
+    changed: list[str]
+    started: float
+    finished: float | None
+    version: str
+    store: str
+
+    @cached_property
+    def design(self) -> StoredDesign:
+        """The stored part of the plan; Damaged unless it is valid."""
+        from pydantic import ValidationError
+
+        from schedlab.store.design import StoredDesign
+
+        try:
+            return StoredDesign.model_validate_json(self.design_json)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            reason = f"its {'.'.join(map(str, fault['loc'])) or 'design'}: {fault['msg']}"
+            raise Damaged(f"run {self.id} is damaged: {reason}", self.store) from error
+
+    def validated(self) -> Run:
+        """Return the run after its design was validated; Damaged unless the design is valid."""
+        _ = self.design
+        return self
+
+    @property
+    def doubtful_parameters(self) -> list[str]:
+        """Notes on boot parameters that may not have had an effect."""
+        return [note.removeprefix(PARAMETERS) for note in self.notes if note.startswith(PARAMETERS)]
+
+
+class DamagedRun(NamedTuple):
+    """A run whose row is damaged, and the reason."""
+
+    id: int
+    reason: Damaged
+
+
+def runs(engine: Engine) -> list[Run]:
+    """Return every run, newest first, without damaged runs."""
+    return [run for run in listing(engine) if isinstance(run, Run)]
+
+
+def listing(engine: Engine) -> list[Run | DamagedRun]:
+    """Return every run, newest first."""
+    listed: list[Run | DamagedRun] = []
+    with engine.connect() as connection:
+        for row in connection.execute(_runs().order_by(schema.run.c.id.desc())).mappings():
+            try:
+                listed.append(_run(connection, row))
+            except Damaged as error:
+                listed.append(DamagedRun(row["id"], error))
+    return listed
+
+
+def run(engine: Engine, run_id: int | None) -> Run:
+    """Return the run of this number, or the newest run; StoreError when it does not exist or is damaged.
+
+    Unlike :func:`listing` it also validates the design.
+    """
+    query = _runs()
+    query = (
+        query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)
+    )
+    with engine.connect() as connection:
+        row = connection.execute(query).mappings().first()
+        if row is not None:
+            return _run(connection, row).validated()
+    if run_id is None:
+        todo = "make one with 'schedlab run FILE' or 'schedlab import PATH'"
+        raise StoreError("the store contains no run yet", where=str(engine.url.database), todo=todo)
+    todo = "'schedlab runs' lists its runs"
+    raise StoreError(f"the store contains no run {run_id}", where=str(engine.url.database), todo=todo)
+
+
+def _runs() -> Select[Any]:
+    recorded = select(func.count()).select_from(schema.cell.join(schema.trial))
+    of_run = recorded.where(schema.cell.c.run_id == schema.run.c.id, schema.current).correlate(schema.run)
+    return select(schema.run, of_run.scalar_subquery().label("recorded"))
+
+
+def _run(connection: Connection, row: Mapping[Any, Any]) -> Run:
+    """Return a run from its row; Damaged unless the row is valid. Its design is validated when it is read."""
+    store, name = str(connection.engine.url.database), f"run {row['id']}"
+    checked(connection, schema.run, row, name)
+    fields = {column: row[column] for column in row if column not in ("process", "checksum", "design")}
+    if row["state"] == "running" and has_ended(row["process"]):
+        fields["state"] = "interrupted"
+    try:
+        fields |= {"seed": int(row["seed"]), "quick": bool(row["quick"])}
+        fields |= {column: json.loads(row[column]) for column in ("fingerprint", "notes", "changed")}
+        fault = next((column for column, valid in _validity(fields) if not valid), None)
+        reason = f"its {fault} is impossible" if fault else ""
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = str(error)
+    if reason:
+        raise Damaged(f"{name} is damaged: {reason}", store)
+    return Run(**fields, design_json=row["design"], store=store)
+
+
+def _validity(fields: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Yield each column that may contain an impossible value, and whether its value is possible."""
+    yield "state", fields["state"] in get_args(RunState)
+    yield "planned", fields["planned"] >= 0
+    yield "fingerprint", isinstance(fields["fingerprint"], dict)
+    for column in ("notes", "changed"):
+        texts = fields[column]
+        yield column, isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    for column in ("started", "finished"):
+        seconds = fields[column]
+        # The checksum does not cover "finished".
+        yield column, (column == "finished" and seconds is None) or 0 <= seconds < LAST_SECOND

@@ -1,0 +1,72 @@
+"""Light commands load no heavy package. The tests list imported modules and read no clock."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedlab.cli.app import COMMANDS
+from schedlab.store.file import open_store
+
+PROGRAM = """
+import contextlib, io, json, sys
+from schedlab.cli import main
+sys.argv = ["schedlab", *json.loads(sys.argv[1])]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+print(json.dumps(sorted(sys.modules)))
+"""
+
+FRAMES = {"numpy", "polars", "scipy", "jinja2", "adbc_driver_manager", "adbc_driver_sqlite", "alembic", "ray", "optuna"}
+HEAVY = FRAMES | {"sqlalchemy", "pydantic", "pydantic_core"}
+SQLALCHEMY_FOR_OTHERS = ("sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.mysql", "sqlalchemy.dialects.oracle")
+
+
+def modules(*arguments: str) -> set[str]:
+    """Return the modules that a process has imported after ``schedlab ARGUMENTS``."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(arguments)], capture_output=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """Path of an empty store."""
+    path = tmp_path / "store.sqlite"
+    open_store(path, create=True).dispose()
+    return str(path)
+
+
+def test_the_version_needs_no_library() -> None:
+    assert not modules("--version") & {*HEAVY, "typer", "rich", "importlib.metadata"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("simulate", "pipetest", "--machine", "laptop-4", "loops=10"),
+        ("machines", "list"),
+        ("kernels", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_a_light_command_imports_no_heavy_package(arguments: tuple[str, ...]) -> None:
+    assert not modules(*arguments) & HEAVY
+
+
+def test_a_list_of_runs_needs_the_library_of_the_store_and_no_other(store: str) -> None:
+    imported = modules("runs", "--store", store)
+    assert "sqlalchemy" in imported
+    assert not imported & (HEAVY - {"sqlalchemy"})
+    assert not imported & set(SQLALCHEMY_FOR_OTHERS)
+
+
+def test_a_command_imports_the_module_of_no_other_command() -> None:
+    places = {name: f"schedlab.cli.{place.partition(':')[0]}" for name, place in COMMANDS.items()}
+    imported = modules("machines", "list")
+    assert places["machines"] in imported
+    assert not imported & (set(places.values()) - {places["machines"]})
