@@ -72,8 +72,8 @@ def import_(
 
     Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
-    cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV. Packed files are unpacked.
-    A store of schedlab is copied run by run, as by 'schedlab merge'.
+    cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV or Parquet.
+    Packed files are unpacked. A store of schedlab is copied run by run, as by 'schedlab merge'.
     Any other table is read by the layout that --table states. See docs/importing.md.
     """
     from schedlab.cli.console import make

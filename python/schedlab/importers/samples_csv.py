@@ -1,4 +1,4 @@
-"""CSV with one sample a line, as ``schedlab report --format csv --samples`` writes it.
+"""CSV with one sample a line, as ``schedlab report --format csv --samples`` writes it; a Parquet file is read as CSV.
 
     run,column,block,position,iteration,workload,parameters,metric,unit,direction,value,kind
     1,base,1,0,1,hackbench,"{""groups"": 4}",time,s,lower,1.52,real
@@ -21,6 +21,12 @@ from schedlab.workloads.log_reader import Log, Reader, Reading, Samples
 _REQUIRED = ("column", "workload", "metric", "unit", "direction", "value")
 _OPTIONAL = ("run", "block", "position", "iteration", "parameters", "kind")
 _VALUE = re.compile(r"[+-]?\d{1,20}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
+
+SAMPLES_ONLY = (
+    "samples alone: the file contains no design, failed trials or counters, so that blocks are not compared in pairs; "
+    "'schedlab import STORE' copies whole runs"
+)
+"""Note on an export of measured runs."""
 
 TODO = (
     f"write one sample a line in columns named {','.join(_REQUIRED)} (direction: lower or higher), and optionally "
@@ -65,7 +71,8 @@ def _read(log: Log) -> Reading:
         [
             _samples(log, first_lines[key], key, values, several_runs=len(runs[key[3]]) > 1)
             for key, values in rows.items()
-        ]
+        ],
+        notes=[SAMPLES_ONLY] if "kind" in names else [],
     )
 
 
@@ -101,4 +108,6 @@ def _samples(log: Log, line: int, key: tuple[str, ...], values: list[float], *, 
     return Samples(workload, spec, named, values, name, int(block or 1))
 
 
-READER = Reader("csv", "schedlab's samples as CSV (report --format csv --samples)", _recognises, _read, in_mails=False)
+READER = Reader(
+    "csv", "schedlab's samples as CSV (report --format csv --samples) or Parquet", _recognises, _read, in_mails=False
+)

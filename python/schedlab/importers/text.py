@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,6 @@ _BINARIES = {
     b"PERFILE2": ("data of perf record", "perf script and perf report read it; schedlab reads what perf stat prints"),
     b"SQLite format 3\0": ("an SQLite file", "a schedlab store is named with --store, and 'schedlab report' reads it"),
     b"PK\x03\x04": ("a zip archive", "unpack it first"),
-    b"PAR1": ("a Parquet file", "write it as CSV first"),
     b"\x7fELF": ("a program", "import the output of the program"),
 }
 
@@ -141,13 +140,28 @@ def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
             raise EOFError("zstd could not unpack it")
 
 
+@contextmanager
+def _parquet(packed: BufferedReader) -> Iterator[BufferedReader]:
+    """Yield the table of a Parquet file as CSV; ImportProblem for a damaged file and for nested columns."""
+    import polars as pl  # slow to load, and most files are text
+
+    try:
+        text = pl.read_parquet(packed.read()).write_csv()
+    except pl.exceptions.PolarsError as error:
+        what = f"cannot be read as a Parquet file: {str(error).partition(chr(10))[0][:200]}"
+        todo = "write it again with 'schedlab report --format parquet --output FILE'"
+        raise ImportProblem(what, where=str(packed.name), todo=todo) from error
+    yield BufferedReader(BytesIO(text.encode()))
+
+
 _PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
     b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
     b"\xfd7zXZ\0": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
     b"\x28\xb5\x2f\xfd": _zstd,
+    b"PAR1": _parquet,
 }
-"""Readers of packed files, by the first bytes: RFC 1952, the .xz file format 1.2, bzip2's ``BZh``, RFC 8878."""
+"""Readers of packed files by their first bytes: RFC 1952, the .xz file format 1.2, bzip2, RFC 8878, Apache Parquet."""
 
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
