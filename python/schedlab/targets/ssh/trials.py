@@ -12,7 +12,7 @@ from typing import Any
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row, Trial
 from schedlab.observe.conditions import Watch, between
-from schedlab.observe.counters import Counters
+from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Measurement
 from schedlab.targets.ssh.agent import Agent, contents
