@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -69,8 +70,14 @@ class Remote(Target):
             self.leftovers = _leftovers(agent.begin(f"run-{run_id}"))
             rows = {row.key: RemoteRow.of(row, agent) for row in plan.rows}
             system = self._system(agent)
-            with system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext():
-                yield RemoteSession(agent, system, rows, [variant.name for variant in plan.variants])
+            with (
+                ExitStack() as stack,
+                system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext(),
+            ):
+                observer = trials.Observer(
+                    Path(stack.enter_context(TemporaryDirectory(prefix="schedlab-", dir=memory())))
+                )
+                yield RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
         finally:
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
@@ -100,6 +107,12 @@ class Remote(Target):
         return System(self._root, agent.facts["uid"], RemoteFiles(agent))
 
 
+def memory() -> str | None:
+    """Return a folder in memory for files that are written at each trial; None for the usual temporary folder."""
+    folder = "/dev/shm"
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None
+
+
 def _leftovers(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     return [outcome["text"] for outcome in outcomes if outcome["how"] in {"left", "failed", "damaged"}]
 
@@ -108,9 +121,15 @@ class RemoteSession:
     """Session that runs trials on another machine; see :class:`schedlab.targets.protocol.Session`."""
 
     def __init__(
-        self, agent: Agent, system: System, rows: Mapping[tuple[str, str], RemoteRow], variants: Sequence[str]
+        self,
+        agent: Agent,
+        system: System,
+        rows: Mapping[tuple[str, str], RemoteRow],
+        variants: Sequence[str],
+        observer: trials.Observer,
     ) -> None:
         self._agent = agent
+        self._observer = observer
         self._rows = rows
         self._values = Values(agent, system)
         self._remarks = Remarks(variants)
@@ -131,6 +150,6 @@ class RemoteSession:
 
     def run(self, trial: Trial) -> Measurement:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
-        measured, remarks = trials.run(self._agent, self._rows[trial.row.key], trial, self._samples)
+        measured, remarks = trials.run(self._agent, self._rows[trial.row.key], trial, self._samples, self._observer)
         self._remarks.add(trial.variant.name, remarks)
         return measured

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedlab.experiment.model import Variant
@@ -14,7 +13,7 @@ from schedlab.experiment.plan import Row, Trial
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
-from schedlab.results.measurement import Measurement
+from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.ssh.agent import Agent, contents
 from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, process_counters
 from schedlab.targets.vm.jobs import WATCHED
@@ -83,7 +82,41 @@ def trial_request(
     }
 
 
-def run(agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str]) -> tuple[Measurement, list[str]]:
+class Observer:
+    """Reader of the files that the agent copies around trials: they are written to two trees, before and after."""
+
+    def __init__(self, folder: Path) -> None:
+        self._trees = folder / "before", folder / "after"
+        self._written: set[str] = set()
+        self._first = self._last = Counters(())
+        self._watches: list[Watch] = []
+
+    def observed(
+        self, reply: Mapping[str, Any], launched: Launched, during: Sequence[int], cpus: int
+    ) -> tuple[dict[str, float], Conditions, list[str]]:
+        """Return counters, conditions and remarks of a trial from the agent's reply."""
+        before, after = contents(reply["before"]), contents(reply["after"])
+        write(before, self._trees[0])
+        write(after, self._trees[1])
+        if self._written != (paths := before.keys() & after.keys()):
+            # Counters look once for their files, which take longer to find than to read.
+            for tree in self._trees:
+                for path in self._written - paths:
+                    (tree / path.lstrip("/")).unlink(missing_ok=True)
+            self._written = set(paths)
+            self._first, self._last = (Counters.open(tree) for tree in self._trees)
+            self._watches = [Watch(tree) for tree in self._trees]
+        snapshot = self._first.snapshot()
+        rises = self._first.delta(snapshot, self._last.snapshot())
+        notes = [NO_PERF if note == ABSENT else note for note in self._first.notes]
+        start, end = (watch.snapshot() for watch in self._watches)
+        conditions = between(start, end, during, reply["elapsed"], cpu_seconds(launched), cpus)
+        return rises, conditions, notes + self._first.remarks(snapshot)
+
+
+def run(
+    agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str], observer: Observer
+) -> tuple[Measurement, list[str]]:
     """Run a trial; return its measurement, and remarks on missing counters."""
     command = row.command()
     timeout = trial.row.timeout
@@ -93,7 +126,7 @@ def run(agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str]) -> t
     launched = Launched(argv, _report(reply["report"]), reply["status"], reply["stdout"], reply["stderr"])
     state, metrics, reason = interpret(row.adapter, row.parameters, launched, timeout)
     during = [int(text) for sample in reply["samples"] for text in contents(sample).values()]
-    counters, conditions, remarks = _observed(reply, launched, during, agent.facts["cpus"])
+    counters, conditions, remarks = observer.observed(reply, launched, during, agent.facts["cpus"])
     measured = Measurement(
         state=state,
         started=reply["started"],
@@ -109,31 +142,15 @@ def run(agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str]) -> t
     return measured, remarks
 
 
-def copied(reply: Mapping[str, Any], root: Path) -> Path:
-    """Write the files of a reply below ``root``, and return it."""
-    write(contents(reply), root)
-    return root
-
-
 def write(files: Mapping[str, bytes], root: Path) -> None:
     """Write files of another machine below ``root``, for the code that parses this machine's files."""
     for path, data in files.items():
         place = root / path.lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
-
-
-def _observed(
-    reply: Mapping[str, Any], launched: Launched, during: Sequence[int], cpus: int
-) -> tuple[dict[str, float], Any, list[str]]:
-    with TemporaryDirectory(prefix="schedlab-files-") as folder:
-        trees = [copied(reply[when], Path(folder) / when) for when in ("before", "after")]
-        with Counters.open(trees[0]) as first, Counters.open(trees[1]) as last:
-            before = first.snapshot()
-            rises = first.delta(before, last.snapshot())
-            remarks = [NO_PERF if note == ABSENT else note for note in first.notes] + first.remarks(before)
-        start, end = (Watch(tree).snapshot() for tree in trees)
-    return rises, between(start, end, during, reply["elapsed"], cpu_seconds(launched), cpus), remarks
+        try:
+            place.write_bytes(data)
+        except FileNotFoundError:
+            place.parent.mkdir(parents=True)
+            place.write_bytes(data)
 
 
 def _report(text: str) -> Mapping[str, Any] | None:
