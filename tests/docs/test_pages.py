@@ -5,24 +5,30 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-def reference() -> dict[str, str]:
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs/make_reference.py")
+def maker(name: str) -> Any:
+    """Return the module docs/NAME.py."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    pages: dict[str, str] = module.pages()
-    return pages
+    return module
+
+
+def test_the_man_page_is_current() -> None:
+    made = maker("make_man")
+    assert made.page() == made.PAGE.read_text(encoding="utf-8"), "docs/man/schedlab.1 is stale: run docs/make_man.py"
 
 
 def test_the_reference_pages_are_current() -> None:
-    for name, text in reference().items():
+    for name, text in maker("make_reference").pages().items():
         written = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
         assert written == text, f"docs/reference/{name} is old: run docs/make_reference.py"
 
