@@ -14,7 +14,7 @@ SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4 openssh-server
 
-.PHONY: help build demo wheel test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants lock clean
+.PHONY: help build demo wheel test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants docs lock clean
 
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench    the figures that the documentation quotes"
 	@echo "make torture  kills, damaged files and full disks, with figures of the losses: twenty minutes"
 	@echo "make mutants  changes of the code that no test notices: PACKAGE=store SAMPLE=40 SEED=1 SECONDS=3600"
+	@echo "make docs     target/site: the documentation as a web site, which fetches nothing from other servers"
 	@echo "make lock     resolve the newest Python packages into requirements.lock"
 	@echo "make clean    remove everything that was built"
 
@@ -151,6 +152,12 @@ $(VENV)-mutants/bin/cosmic-ray: | $(BIN)/python
 
 mutants: build $(VENV)/.dev $(VENV)-mutants/bin/cosmic-ray
 	$(VENV)-mutants/bin/python tests/mutants.py $(PACKAGE) --sample $(SAMPLE) --seed $(SEED) --seconds $(SECONDS)
+
+# Warnings, such as a link that leads nowhere, are errors (strict in mkdocs.yml).
+docs: $(BIN)/schedlab
+	@$(BIN)/mkdocs --version >/dev/null 2>&1 || PATH="$(abspath $(BIN)):$$PATH" $(INSTALL) 'mkdocs-material>=9.5,<10'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo target/site/index.html
 
 # The newest versions that pyproject.toml allows, resolved in an environment of their own.
 lock:

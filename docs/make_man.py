@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/make_man.py
 
-A test fails if the page and the code differ. crates/load/tests/man_page.rs writes the page of schedload.
+A test fails if the page and the code differ.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ Folder of the store and of the journals of tunables.
 .TP
 .B NO_COLOR, FORCE_COLOR
 Never and always print colours.
-.SH SEE ALSO
-.BR schedload (1)
 """
 
 
