@@ -50,6 +50,7 @@ import schedlab.cli.kernel_build  # noqa: E402
 import schedlab.importers.detect  # noqa: E402, F401
 from schedlab.cli import main as main_of_schedlab  # noqa: E402
 from schedlab.tunables import pending  # noqa: E402
+from schedlab.tunables.journal.undo import LEFT_ALONE  # noqa: E402
 from tests.kernels.kernel_files import bzimage  # noqa: E402
 from tests.kernels.tiny_tree import repository_with_series  # noqa: E402
 from tests.targets.test_vm_untrusted_guests import GUEST  # noqa: E402
@@ -124,6 +125,7 @@ class Figures:
 
     counts: dict[str, int] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, number: int = 1) -> None:
         """Increase a count; counts of 0 are printed too."""
@@ -144,6 +146,7 @@ class Machine:
         self.work = folder / "work"
         self.work.mkdir()
         (folder / "tmp").mkdir()
+        self.counted: set[str] = set()
         self.root = folder / "root"
         build_fake_tree(self.root)
         self.values = self._values()
@@ -247,7 +250,13 @@ class Machine:
         if self.changed_values():
             build_fake_tree(self.root)
 
-    def orphans(self) -> list[str]:
+    def new_leftovers(self) -> list[str]:
+        """Return the leftovers that no earlier call returned, so that each counts once."""
+        new = [name for name in self._leftovers() if name not in self.counted]
+        self.counted.update(new)
+        return new
+
+    def _leftovers(self) -> list[str]:
         """Return the leftovers of killed commands: processes, folders, shared memory, temporary files, journals."""
         deadline = time.monotonic() + 5
         while (processes := list(_processes())) and time.monotonic() < deadline:
@@ -307,8 +316,9 @@ def kill(machine: Machine, number: int) -> None:
             shutil.rmtree(machine.folder / "cache/schedlab/kernels", ignore_errors=True)
         store = stores.get(kind)
         words = kinds[kind]()
-        if kind == "run" and machine.chance.random() < 0.5:
-            was_killed = machine.killed(machine.chance.uniform(0, 0.5), *words, when=machine.changed_values)
+        if kind == "run" and machine.chance.random() < 0.75:
+            # From the first changed value on: a trial, the restore, or the next variant.
+            was_killed = machine.killed(machine.chance.uniform(0, 0.15), *words, when=machine.changed_values)
         else:
             was_killed = machine.killed(machine.chance.uniform(0.02, longest[kind]), *words)
         kills += was_killed
@@ -330,8 +340,13 @@ def _check(machine: Machine, after: str, store: Path | None, before: int | None,
         figures.fault("values not restored", f"{name} after {after}")
         figures.add("values restored", -1)
     machine.restore()
-    for orphan in machine.orphans():
-        figures.fault("orphans", f"{orphan} after {after}")
+    for name in machine.new_leftovers():
+        if f"/{LEFT_ALONE}/" in name:
+            # Not lost: schedlab keeps the journal of a value that it may not write, and reports the value.
+            figures.add("journals of values left alone")
+            figures.notes.append(f"left alone: {name} after {after}: {listed[1][-300:]}")
+        else:
+            figures.fault("orphans", f"{name} after {after}")
     if store is None or not store.exists():
         return
     now = stored(store)
@@ -520,6 +535,7 @@ def main() -> int:
         finally:
             shutil.rmtree(folder)
     seconds = time.monotonic() - began
+    print("\n".join(["", *figures.notes]))
     print(f"\nseed {options.seed}, {seconds:.0f} s")
     for name, number in figures.counts.items():
         print(f"{number:6d}  {name}")

@@ -74,14 +74,15 @@ def test_a_mount_that_another_run_needs_stays(tmp_path: Path):
         tmp_path,
         """
 read, write = os.pipe()
+mounted, report = os.pipe()
 with system.debugfs():
     if (child := os.fork()) == 0:
         with System().debugfs():
             os.close(write)
+            os.write(report, b"x")
             os.read(read, 1)
             os._exit(0 if mounts.source() else 1)
-    import time
-    time.sleep(0.2)
+    os.read(mounted, 1)
 between = mounts.source()
 os.close(write)
 status = os.waitpid(child, 0)[1]

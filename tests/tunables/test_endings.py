@@ -91,7 +91,7 @@ def test_values_are_back_after_a_signal_and_the_child_is_reaped(real: System, jo
     run = start(journals)
     assert currents(real) == CHANGED
     run.send_signal(signum)
-    lines = run.communicate(timeout=10)[0].splitlines()
+    lines = run.communicate(timeout=100)[0].splitlines()
     assert run.returncode == 128 + signum
     assert lines[1] == f"interrupted by {signum.name}"
     child = int(lines[0].removeprefix("reaped "))
@@ -108,7 +108,7 @@ def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals:
     assert pending(journals)[0].live
     assert recover(journals, real) == [], "a live run is left alone"
     run.kill()
-    run.wait(timeout=10)
+    run.wait(timeout=100)
     assert currents(real) == CHANGED, "nobody was there to put them back"
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"

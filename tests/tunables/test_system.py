@@ -168,6 +168,7 @@ def test_a_tree_without_debugfs_has_unmounted_tunables(tmp_path: Path):
     here = System(tmp_path, uid=0).resolve("HRTICK")
     assert isinstance(here, Refused)
     assert here.unmounted
+    assert "this tree has no sys/kernel/debug: its debugfs is not mounted" in here.why
 
 
 def test_a_boot_parameter_shows_its_value_on_the_command_line(tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.tunables import BadValue, lookup
+from schedlab.tunables import BadValue, lookup, setting
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.setting import accepted_units, quantity
 
@@ -129,3 +129,20 @@ def test_a_codec_reads_its_output_back(name: str, raw: str, value: str, after: s
 
 def test_a_feature_that_is_not_in_the_file_has_no_value():
     assert codec("feature:PLACE_LAG").decode("NEXT_BUDDY NO_HRTICK\n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("sched.nr_migrate", "0 to 2147483647"),
+        ("sched.domain.imbalance_pct", "100 to 1000 percent (as a whole number in percent, or a text with percent, %)"),
+        (
+            "kernel.sched_rt_period_us",
+            "1 to 2147483647 us (as a whole number in us, or a text with ns, us, ms, s, min, h)",
+        ),
+    ],
+)
+def test_a_refused_number_comes_with_its_range_and_unit_but_counts_have_none(name: str, allowed: str):
+    with pytest.raises(BadValue) as error:
+        setting(name, -(10**30))
+    assert str(error.value).endswith(f"is too small; allowed: {allowed}")

@@ -49,7 +49,8 @@ def test_kernbench(measure: Measure) -> None:
 
 def test_perfstat(measure: Measure) -> None:
     metrics = measure("perfstat", run="sh -c 'echo noise >&2; sleep 0.05'", repeat=3)
-    assert 0.05 < metrics["elapsed"].value < 1
+    # Far below 50, the value in milliseconds, and far above the delays of a busy machine.
+    assert 0.05 < metrics["elapsed"].value < 20
     assert metrics["elapsed-error"].value >= 0
     assert metrics["context-switches"].value >= 1
     assert all(metric.value > 0 for name, metric in metrics.items() if name in ("cycles", "instructions"))

@@ -75,7 +75,7 @@ def running(name: str, place: Place) -> bool:
     return bool(namespaces(name, place))
 
 
-def eventually(condition: Callable[[], object], seconds: float = 10) -> bool:
+def eventually(condition: Callable[[], object], seconds: float = 100) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -109,7 +109,7 @@ def killed_when(
     argv = [sys.executable, "-c", program, use, str(place.scratch), repr(SMALL[use] | more)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as run:
         try:
-            assert eventually(moment, 30)
+            assert eventually(moment)
         finally:
             run.kill()
     assert run.returncode == -signal.SIGKILL
