@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
 ]
 
-STATE = "uname -r; cat /proc/cmdline; ls -l /lib/modules /boot /var/lib; md5sum /boot/grub/grub.cfg /boot/grub/grubenv"
+STATE = "uname -r; cat /proc/cmdline; ls -l --time-style=+ /lib/modules /boot /var/lib; md5sum /boot/grub/grub*"
 """Script that shows what boots may change: kernel, modules, boot entries, folders."""
 
 

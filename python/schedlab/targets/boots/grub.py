@@ -84,7 +84,8 @@ class Grub:
     def clean(self) -> str:
         """Return a script that removes the files, and the choice for the next boot."""
         unset = f"{self._tool}-editenv {self._config}/grubenv unset next_entry"
-        return f'rm -rf {FOLDER} {self._config}/custom.cfg; if [ -n "$({self.verify()})" ]; then {unset}; fi'
+        # GRUB leaves an empty choice in its environment.
+        return f"rm -rf {FOLDER} {self._config}/custom.cfg; {unset}"
 
     def _quoted(self, word: str) -> str:
         """Return the word for GRUB, without double quotes: GRUB puts them around each word with a space."""
