@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.analysis.changepoint import CONFIDENCE, START, Evidence, Posterior, information, next_state
+from schedlab.analysis.changepoint import (
+    CONFIDENCE,
+    START,
+    Evidence,
+    Posterior,
+    information,
+    next_state,
+    simulated_blocks,
+)  # fmt: skip
 
 DELTA = 0.01
 
@@ -139,3 +147,10 @@ def test_most_searches_name_the_planted_state() -> None:
 
 def test_no_change_is_named_where_there_is_none() -> None:
     assert [search(16, {}, 0.02, seed)[0] for seed in range(6)].count([None]) >= 5
+
+
+def test_simulated_searches_need_more_blocks_for_smaller_changes_and_end_at_the_limit() -> None:
+    large, small = (simulated_blocks(8, DELTA, effect, 0.02, 200, 6) for effect in (0.3, 0.05))
+    assert large == sorted(large)
+    assert sum(large) < sum(small)
+    assert max(simulated_blocks(8, DELTA, 0.01, 0.3, 7, 4)) == 7

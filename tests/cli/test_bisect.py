@@ -127,6 +127,24 @@ def test_a_stored_search_is_shown_again_and_goes_on_with_a_larger_budget(
     assert schedlab("--show", 1).out == more.out[more.out.index("run 1") : more.out.index("again:")]
 
 
+def test_a_dry_run_lists_states_and_simulates_searches_with_the_noise_of_a_run(
+    schedlab: Schedlab, figure: Path, tmp_path: Path
+) -> None:
+    states = tmp_path / "states"
+    states.write_text("".join(f"VALUE={1000 + 200 * (index >= 5)}\n" for index in range(8)))
+    words = (figure, "--states", states, "--run", PRINT)
+    dry = schedlab(*words, "--dry-run")
+    assert "7  7 VALUE=1200" in dry.out
+    assert not (tmp_path / "s.sqlite").exists()
+    schedlab(*words)
+    simulated = schedlab(*words, "--dry-run", "--from", 1)
+    lines = [line for line in simulated.out.splitlines() if "a change of" in line]
+    medians = [int(line.split(":")[1].split()[0]) for line in lines]
+    assert len(medians) == 3
+    assert all(4 <= median < 40 for median in medians)
+    assert "contains no run 2" in schedlab(*words, "--dry-run", "--from", 2).words
+
+
 def test_the_variants_of_a_file_are_states_from_good_to_bad(schedlab: Schedlab, tmp_path: Path) -> None:
     path = tmp_path / "variants.toml"
     variants = "".join(

@@ -228,3 +228,31 @@ def next_state(known: Posterior, blocks: int, costs: Floats, skipped: Collection
     # Of states that give the same information, the state in the middle divides the others best.
     best = np.flatnonzero(worth >= worth.max() * (1 - 1e-9))
     return int(best[len(best) // 2])
+
+
+def simulated_blocks(
+    states: int, delta: float, effect: float, noise: float, limit: int, searches: int = 20
+) -> list[int]:
+    """Return the blocks of simulated searches, sorted, for a change at a random state and normal noise.
+
+    Args:
+        states: number of states with the reference.
+        delta: least relative change that counts.
+        effect: relative change from the planted state on.
+        noise: standard deviation of a block's log-ratio, above 0.
+        limit: most blocks of a search.
+        searches: number of searches.
+    """
+    rng = np.random.default_rng(0)
+    counts = []
+    for place in rng.integers(1, states, searches):
+        evidence, blocks = Evidence(states, delta), 0
+        while blocks < limit:
+            known = evidence.posterior()
+            if known.probability(known.candidates()) >= CONFIDENCE:
+                break
+            state = next_state(known, blocks, np.ones(states))
+            evidence.add(state, float(rng.normal(log1p(effect) * (state >= place), noise)))
+            blocks += 1
+        counts.append(blocks)
+    return sorted(counts)

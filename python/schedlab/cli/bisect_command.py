@@ -59,6 +59,19 @@ def bisect(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted search of the same words.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print the states and what is missing; with --from also the expected blocks."),
+    ] = False,
+    pilot: Annotated[
+        int | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            autocompletion=complete.runs,
+            help="Take the noise of --dry-run from this stored run.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new one.")] = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
@@ -84,4 +97,6 @@ def bisect(
         budget=budget, delta=delta, only=only, store=store_path(store), resume=resume, seed=seed, target=target,
         sysroot=sysroot,
     )  # fmt: skip
+    if dry_run:
+        raise typer.Exit(bisection_run.show_plan(request, pilot))
     raise typer.Exit(bisection_run.search_and_print(request, make(stderr=as_json), as_json=as_json))

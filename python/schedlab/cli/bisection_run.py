@@ -14,11 +14,12 @@ from signal import SIGINT
 
 from sqlalchemy import Engine
 
+from schedlab.analysis.changepoint import simulated_blocks
 from schedlab.cli import experiment_run
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.errors import Exit, ExperimentError, SchedlabError
-from schedlab.execution.bisection import bisection
+from schedlab.execution.bisection import bisection, pilot_noise
 from schedlab.execution.loop import require_runnable
 from schedlab.execution.search import Budget, Build, search
 from schedlab.experiment import changes, states
@@ -34,6 +35,12 @@ from schedlab.store.file import open_store
 from schedlab.targets.checkouts import Checkouts
 from schedlab.targets.selection import choose
 from schedlab.tunables import Interrupted, restore_on_signals
+
+EFFECTS = (0.03, 0.1, 0.3)
+"""Relative changes for which ``--dry-run`` simulates searches."""
+
+LEAST_NOISE = 1e-4
+"""Least noise of simulated searches. Counted figures have none."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,34 @@ def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
     print_result(engine, run_id, as_json=as_json)
     aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), "--store", str(request.store)]))
     return Exit.FINE
+
+
+def show_plan(request: Request, pilot: int | None) -> int:
+    """``--dry-run``: print the states, what would stop the search here, and the blocks that a search takes."""
+    console, budget = make(), Budget(request.blocks, _seconds(request.budget))
+    experiment, _ = _experiment(request)
+    plan = _plan(experiment, request.seed)
+    (row,) = plan.rows
+    console.print(
+        f"{counted(len(plan.variants), 'state')}, {row} {row.judged[0]}, at most {counted(budget.blocks, 'block')}"
+    )
+    for index, variant in enumerate(plan.variants):
+        console.print(
+            f"  {index}  {variant.name}{f'  {variant.description}' if variant.description else ''}", soft_wrap=True
+        )
+    if pilot is not None:
+        noise = pilot_noise(open_store(request.store, create=False), pilot, row.judged[0])
+        console.print(f"\nnoise of a block in run {pilot}: {100 * noise:.2g} %; blocks of a search, simulated:")
+        for effect in EFFECTS:
+            delta = experiment.analysis.delta
+            blocks = simulated_blocks(len(plan.variants), delta, effect, max(noise, LEAST_NOISE), budget.blocks)
+            console.print(
+                f"  a change of {100 * effect:.0f} %: {blocks[len(blocks) // 2]} (median), {blocks[-1]} at most"
+            )
+    missing = choose(request.target, experiment, request.sysroot).missing_requirements(plan)
+    for requirement in missing:
+        console.say("cannot run here:", str(requirement))
+    return Exit.CANNOT_RUN if missing else Exit.FINE
 
 
 def print_result(engine: Engine, run: int, *, as_json: bool) -> None:

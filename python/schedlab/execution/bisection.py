@@ -131,3 +131,28 @@ def _ratios(reference: Cell, state: Cell, question: Question) -> Floats:
     except ValueError as error:
         todo = "name a metric of the workload that is always above 0"
         raise StoreError(f"{question.metric} cannot be bisected: {error}", todo=todo) from None
+
+
+def pilot_noise(engine: Engine, run: int, metric: str) -> float:
+    """Return the standard deviation of a block's log-ratio of two equal states, from a stored run.
+
+    The run is an earlier bisection, whose noise is pooled over its states, or a run with a control. StoreError without
+    three blocks of this metric.
+    """
+    stored = reader.run(engine, run)
+    if stored.design.bisection:
+        groups = [state.logs for state in bisection(engine, stored).states]
+    else:
+        means = block_means(average_blocks(read_cells(engine, stored)))
+        baseline, control = stored.design.variants[0], stored.design.control
+        groups = [
+            _ratios(means.get((q.workload, q.parameters, metric, baseline), {}), of_control, q)
+            for q in stored.design.questions
+            if q.metric == metric and (of_control := means.get((q.workload, q.parameters, metric, control or ""), {}))
+        ]
+    squares = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in groups if len(logs) > 1)
+    degrees = sum(len(logs) - 1 for logs in groups if len(logs) > 1)
+    if degrees < 2:
+        todo = "name a run of the same metric with a control and three blocks, or an earlier bisection"
+        raise StoreError(f"run {run} does not show the noise of {metric}", where=str(engine.url.database), todo=todo)
+    return float((squares / degrees) ** 0.5)
