@@ -34,7 +34,7 @@ struct Options {
     samples: u64,
 }
 
-/// Subcommands that are not workloads.
+// Subcommands that are not workloads. A doc comment would become the description of the program.
 #[derive(Debug, Subcommand)]
 enum Other {
     Run(file::ProgramFile),
@@ -63,6 +63,11 @@ pub fn main() -> ExitCode {
         Ok((options, matches)) => dispatch(&definitions, &options, &matches),
         Err(error) => usage(&error),
     }
+}
+
+/// Return the whole command line, of which the man page is made.
+pub fn command_line() -> Command {
+    command(&workloads())
 }
 
 /// The command line: workloads, `show` with the same workloads, and the other subcommands.
