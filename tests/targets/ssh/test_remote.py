@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +183,7 @@ def test_the_end_of_the_controller_undoes_everything(
 def test_a_killed_worker_is_undone_by_its_keeper(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
     before = texts(tree)
     with running(tmp_path, tree) as controller:
-        os.kill(list(_agents(tree))[1], signal.SIGKILL)
+        os.kill(_agents(tree)[1], signal.SIGKILL)
         assert controller.wait() == 3
     restored(tree, before)
     assert "the connection to the agent is lost" in (tmp_path / "log").read_text()
@@ -295,20 +295,22 @@ def fill(agent: Agent, tree: Path) -> None:
         agent.ask("put", wanted=[change(tree, new=str(number + 1))])
 
 
-def _agents(tree: Path) -> dict[int, int]:
-    """Return the parents of an agent's two processes by process: the keeper, then its worker."""
+def _agents(tree: Path) -> tuple[int, int]:
+    """Return an agent's keeper and worker. What the worker forks looks like an agent until it runs its program."""
     parents = {}
     for pid in loopback.processes(str(tree)):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if words[0].endswith(b"/schedload") and words[1] == b"agent":
-            parents[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return dict(sorted(parents.items(), key=lambda pair: pair[1] in parents))
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"/schedload") and words[1] == b"agent":
+                parents[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    (keeper,) = (pid for pid, parent in parents.items() if parent not in parents)
+    (worker,) = (pid for pid, parent in parents.items() if parent == keeper)
+    return keeper, worker
 
 
 def _kill_both(tree: Path) -> None:
     """Kill keeper and worker, so that neither acts on the other's end."""
     agents = _agents(tree)
-    assert len(agents) == 2
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in agents:
             os.kill(pid, number)
