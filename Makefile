@@ -115,7 +115,7 @@ test-rust: $(VENV)/.dev
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 test-python: build $(VENV)/.dev
-	$(PYTEST) --numprocesses 2
+	$(PYTEST) --numprocesses 2 --durations 15 --durations-min 5
 
 # The release build takes one CPU for minutes, as do lints and debug builds, so run them in parallel.
 test: packages

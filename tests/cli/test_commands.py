@@ -1,4 +1,4 @@
-"""The command line as real processes with real exit codes."""
+"""The command line with its exit codes, and as processes that are killed or interrupted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from schedlab.files import folders
 from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.cli.in_process import runner
 from tests.tunables.fake_tree import build_fake_tree
 
 pytestmark = [
@@ -43,7 +46,17 @@ run = "{run}"
 """
 
 
-def schedlab(*arguments: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def schedlab(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process: a process of its own takes most of its time to load modules."""
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("COLUMNS", "80")
+        done = runner(patch)(*arguments)
+    return subprocess.CompletedProcess(arguments, done.code, out.getvalue(), err.getvalue())
+
+
+def process(*arguments: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process."""
     return subprocess.run(
         [sys.executable, "-m", "schedlab", *map(str, arguments)],
         capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "80"} | (env or {}),
@@ -57,7 +70,7 @@ def small(folder: Path, *, blocks: int = 2, variant: str = 'policy = "batch"', r
 
 
 def test_a_run_ends_in_a_report_and_the_path_of_its_store(tmp_path: Path) -> None:
-    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
+    done = process("run", small(tmp_path), "--store", tmp_path / "s.sqlite")
     assert done.returncode == 0, done.stderr
     for words in ("block 2", "A/A control", "changed", f"store: {tmp_path}/s.sqlite"):
         assert words in done.stdout
@@ -298,7 +311,7 @@ def test_workloads_doctor_and_completion_run() -> None:
     assert "groups" in schedlab("workloads", "hackbench").stdout
     assert schedlab("workloads", "hackbensh").returncode == 2
     assert schedlab("doctor").returncode == 0
-    completion = schedlab("--show-completion", "bash", env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
+    completion = process("--show-completion", "bash", env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
     assert "schedlab" in completion.stdout
 
 
@@ -399,11 +412,9 @@ def test_resume_refuses_another_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a?b.sqlite", "p%41.sqlite", ":memory:", "[red]x[/].sqlite"])
-def test_a_store_may_have_any_name(tmp_path: Path, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "schedlab", "run", str(small(tmp_path)), "--store", name],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def test_a_store_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = schedlab("run", small(tmp_path), "--store", name)
     assert done.returncode == 0, done.stderr
     assert f"store: {name}\n" in done.stdout
     assert (tmp_path / name).exists()
@@ -427,12 +438,12 @@ def test_a_reader_that_closes_the_pipe_early_is_not_a_failure(tmp_path: Path) ->
 
 
 def test_a_terminal_without_unicode_gets_escapes_instead_of_a_crash(tmp_path: Path) -> None:
-    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"PYTHONIOENCODING": "ascii"})
+    done = process("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
 
 
 def test_a_narrow_terminal_keeps_names_and_verdicts(tmp_path: Path) -> None:
-    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"COLUMNS": "40"})
+    done = process("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"COLUMNS": "40"})
     assert "changed" in done.stdout
     assert "inconclusive" in done.stdout
 
