@@ -15,8 +15,8 @@ ROOT = Path(schedlab.__file__).parent
 
 ORDER = (
     "errors", "files", "_sim", "extension", "notation", "results", "tunables", "workloads", "observe", "simulation",
-    "kernels", "experiment", "targets", "analysis", "store", "execution", "importers", "findings", "report", "api",
-    "cli",
+    "kernels", "experiment", "targets", "analysis", "store", "execution", "reproduction", "importers", "findings",
+    "report", "api", "cli",
 )  # fmt: skip
 """All packages and top-level modules, lowest first. Each imports earlier ones only, in functions and for types too.
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "merge": "merge_command:merge",
     "doctor": "doctor:doctor",
     "simulate": "simulate_command:simulate",
+    "reproduce": "reproduce_command:reproduce",
     "runs": "runs:app",
     "workloads": "workloads:app",
     "machines": "models_command:machines",

@@ -43,6 +43,14 @@ def machines(incomplete: str) -> Answers:
 
 
 @_quiet
+def reports(incomplete: str) -> Answers:
+    """Return published reports."""
+    from schedlab.reproduction import published
+
+    return _starting(incomplete, ((name, published.report(name).title) for name in published.names()))
+
+
+@_quiet
 def kernels(incomplete: str) -> Answers:
     """Return kernel models."""
     from schedlab.simulation import models

@@ -115,6 +115,24 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     """
     console = make()
     aside = make(stderr=True) if as_json else console
+    try:
+        engine, run_id = measure(request, aside)
+    except KeyboardInterrupt as error:
+        aside.print("\ninterrupted; all changes are undone. Go on with:")
+        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
+        return exit_code(error)
+    results = findings(engine, run_id)
+    if as_json:
+        print(escaped(to_json(build(results))), end="")
+    else:
+        _print(console, results)
+        console.hint("\nstore:", str(request.store))
+    aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
+    return verdict_code(results, fail_on, exit_as)
+
+
+def measure(request: Request, aside: Console) -> tuple[Engine, int]:
+    """Run the experiment and store its trials, with progress on ``aside``; return the store and the run's number."""
     unfinished = unfinished_run(open_store(request.store, create=False), request) if request.resume else None
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
@@ -125,21 +143,15 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
         expected = _estimate(request, trial_plan, engine, target)
         with restore_on_signals(), progress.shown(aside, trial_plan, expected) as report:
             execute(trial_plan, target, engine, run_id, report)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
-        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")
-    results = findings(engine, run_id)
-    if as_json:
-        print(escaped(to_json(build(results))), end="")
-    else:
-        _print(console, results)
-        console.hint("\nstore:", str(request.store))
-    aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
-    return verdict_code(results, fail_on, exit_as)
+    return engine, run_id
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """Return the exit code of a run that a signal ended."""
+    return interrupt.exit_code if isinstance(interrupt, Interrupted) else 128 + SIGINT
 
 
 def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:

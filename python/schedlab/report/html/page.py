@@ -33,6 +33,8 @@ OPENED = 4
 MOST_COUNTERS = 12
 """Maximum number of counters of a variant in a row that moved and are not headlines; there may be hundreds."""
 
+NO_SCRIPT = "'none'"
+
 SHAPES = {
     Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
     Word.WORSE: '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
@@ -50,12 +52,12 @@ def render(report: Report) -> str:
     columns = looks(report.columns)
     responses = curves(report.plotted)
     sections = effects.sections(report)
-    script = _text("report.js")
+    script = text("report.js")
     # Printed tables have no plots: without Vega their page has a tenth of the size.
-    runtime = _text("vega/vega.js") if report.plotted else ""
-    specifications = json.loads(_text("vega/plots.json")) if report.plotted else {}
+    runtime = text("vega/vega.js") if report.plotted else ""
+    specifications = json.loads(text("vega/plots.json")) if report.plotted else {}
     data = payload(report.plotted, responses, columns, specifications)
-    return _environment().get_template("report.html.j2").render(
+    return environment().get_template("report.html.j2").render(
         report=report,
         rows=report.plotted,
         curves=responses,
@@ -71,11 +73,11 @@ def render(report: Report) -> str:
         facts=_facts(report),
         warned=_by_kind(report.warnings),
         files=_files(report),
-        style=Markup(_text("report.css")),
+        style=Markup(text("report.css")),
         data=Markup(script_safe(data)),
         runtime=Markup(runtime),
         script=Markup(script),
-        policy=_policy(runtime, script),
+        policy=policy(runtime, script),
     )  # fmt: skip
 
 
@@ -168,7 +170,8 @@ def _files(report: Report) -> list[File]:
     return [File(name or "experiment.toml", text) for text, name in texts.items()]
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the environment of the page's templates: every value is escaped, and an unknown name is an error."""
     environment = Environment(
         loader=PackageLoader("schedlab.report.html"),
         autoescape=True,
@@ -197,11 +200,12 @@ def _environment() -> Environment:
     return environment
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
     """Return a content security policy: the page runs its own scripts, fetches nothing and evaluates no text."""
-    hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}"
+    hashes = [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {' '.join(hashes) if hashes else NO_SCRIPT}"
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """Return the text of a file of this package."""
     return (files(__package__) / name).read_text(encoding="utf-8")

@@ -1,0 +1,74 @@
+"""``schedlab reproduce``: five published reports, simulated and scored."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+from schedlab.cli.options import Store, store_path
+
+
+class Format(StrEnum):
+    """The formats of a comparison with published figures."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+def reproduce(
+    reports: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[REPORT]...", autocompletion=complete.reports, help="Names of reports; default all."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few rows of each table, in about a minute.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Print the scores without the reports' tables.")] = False,
+    store: Store = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
+    ] = Format.TEXT,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
+    ] = None,
+) -> None:
+    """Simulate five published reports, and score the predictions against the published figures.
+
+    Skill is 1 - mean error / mean error of predicting no change. Simulations in the store are not repeated.
+    """
+    import json
+
+    from schedlab.cli.console import make
+    from schedlab.cli.experiment_run import exit_code
+    from schedlab.cli.output_file import write_whole
+    from schedlab.cli.report_output import PIPE_WIDTH
+    from schedlab.cli.reproduction_run import reproduce as reproduced
+    from schedlab.report import reproduction
+    from schedlab.report.html import reproduction as html
+    from schedlab.report.text import to_text_of
+    from schedlab.reproduction import published
+
+    names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
+    aside = make(stderr=True)
+    try:
+        results = reproduced(names, store_path(store), aside, quick=quick)
+    except KeyboardInterrupt as error:
+        aside.print("\ninterrupted; the same command goes on")
+        raise typer.Exit(exit_code(error)) from None
+    if form is Format.TEXT and output is None:
+        make().print(reproduction.render(results, tables=not scores))
+        return
+    match form:
+        case Format.TEXT:
+            text = to_text_of(reproduction.render(results, tables=not scores), PIPE_WIDTH)
+        case Format.JSON:
+            text = json.dumps(reproduction.to_json(results), indent=2, ensure_ascii=False) + "\n"
+        case Format.HTML:
+            text = html.render(results)
+    if output is None:
+        print(text, end="")
+    else:
+        write_whole(output, text)

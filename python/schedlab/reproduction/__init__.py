@@ -1,0 +1,1 @@
+"""Five published reports: their figures, the experiments that simulate them, and scores of the predictions."""

@@ -1,0 +1,128 @@
+"""Scores of made-up simulations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import pi, sqrt
+
+import numpy as np
+import pytest
+
+from schedlab.analysis.distributions import CellSamples
+from schedlab.reproduction.published import Headline, PublishedReport, report
+from schedlab.reproduction.score import score, skill
+from schedlab.reproduction.simulated import Comparison, Figures, Level, Simulated
+
+SCHEDSTATS = report("schedstats")
+
+
+def comparisons(of: PublishedReport = SCHEDSTATS, factor: float = 1.0) -> list[Comparison]:
+    """Return a simulation whose gains are the published ones times a factor."""
+    return [
+        replace(each, simulated=Simulated(each.published.gain * factor, 0.01, 1.0, 4))
+        for each in Figures({}).comparisons(of)
+    ]
+
+
+def test_a_perfect_simulation_has_skill_1_and_no_change_has_skill_0() -> None:
+    perfect, none = score(SCHEDSTATS, comparisons(), []), score(SCHEDSTATS, comparisons(factor=0.0), [])
+    assert (perfect.skill, perfect.error, perfect.sign, perfect.spearman) == (1.0, 0.0, 1.0, pytest.approx(1.0))
+    assert (none.skill, none.error, none.sign, none.spearman) == (0.0, none.error_of_none, 0.0, 0.0)
+    assert score(SCHEDSTATS, comparisons(factor=-1.0), []).skill == pytest.approx(-1.0)
+
+
+def test_only_effects_beyond_the_noise_count_for_the_sign() -> None:
+    turned = [
+        each if each.published.significant else replace(each, simulated=Simulated(-each.published.gain, 0.01, 1.0, 4))
+        for each in comparisons()
+    ]
+    scores = score(SCHEDSTATS, turned, [])
+    assert scores.sign == 1.0
+    assert scores.right == scores.significant == sum(each.published.significant for each in turned)
+
+
+def test_effects_without_a_simulation_are_counted_as_missing() -> None:
+    scores = score(SCHEDSTATS, Figures({}).comparisons(SCHEDSTATS), [])
+    assert (scores.effects, scores.missing) == (0, 45)
+    assert {scores.skill, scores.sign, scores.spearman, scores.error, scores.ceiling, scores.level} == {None}
+    assert {outcome.reached for outcome in scores.headlines} == {None}
+
+
+def test_an_effect_is_resolved_below_a_third_of_the_published_effect() -> None:
+    error = [abs(each.published.gain) / 3 for each in comparisons()]
+    for part, resolved in ((0.99, 45), (1.01, 0)):
+        made = [
+            replace(each, simulated=Simulated(0.0, part * of_row, 1.0, 4))
+            for each, of_row in zip(comparisons(), error, strict=True)
+        ]
+        assert score(SCHEDSTATS, made, []).resolved == resolved
+
+
+def test_headlines_are_reached_when_all_of_their_rows_are_within_bounds() -> None:
+    perfect = score(SCHEDSTATS, comparisons(), [])
+    assert {outcome.reached for outcome in perfect.headlines} == {True}
+    spoilt = comparisons()
+    (place,) = (i for i, each in enumerate(spoilt) if each.table.title == "tbench4, 48 CPUs" and each.row.at == 2)
+    spoilt[place] = replace(spoilt[place], simulated=Simulated(5.1, 0.01, 1.0, 4))
+    missed = [outcome.headline.text for outcome in score(SCHEDSTATS, spoilt, []).headlines if not outcome.reached]
+    assert missed == ["tbench gains 2 to 5 % with 1 to 4 clients"]
+
+
+def test_a_factor_is_the_baseline_s_figure_divided_by_the_column_s() -> None:
+    vmstat = report("vmstat")
+    (headline,) = (each for each in vmstat.headline if each.checks[0].factor is not None)
+    alone = vmstat.model_copy(update={"headline": [Headline(text=headline.text, checks=headline.checks)]})
+    for factor, reached in ((99.0, False), (285.0, True), (1001.0, False)):
+        made = [replace(each, simulated=Simulated(99.0, 0.0, factor, 4)) for each in comparisons(vmstat)]
+        assert [outcome.reached for outcome in score(alone, made, []).headlines] == [reached]
+
+
+def test_levels_are_factors_of_at_least_1_in_both_directions() -> None:
+    table = SCHEDSTATS.table[0]
+    levels = [Level(table, table.rows[0], 100.0, simulated) for simulated in (50.0, 100.0, 200.0)]
+    scores = score(SCHEDSTATS, comparisons(), levels)
+    assert (scores.level, scores.level_error) == (1.0, 2.0)
+    assert scores.level_p90 == pytest.approx(2.0)
+
+
+def test_the_ceiling_is_the_expected_skill_of_a_second_measurement() -> None:
+    slow_start = report("numa-slow-start")
+    made = comparisons(slow_start)
+    ceiling = score(slow_start, made, []).ceiling
+    gains = np.array([each.published.gain for each in made])
+    errors = np.array([each.published.error for each in made], float)
+    assert ceiling == pytest.approx(1 - (2 / sqrt(pi)) * errors.sum() / np.abs(gains).sum())
+    generator = np.random.default_rng(1)
+    first, second = (gains + errors * generator.standard_normal((20_000, len(gains))) for _ in range(2))
+    simulated = 1 - np.abs(first - second).sum() / (len(first) * np.abs(gains).sum())
+    assert ceiling == pytest.approx(simulated, abs=0.02)
+    assert score(report("migration-cost"), comparisons(report("migration-cost")), []).ceiling is None
+
+
+def test_skill_without_any_published_change() -> None:
+    assert skill(np.zeros(2), np.zeros(2)) == 1.0
+    assert skill(np.zeros(2), np.ones(2)) == float("-inf")
+
+
+def cell(block: int, variant: str, value: float, size: int = 64) -> CellSamples:
+    parameters = f'{{"size": {size}}}'
+    values = np.array([value])
+    return CellSamples(block, variant, "TCP_STREAM", parameters, 0, "received", "Mbit/s", "higher", values, None)
+
+
+def test_effects_are_paired_by_random_seed() -> None:
+    cells = [cell(1, "on", 100.0), cell(2, "on", 200.0), cell(1, "off", 101.0), cell(2, "off", 204.0)]
+    figures = Figures({"xeon-e5-2670v3": [*cells, cell(3, "on", 1.0), cell(1, "on", 7.0, size=128)]})
+    (found,) = (each for each in figures.comparisons(SCHEDSTATS) if each.simulated is not None)
+    assert (found.table.title, found.row.at) == ("netperf TCP_STREAM, 48 CPUs", 64)
+    assert found.simulated is not None
+    ratio = sqrt(1.01 * 1.02)
+    assert found.simulated.gain == pytest.approx(100 * (ratio - 1))
+    assert found.simulated.blocks == 2
+    assert found.simulated.error == pytest.approx(100 * ratio * abs(np.log(1.02 / 1.01)) / 2)
+
+
+def test_levels_are_geometric_means_in_the_printed_unit() -> None:
+    figures = Figures({"xeon-e5-2670v3": [cell(1, "on", 100.0), cell(2, "on", 400.0)]})
+    (level,) = figures.levels(SCHEDSTATS)
+    assert (level.row.at, level.published, level.simulated) == (64, 560.45, pytest.approx(200.0))
