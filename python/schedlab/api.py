@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class Report:
-    """A report; a notebook shows it as the HTML page. ``document`` has every field of the JSON."""
+    """A report. A notebook shows the report as the HTML page. ``document`` has every field of the JSON."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """The rows of the JSON report: one for each row and variant; parameters are JSON."""
+        """The rows of the JSON report, a line for each row and variant. Parameters are JSON."""
         import polars as pl
 
         rows = [row.model_dump() for row in self.document.rows]
@@ -41,7 +41,7 @@ class Report:
         return pl.DataFrame(plain, infer_schema_length=None)
 
     def to_text(self, width: int = 80) -> str:
-        """Return the report as ``schedlab report`` prints it."""
+        """Return the text that ``schedlab report`` prints."""
         from schedlab.report import text
 
         return text.to_text(self.document, width)
@@ -104,7 +104,7 @@ class StoredRun:
 
     @property
     def verdicts(self) -> pl.DataFrame:
-        """The rows of the report; see :attr:`Report.verdicts`."""
+        """Return :attr:`Report.verdicts` of the report."""
         return self.report.verdicts
 
     def __repr__(self) -> str:
@@ -165,7 +165,8 @@ def run(
     quick: bool = False,
     seed: int | None = None,
 ) -> StoredRun:
-    """Run an experiment, store its trials, and return the run. Call it in the main thread: it handles signals.
+    """Run an experiment, store its trials, and return the run. Call this function in the main thread, because the
+    function handles signals.
 
     Args:
         experiment: the path of an experiment file, its TOML text (with a newline), or an ``Experiment``.

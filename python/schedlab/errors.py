@@ -1,7 +1,7 @@
 """Errors for users: the fault, its place, and the remedy.
 
 Every error that schedlab raises on purpose derives from :class:`SchedlabError` and has the exit code of the command
-line, so that the command line needs no table of them.
+line, so that the command line needs no table of errors.
 """
 
 from __future__ import annotations
@@ -57,4 +57,4 @@ class CannotRunHere(SchedlabError):
 
 
 class TrialFailure(Exception):
-    """A trial without a measurement. It is recorded with this reason, and the run continues."""
+    """A trial without a measurement. The store records the reason, and the run continues."""

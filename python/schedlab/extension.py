@@ -1,8 +1,8 @@
-"""The extension module ``schedlab._sim`` of crates/python, imported when it is first needed.
+"""The extension module ``schedlab._sim`` of crates/python, imported on first use.
 
 ``run(machine, kernel, program, settings)`` takes the TOML texts of the two models, the JSON text of a
 ``schedlab_workload::Program``, and the settings of :class:`schedlab.simulation.settings.Settings` as a dictionary.
-It returns a dictionary (times in nanoseconds):
+``run`` returns a dictionary (times in nanoseconds):
 
 - ``end``: ``finished`` or ``horizon``; ``end_ns``: virtual time since the machine's start.
 - ``elapsed_ns``, ``user_ns``, ``system_ns``: times of the program.
@@ -12,8 +12,9 @@ It returns a dictionary (times in nanoseconds):
 - ``ledger``: the accounts' names, and for each CPU the time of each account.
 - ``latencies``: distributions by name with count, mean, extremes, quantiles and buckets.
 - ``tasks`` and ``locks``: a dictionary for each task and each lock.
-- ``schedstats``: ``switch`` (whether the kernel has one), ``state`` (``on``, ``off``, ``partly``), ``on_at_end``,
-  ``file`` (/proc/schedstat, None if schedstats were never on) and ``tasks`` (/proc/PID/sched of the wanted PIDs).
+- ``schedstats``: ``switch`` (whether the kernel has the switch), ``state`` (``on``, ``off``, ``partly``),
+  ``on_at_end``, ``file`` (/proc/schedstat, None if schedstats were never on) and ``tasks`` (/proc/PID/sched of the
+  wanted PIDs).
 
 With ``timeline``, a path, ``run`` writes a trace in Perfetto's format to the file during the simulation. After an error
 the file is not a valid trace.
@@ -56,7 +57,7 @@ def extension() -> ModuleType:
 
 
 def _require_functions(module: ModuleType) -> None:
-    """Refuse an extension module that an older source tree was built into: it lacks functions."""
+    """Refuse an extension module that was built from an older source tree and lacks functions."""
     for function in _FUNCTIONS:
         if not hasattr(module, function):
             raise NotBuilt(

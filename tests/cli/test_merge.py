@@ -34,7 +34,7 @@ def test_runs_get_new_numbers_which_are_reported(
         (1, 1, True),
         (1, 2, True),
     ]
-    assert "was there already" in schedlab(command, stores[1], "--to", both).out
+    assert "already existed" in schedlab(command, stores[1], "--to", both).out
     before = json.loads(schedlab("report", "1", "--store", stores[1], "--format", "json").out)
     after = json.loads(schedlab("report", "2", "--store", both, "--format", "json").out)
     assert (after["rows"], after["warnings"]) == (before["rows"], before["warnings"])

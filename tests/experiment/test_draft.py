@@ -100,7 +100,7 @@ def test_name_and_question_are_made_of_the_words_and_the_number_of_blocks_is_wri
         ("hakbench", (), "hakbench: unknown workload 'hakbench'; did you mean 'hackbench'?"),
         ("groups=1", (), "groups=1: is a parameter without a workload\n  → write the workload before its parameters"),
         ("hackbench groups=1 groups=2", (), "groups=2: 'hackbench' already has this parameter"),
-        ("hackbench hackbench", (), "hackbench: 'hackbench' is used 2 times: give each table a label of its own"),
+        ("hackbench hackbench", (), "hackbench: 'hackbench' is used 2 times: give each table a different label"),
         ("command", (), "command: run: is missing"),
         ("hackbench", ("a:policy=bath",), "--variant a:policy=bath: 'bath' is not one of other, batch"),
         ("hackbench", ("a:polcy=batch",), "--variant a:polcy=batch: 'polcy' is neither a key of variants nor a "

@@ -145,7 +145,7 @@ def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: 
             '\ngenerators = ["one-cpu = batch*slice", "slice = batch*one-cpu"]\n\n[[variant]]',
             "cannot generate another",
         ),
-        ("[[workload]]", '[[variant]]\nname = "more"\n\n[[workload]]', "give the baseline alone"),
+        ("[[workload]]", '[[variant]]\nname = "more"\n\n[[workload]]', "give only the baseline"),
         ('policy = "batch"', 'policy = "fifo"', "with batch: policy 'fifo' needs a priority"),
         ('policy = "batch"', 'policy = "idle"', "a slice goes with policy"),
     ],

@@ -95,7 +95,7 @@ def test_a_repeated_value_for_quick_runs_has_the_path_of_quick() -> None:
 def test_a_control_character_is_refused_and_not_printed(place: str, character: str, escape: str) -> None:
     header, line = place.split("\n")
     message = error_of(VALID.replace(header, f"{header}\n{line.format(f'a{escape}b')}", 1))
-    assert f"contains the control character U+{ord(character):04X}: remove it" in message
+    assert f"contains the control character U+{ord(character):04X}: remove the character" in message
     assert character not in message
 
 

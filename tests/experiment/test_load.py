@@ -145,7 +145,7 @@ def test_an_unknown_metric_lists_the_metrics() -> None:
 
 def test_the_same_workload_twice_needs_labels() -> None:
     twice = TWO_VARIANTS + '\n[[workload]]\nuse = "hackbench"\nipc = "pipe"\n'
-    assert "give each table a label of its own" in error_of(twice)
+    assert "give each table a different label" in error_of(twice)
     assert len(parse(twice.replace("groups = [1, 4]", 'groups = 1\nlabel = "a"') + 'label = "b"\n', "f").workload) == 2
 
 
@@ -199,7 +199,7 @@ def test_a_missing_file_and_a_binary_file_are_errors(tmp_path: Path) -> None:
         ("blocks = 8", 'timeout = "0s"', "design.timeout"),
         ("blocks = 8", 'pause = "-1s"', "design.pause"),
         ("blocks = 8", 'correction = "holm"', "design.correction: unknown key; it belongs in [analysis]"),
-        ("blocks = 8", "zzz = 1", "unknown key; known here: blocks, control"),
+        ("blocks = 8", "zzz = 1", "unknown key; keys of this table: blocks, control"),
         ("nice = 1", 'environment = { "A=B" = "x" }', "cannot be an environment variable"),
         ("nice = 1", 'cpus = "0-999999999"', "at most 8192"),
         ("nice = 1", 'tunables = { "vm.stat_interval" = 2, "stat_interval" = 3 }', "is the same tunable as"),

@@ -65,7 +65,7 @@ def test_a_folder_is_refused_and_a_tree_is_suggested(tmp_path: Path) -> None:
     tree = built_tree(tmp_path / "linux", "6.12.1")
     with pytest.raises(images.UnknownKernel) as built:
         images.resolve(str(tree))
-    assert built.value.todo == f"write tree:{tree} for the kernel built in it"
+    assert built.value.todo == f"write tree:{tree} for the kernel built in this folder"
 
 
 def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

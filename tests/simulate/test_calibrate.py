@@ -47,7 +47,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
 
 
 def test_figures_have_their_spread_in_the_file_and_noisy_costs_are_copied() -> None:
-    text = '# Made from this host by x\nname = "n"\n[costs] # near\'s, all of them\na = 1\n'
+    text = '# Made from this host by x\nname = "n"\n[costs] # near\'s, without exception\na = 1\n'
     costs = {"a": 1, "b": 2, "c": 3, "d": {"core": 4, "llc": 5}}
     figures = {
         "a": Figure(70, 60.4, 80.0, 3, "so"),

@@ -32,7 +32,7 @@ def test_a_recorded_virtual_machine_is_read_without_remarks(recorded: Callable[[
 def test_costs_are_copied_from_the_nearest_shipped_machine_and_marked(recorded: Callable[[str], Path]) -> None:
     text = machine_file(recorded("kvm-2"))
     assert tomllib.loads(text)["costs"] == models.machine("laptop-4").data["costs"]
-    assert "[costs] # laptop-4's, all of them" in text
+    assert "[costs] # laptop-4's, without exception" in text
     assert "NOT measured here" in text
     # The tree has no /boot/config, so hz is copied, with a comment.
     assert "hz = 250 # laptop-4's: this host does not show it" in text
@@ -58,7 +58,7 @@ def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tre
     assert results.distances[0] == [10, 16, 16, 16, 32, 32, 32, 32]
     assert results.remarks == ()
     # The Xeon is the most similar machine: two sockets, SMT and a similar clock.
-    assert "[costs] # xeon-e5-2670v3's, all of them" in machine_file(root, "epyc")
+    assert "[costs] # xeon-e5-2670v3's, without exception" in machine_file(root, "epyc")
 
 
 def test_cpu_numbers_that_alternate_between_nodes_get_a_remark(built: Tree) -> None:

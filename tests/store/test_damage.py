@@ -174,7 +174,7 @@ def test_a_damaged_run_is_listed_with_its_reason_and_the_others_work(
     schedlab = runner(monkeypatch, capsys)
     listed = schedlab("runs", "--store", path)
     assert listed.code == 0
-    assert "damaged: run 1 is damaged: its checksum does not match" in listed.out
+    assert "damaged: run 1 is damaged: the checksum does not match" in listed.out
     assert ["1", "-", "damaged"] in [line.split()[:3] for line in listed.out.splitlines()]
     assert schedlab("report", "2", "--store", path).code == 0
     for words in (["report", "1"], ["runs", "--file", "1"], ["compare", "1", "2"]):

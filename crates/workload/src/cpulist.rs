@@ -31,7 +31,7 @@ pub fn parse(text: &str, cpus: Option<usize>) -> Result<Vec<usize>, String> {
             return Err(format!("'{part}' runs backwards"));
         }
         if group == 0 || used > group {
-            return Err(format!("'{part}' takes {used} CPUs of each {group}: write it like 0-15:2/4"));
+            return Err(format!("'{part}' takes {used} CPUs of each {group}: write a list such as 0-15:2/4"));
         }
         (first..=last).filter(|cpu| (cpu - first) % group < used).for_each(|cpu| listed[cpu] = true);
     }
@@ -62,9 +62,9 @@ struct Region {
 }
 
 fn region(text: &str, part: &str, cpus: Option<usize>) -> Result<Region, String> {
-    let wrong = || format!("'{text}' is not a CPU list: write it like 0-3,8");
+    let wrong = || format!("'{text}' is not a CPU list: write a list such as 0-3,8");
     let last_cpu = || {
-        let unknown = || format!("'{part}' needs the number of CPUs, which is not known here: write numbers");
+        let unknown = || format!("'{part}' needs the number of CPUs, which is unknown here: write numbers");
         cpus.map(|cpus| cpus - 1).ok_or_else(unknown)
     };
     let number = |digits: &str| {

@@ -1,4 +1,4 @@
-"""The ``schedlab`` command: one subcommand a file. Printing and exiting happen here and nowhere else."""
+"""The ``schedlab`` command: one subcommand a file. No other package prints or exits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Entry point. ``--version`` is answered before other imports, because scripts ask for it often."""
+    """Entry point. ``--version`` prints before other modules are imported, because scripts often read the version."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         from schedlab.cli.version import version
 

@@ -89,7 +89,7 @@ def _run() -> None:
         recover_at_start(sys.argv[1:])
         sys.exit(typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False))
     except BrokenPipeError:
-        # The reader of the pipe has ended (``| head``), so no more output is wanted.
+        # The reader of the pipe has ended (``| head``), so nobody reads further output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except SchedlabError as error:
         _fail(error)

@@ -29,7 +29,8 @@ class Appearance:
 
     @property
     def effective_color(self) -> Color:
-        """``--color`` if given, else the environment: NO_COLOR before FORCE_COLOR, each if it is not empty."""
+        """Return ``--color`` if given, otherwise the choice of the environment: NO_COLOR before FORCE_COLOR; an
+        empty variable counts as unset."""
         if self.color is not None:
             return self.color
         if os.environ.get("NO_COLOR"):
@@ -38,4 +39,4 @@ class Appearance:
 
 
 appearance = Appearance()
-"""The options of this process. They are set while the command line is parsed, and only read afterwards."""
+"""The options of this process. The parser of the command line sets the options; later code only reads them."""

@@ -27,7 +27,7 @@ def bisect(
         typer.Option(metavar="GOOD..BAD", help="The states are the commits of this range of a git repository."),
     ] = None,
     tree: Annotated[
-        Path, typer.Option(metavar="DIR", help="The git repository of --commits; it is only read.")
+        Path, typer.Option(metavar="DIR", help="The git repository of --commits. schedlab only reads the repository.")
     ] = Path(),
     build: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Shell command that builds a commit in its folder.")
@@ -57,7 +57,7 @@ def bisect(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted search of the same words.")
+        bool, typer.Option("--resume", help="Go on with an interrupted search with the same arguments.")
     ] = False,
     dry_run: Annotated[
         bool,
@@ -72,7 +72,7 @@ def bisect(
             help="Take the noise of --dry-run from this stored run.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new one.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new seed.")] = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
     form: Annotated[
@@ -82,7 +82,7 @@ def bisect(
     """Find the first of many states that changed a figure, although every measurement is noisy.
 
     States are the variants of a file, commits (--commits) or commands (--states). Each block measures the first state
-    and another state, chosen so that it says most about the change; the search ends at a probability of 95 %.
+    and the state that is expected to reveal most about the change. The search ends at a probability of 95 %.
     """
     from schedlab.cli import bisection_run
     from schedlab.cli.console import make

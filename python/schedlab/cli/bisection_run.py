@@ -40,7 +40,7 @@ EFFECTS = (0.03, 0.1, 0.3)
 """Relative changes for which ``--dry-run`` simulates searches."""
 
 LEAST_NOISE = 1e-4
-"""Least noise of simulated searches. Counted figures have none."""
+"""Least noise of simulated searches. Counted figures have no noise."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
 
 
 def show_plan(request: Request, pilot: int | None) -> int:
-    """``--dry-run``: print the states, what would stop the search here, and the blocks that a search takes."""
+    """``--dry-run``: print the states, the reasons why the search cannot run here, and the blocks that a search
+    takes."""
     console, budget = make(), Budget(request.blocks, _seconds(request.budget))
     experiment, _ = _experiment(request)
     plan = _plan(experiment, request.seed)
@@ -175,7 +176,7 @@ def _experiment(request: Request) -> tuple[Experiment, str]:
     else:
         assert text is not None
         if request.run is not None or request.build is not None:
-            todo = "--run and --build go with --commits or --states; a file has its own workload"
+            todo = "--run and --build go with --commits or --states; a file contains a workload"
             raise ExperimentError("the states are variants of a file", where="--run, --build", todo=todo)
         experiment, text = states.of_file(text, name, request.good, request.bad)
     if request.file is None and request.delta is not None:
@@ -208,9 +209,9 @@ def _plan(experiment: Experiment, seed: int | None) -> Plan:
     metrics = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
     if len(metrics) != 1:
         raise ExperimentError(
-            f"the file judges {counted(len(metrics), 'metric')}, a search needs one: {', '.join(metrics[:5])}",
+            f"the file judges {counted(len(metrics), 'metric')}, a search needs one metric: {', '.join(metrics[:5])}",
             where=experiment.experiment.name,
-            todo="choose a workload with --only, one value for each parameter, and one of 'metrics'",
+            todo="choose a workload with --only, one value for each parameter, and one metric of 'metrics'",
         )
     return plan
 

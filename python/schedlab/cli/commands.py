@@ -33,7 +33,7 @@ class Command(TyperCommand):
         return _converted_plainly(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words of the usage line after the command's name."""
+        """Return the part of the usage line after the command's name."""
         return _usage(self.params)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -62,7 +62,7 @@ class Group(TyperGroup):
         return super().parse_args(ctx, args)
 
     def _with_command(self, args: list[str]) -> list[str]:
-        """Return the arguments with the command that they imply: ``list``, or ``show`` before a name."""
+        """Return the arguments with the implied command: ``list``, or ``show`` before a name."""
         taken = {name for option in self.params for name in option.opts} | {"-h", "--help"}
         first = args[0] if args else ""
         if "list" in self.commands and (not first or (first.startswith("-") and first not in taken)):
@@ -72,7 +72,7 @@ class Group(TyperGroup):
         return args
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words of the usage line after the group's name."""
+        """Return the part of the usage line after the group's name."""
         return [*_usage(self.params), "COMMAND", "..."]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -169,7 +169,8 @@ def _is_plain(value: Any, kind: Any, parameter: Any) -> bool:
 
 
 def _converted_plainly(parameters: list[Any]) -> list[Any]:
-    """Give these parameters a :class:`_Conversion` unless they have it: all commands share the common options."""
+    """Give each of these parameters a :class:`_Conversion`. The common options, which all commands share, may have a
+    :class:`_Conversion` already."""
     for parameter in parameters:
         if "get_runtime_param" not in vars(parameter):
             parameter.get_runtime_param = _Conversion(parameter)
@@ -249,7 +250,7 @@ def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
 
 
 def usage_of(option: Any) -> str:
-    """Return an option's names and, unless it is a flag, what stands for its value."""
+    """Return an option's names and, unless the option is a flag, the placeholder of its value."""
     names = ", ".join(sorted(option.opts, key=len))
     return names if option.is_flag else f"{names} {_placeholder(option)}"
 

@@ -30,8 +30,8 @@ def compare(
         typer.Argument(
             metavar="A B...",
             autocompletion=complete.runs,
-            help="Run numbers or names, RUN:VARIANT, or paths of results (a path with several runs brings all of "
-            "them). The first is the baseline.",
+            help="Run numbers or names, RUN:VARIANT, or paths of results (a path with several runs adds all "
+            "runs). The first is the baseline.",
         ),
     ],
     store: Store = None,
@@ -49,8 +49,8 @@ def compare(
 ) -> None:
     """Compare measured or imported runs in their common rows.
 
-    Variants of one run are paired by block. Other columns were not measured in turn: the report warns what that means
-    for its verdicts.
+    Variants of one run are paired by block. Variants of different runs were not measured in turn: the report warns of
+    the consequences for its verdicts.
     """
     import gc
 

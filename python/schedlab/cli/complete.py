@@ -1,7 +1,7 @@
 """Completion of values on the command line: names of machines, kernels, workloads, tunables, targets and runs.
 
-A shell calls these functions at each press of Tab. They are quick and write nothing.
-Instead of an error they have no answer.
+A shell calls these functions at each press of Tab. The functions are quick and write nothing. Instead of raising an
+error, a function returns no values.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def program_words(context: typer.Context, incomplete: str) -> Answers:
 
 @_quiet
 def workload_words(context: typer.Context, incomplete: str) -> Answers:
-    """Return workloads, and after the first of them the parameters of the last as ``KEY=``."""
+    """Return workloads. After the first workload, also return the parameters of the last workload as ``KEY=``."""
     from schedlab.workloads import registry
 
     words = [str(word) for word in context.params.get("words") or [] if str(word) in registry.names()]

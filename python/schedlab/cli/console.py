@@ -1,4 +1,4 @@
-"""The consoles of the command line. Neither they nor the terminal interpret text from users and benchmarks."""
+"""The consoles of the command line. Neither the consoles nor the terminal interpret text from users and benchmarks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Console(RichConsole):
         return super().render_str(escaped(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Escape the text of every segment; see rich. Segments with rich's control sequences stay as they are."""
+        """Escape the text of every segment; see rich. Segments with rich's control sequences stay unchanged."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(escaped(text), style)
@@ -41,11 +41,12 @@ class Console(RichConsole):
         raise BrokenPipeError
 
     def say(self, label: str, text: str, style: str = "yellow") -> None:
-        """Print a line with a coloured label. It is never cut or folded, because it may contain a command to copy."""
+        """Print a line with a coloured label. The line is never cut or folded, because a line may contain a command
+        to copy."""
         self.print(Text.assemble((escaped(label), style), " ", escaped(text)), soft_wrap=True)
 
     def hint(self, label: str, text: str) -> None:
-        """Print a line as :meth:`say` does, but not under ``--quiet``: the command succeeds without it."""
+        """Print a line as :meth:`say` does, but not under ``--quiet``: the command succeeds without the line."""
         if not appearance.quiet:
             self.say(label, text, "dim")
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """A fact about this machine. ``limited``: something cannot be used here; the text says why or what to do."""
+    """A fact about this machine. ``limited``: a feature cannot be used here; the text gives the reason or the
+    remedy."""
 
     subject: str
     text: str
@@ -24,7 +25,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a workload lacks here: programs, with the command that installs them, or other requirements."""
+    """Missing requirements of a workload: programs, with the command that installs the programs, or others."""
 
     name: str
     missing: list[str]
@@ -33,12 +34,12 @@ class Readiness:
 
     @property
     def text(self) -> str:
-        """The state in a few words."""
+        """A short description of the state."""
         return f"missing {', '.join(self.missing)}" if self.missing else "; ".join(self.reasons) or "ready"
 
 
 def doctor(form: GivenFormat = OutputFormat.TEXT) -> None:
-    """Show what this machine can run, and the commands that install missing programs."""
+    """Show the capabilities of this machine, and the commands that install missing programs."""
     from schedlab.cli.json_output import print_json
 
     checks = [*_machine(), *_journals(), *_tunables(), *_sched_ext(), *_guests(), *_simulator()]
@@ -98,7 +99,7 @@ def _journals() -> Iterator[Check]:
 
 
 def _tunables() -> Iterator[Check]:
-    """Yield the number of writable tunables, and each reason why others are not."""
+    """Yield the number of writable tunables, and each reason why a tunable is not writable."""
     from schedlab.tunables import Absent, Available, BootOnly, System, catalogue
 
     system = System()
@@ -183,7 +184,8 @@ def _install_all() -> str:
 
 
 def missing_requirements(adapter: AnyAdapter) -> list[str]:
-    """Return why the workload cannot run with its default parameters; nothing if it needs further parameters."""
+    """Return why the workload cannot run with its default parameters; an empty text if the workload needs further
+    parameters."""
     from pydantic import ValidationError
 
     try:

@@ -15,7 +15,7 @@ def examples(
         Path | None, typer.Option("--copy", metavar="PATH", help="Copy the example to a new file, or into a folder.")
     ] = None,
 ) -> None:
-    """List the shipped experiment files, print one, or copy one."""
+    """List the shipped experiment files, print a file, or copy a file."""
     import tomllib
 
     from schedlab.cli.console import make, table

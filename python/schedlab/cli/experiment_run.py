@@ -75,7 +75,8 @@ class Request:
 
 
 def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
-    """``--dry-run``: print the plan in its order, its size, the estimated time, and what would stop it here."""
+    """``--dry-run``: print the plan in its order, its size, the estimated time, and the reasons why the run cannot
+    start here."""
     trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, trial_plan.experiment)
@@ -104,7 +105,7 @@ def _show_downloads(wanted: Sequence[Download]) -> None:
 
 
 def show_download(what: str) -> None:
-    """Print the description of a file before it is downloaded."""
+    """Print the description of a file before the download."""
     make().print(f"downloading {what}", style="dim")
 
 
@@ -210,9 +211,9 @@ def begin(
 
 
 def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) -> reader.Run:
-    """Return the newest incomplete run of this file; StoreError when it does not exist or cannot continue here.
+    """Return the newest incomplete run of this file; StoreError when the run does not exist or cannot continue here.
 
-    With ``complete``, a complete run is taken too: a search with a larger budget goes on with it.
+    With ``complete``, also return a complete run: a search with a larger budget continues the run.
     """
     experiment, source = request.source.load()
     where, name = str(request.store), experiment.experiment.name
@@ -224,8 +225,8 @@ def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) 
         raise StoreError(
             f"run {waiting[0].id} was made from another version of {request.source.name}, or with other options",
             where=where,
-            todo=f"repeat its options, restore its file ('schedlab runs --file {waiting[0].id}' prints the file as it "
-            "ran), or start a new run",
+            todo=f"repeat the options of the run, restore its file ('schedlab runs --file {waiting[0].id}' prints the "
+            "stored file), or start a new run",
         )
     if (request.seed is not None and request.seed != run.seed) or (request.quick and not run.quick):
         raise StoreError(
@@ -242,6 +243,6 @@ def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) 
         raise StoreError(
             f"run {run.id} was begun on another machine or configuration: {changed}",
             where=where,
-            todo="resume on that machine, or start a new run here: a run has trials of one machine only",
+            todo="resume on that machine, or start a new run here: a run contains trials of one machine only",
         )
     return run

@@ -60,7 +60,8 @@ GivenStars = Annotated[
     ),
 ]
 GivenLayout = Annotated[
-    Layout | None, typer.Option("--layout", help="mmtests: today's rows (the default), or those of an earlier version.")
+    Layout | None,
+    typer.Option("--layout", help=("mmtests: today's rows (the default), or the rows of an earlier version.")),
 ]
 Width = Annotated[
     int | None, typer.Option("--width", min=40, help="text: columns; default the terminal's width, elsewhere 80.")
@@ -86,7 +87,7 @@ TAKES = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """The user's options of a report; None is the format's own default."""
+    """The user's options of a report; None stands for the format's default."""
 
     form: Format = Format.TEXT
     output: Path | None = None
@@ -105,5 +106,5 @@ class Wanted:
                 raise SchedlabError(
                     f"has no meaning for {self.form}",
                     where=option,
-                    todo=f"omit it, or use --format {' or '.join(formats)}",
+                    todo=f"omit the option, or use --format {' or '.join(formats)}",
                 )

@@ -18,7 +18,7 @@ SKIP = 125
 """Exit code with which ``git bisect run`` skips a commit."""
 
 ABORT = 255
-"""Exit code with which ``git bisect run`` stops. It takes 1 to 124, 126 and 127 for "bad"."""
+"""Exit code with which ``git bisect run`` stops. ``git bisect run`` takes 1 to 124, 126 and 127 for "bad"."""
 
 
 class FailOn(StrEnum):
@@ -34,7 +34,7 @@ class ExitAs(StrEnum):
     BISECT = "bisect"
 
 
-GivenFailOn = Annotated[FailOn | None, typer.Option("--fail-on", help="Exit with status 1 if a verdict is this word.")]
+GivenFailOn = Annotated[FailOn | None, typer.Option("--fail-on", help="Exit with status 1 if a row has this verdict.")]
 GivenExit = Annotated[
     ExitAs,
     typer.Option(
@@ -64,7 +64,8 @@ def is_bisect(arguments: Sequence[str]) -> bool:
 
 
 def bisect_code(code: int) -> int:
-    """Return the code for ``git bisect run``. What says nothing about the commit must not count as bad."""
+    """Return the code for ``git bisect run``. An outcome that reveals nothing about the commit must not count as
+    bad."""
     if code in (Exit.FINE, Exit.REGRESSION, SKIP):
         return code
     if code in (Exit.CANNOT_RUN, Exit.TRIALS_FAILED):

@@ -68,7 +68,7 @@ def import_(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be imported; write nothing.")] = False,
     output: GivenFormat = OutputFormat.TEXT,
 ) -> None:
-    """Import results of other tools: samples where the source has them, else printed figures.
+    """Import results of other tools: samples where the source contains samples, otherwise printed figures.
 
     Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
@@ -105,12 +105,14 @@ def import_(
 
 
 def _import_stores(stores: Sequence[Path], paths: Sequence[Path], to: Path | None, form: OutputFormat) -> None:
-    """Copy the runs of schedlab's stores; SchedlabError if other paths are among them."""
+    """Copy the runs of schedlab's stores; SchedlabError if the list also contains other paths."""
     from schedlab.cli.merge_command import merge
     from schedlab.errors import SchedlabError
 
     if len(stores) < len(paths):
-        raise SchedlabError("is a store, other paths are not", where=str(stores[0]), todo="import stores on their own")
+        raise SchedlabError(
+            "is a store, other paths are not", where=str(stores[0]), todo=("import stores in a separate command")
+        )
     merge(list(stores), to, form)
 
 
@@ -129,7 +131,7 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
         raise SchedlabError(
             f"{len(plain)} names for {len(paths)} paths",
             where="--name",
-            todo="give one for each PATH, or OLD=NEW for single columns",
+            todo="give a name for each PATH, or OLD=NEW for single columns",
         )
     imports = detect.read_all(paths, form, plain, layouts)
     columns = checks.columns_of(imports)
@@ -153,7 +155,8 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
 
 
 def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
-    """Store the imports in one transaction and return the runs of each; StoreError if the store has them already."""
+    """Store the imports in one transaction and return the runs of each; StoreError if the store already contains the
+    imports."""
     from schedlab.errors import StoreError
     from schedlab.importers import checks
     from schedlab.store.file import open_store
@@ -193,7 +196,8 @@ def _summarise(
 
 
 def _next(runs: Sequence[Run]) -> list[list[str]]:
-    """Return commands for the runs of one import: columns of samples side by side, printed tables by themselves."""
+    """Return commands for the runs of one import: columns of samples side by side, each printed table in a separate
+    command."""
     samples = [run for run in runs if run.design.questions]
     numbers = [str(run.id) for run in samples]
     commands = []

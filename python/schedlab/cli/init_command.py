@@ -70,7 +70,7 @@ def init(
 
 
 def commented(text: str) -> str:
-    """Return an experiment file with comments, and with the defaults of parameters that it does not set."""
+    """Return an experiment file with comments, and with the defaults of parameters that the experiment does not set."""
     parts: list[str] = []
     unused = dict(COMMENTS)
     for part in text.split("\n\n"):

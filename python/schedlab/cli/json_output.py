@@ -11,7 +11,7 @@ import typer
 from schedlab.notation.controls import escaped
 
 SCHEMA = 1
-"""Version of the schema. It is raised when a key is removed or changes its meaning, not for a new key."""
+"""Version of the schema. The version rises when a key is removed or changes its meaning, not for a new key."""
 
 
 def print_json(fields: Mapping[str, Any]) -> None:

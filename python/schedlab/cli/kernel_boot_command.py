@@ -30,11 +30,14 @@ def boot(
         typer.Argument(
             autocompletion=complete.kernels,
             help="debian-6.12, built:NAME+01, tree:FOLDER, a bzImage, or installed:RELEASE of the machine; by default "
-            "the machine's default kernel, with the words of --cmdline.",
+            "the machine's default kernel, with the parameters of --cmdline.",
         ),
     ] = None,
     cmdline: Annotated[
-        str, typer.Option(metavar="WORDS", help="Words that replace or follow those of the default command line.")
+        str,
+        typer.Option(
+            metavar="WORDS", help=("Boot parameters that replace or follow the parameters of the default command line.")
+        ),
     ] = "",
     back: Annotated[
         bool,
@@ -58,7 +61,7 @@ def boot(
         typer.Option(envvar="SCHEDLAB_SSH_CONFIG", metavar="FILE", help="OpenSSH's configuration; default yours."),
     ] = None,
 ) -> None:
-    """Restart another machine into a kernel for one boot. Its default kernel stays as it is.
+    """Restart another machine into a kernel for one boot. The machine's default kernel does not change.
 
     A panic, a reset, and a kernel that does not answer in time lead back to the default kernel.
     """

@@ -15,7 +15,9 @@ def build(
     ],
     patches: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="The series: a folder of *.patch, a mailbox or one patch. One build each."),
+        typer.Option(
+            metavar="PATH", help=("The series: a folder of *.patch, a mailbox or one patch. Each value makes a build.")
+        ),
     ] = None,
     commits: Annotated[
         str | None,
@@ -29,10 +31,13 @@ def build(
         ),
     ] = "tinyconfig",
     fragment: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="More options, over all others; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help=("More options, which override all other options; may be repeated.")),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the series; default the tree's name.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="make -j; default one for each CPU.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help=("make -j; default one job for each CPU."))
+    ] = None,
     nice: Annotated[int | None, typer.Option(min=0, max=19, help="Niceness of the build.")] = None,
     timeout: Annotated[
         str, typer.Option(metavar="TIME", help="Limit of each run of make, such as 30min; a slower prefix is a gap.")

@@ -12,7 +12,8 @@ from schedlab.cli.options import GivenFormat, OutputFormat, store_path
 
 def merge(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="STORE...", help="The stores to read; they stay as they are.")
+        list[Path],
+        typer.Argument(metavar="STORE...", help=("The stores to read. The command does not change these stores.")),
     ],
     to: Annotated[
         Path | None,
@@ -20,7 +21,7 @@ def merge(
     ] = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
-    """Copy all runs of stores into one store, which is made if it is missing.
+    """Copy all runs of stores into one store. A missing store is created.
 
     Runs get new numbers, which are printed. A run that the store contains already is recognised and not copied again.
     """
@@ -46,6 +47,6 @@ def merge(
         return
     listed = table("store", "run", "name", "is now run", "", right=("run", "is now run"))
     for origin, each in merged:
-        state = "" if each.is_new else "was there already"
+        state = "" if each.is_new else "already existed"
         listed.add_row(origin, str(each.before), each.name, str(each.number), state)
     make().print(listed)

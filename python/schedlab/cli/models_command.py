@@ -13,7 +13,7 @@ from schedlab.cli.kernel_boot_command import boot
 from schedlab.cli.kernel_build_command import build
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
-machines = Commands(help="The machines that can be simulated, and machine files of this one.")
+machines = Commands(help="The machines that can be simulated, and machine files of this machine.")
 kernels = Commands(help="Kernel models that a simulated machine runs; kernels that a virtual machine boots.")
 
 MachineName = Annotated[
@@ -61,7 +61,7 @@ def from_host(
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
     sysroot: Sysroot = None,
 ) -> None:
-    """Make a machine file of this host: its topology, with the costs of the shipped machine that is most like it.
+    """Make a machine file of this host: its topology, with the costs of the most similar shipped machine.
 
     The file marks every value of another machine; edit the values that you know better.
     """
@@ -123,7 +123,7 @@ def list_kernels(
         print_json({"kernels": keys, "bootable": entries})
         return
     _table(
-        ("kernel", "policy", "tunables", "what sets it apart"),
+        ("kernel", "policy", "tunables", "distinguishing feature"),
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
     if bootable := kernel_build.available():

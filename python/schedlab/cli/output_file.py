@@ -31,11 +31,11 @@ def write_whole(path: Path, data: str | bytes) -> None:
 def require_new(path: Path, option: str) -> None:
     """Refuse a path that exists; OutputError."""
     if os.path.lexists(path):
-        raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this one")
+        raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this file")
 
 
 def write_new(path: Path, text: str, option: str, *, replace: bool = False) -> None:
-    """Write a file that does not exist yet, or with ``replace`` any file; OutputError when it exists.
+    """Write a file that does not exist yet, or with ``replace`` any file; OutputError when the file exists.
 
     ``option`` names the file in messages.
     """

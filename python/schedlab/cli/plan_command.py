@@ -1,4 +1,4 @@
-"""``schedlab plan``: the size of an experiment, the effects that it can find, and the size that it would need."""
+"""``schedlab plan``: the size of an experiment, its minimum detectable effects, and the size that it needs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan(
     power: Annotated[float, typer.Option(min=0.5, max=0.99, help="The probability of finding such a change.")] = 0.8,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
-    """Print the size of an experiment; with --from RUN, the effects that it can find, and the size that it needs.
+    """Print the size of an experiment; with --from RUN, its minimum detectable effects, and the size that it needs.
 
     Nothing is run. 'schedlab run FILE --dry-run' prints every trial in its order.
     """
@@ -63,7 +63,7 @@ def _plan(file: Path) -> Plan:
     from schedlab.experiment.load import load
 
     experiment, _ = load(file)
-    # Sizes do not depend on the order, so any seed does.
+    # Sizes do not depend on the order, so any seed gives the same sizes.
     return planning.plan(experiment, experiment.design.seed or 0)
 
 

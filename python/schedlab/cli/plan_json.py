@@ -16,7 +16,7 @@ from schedlab.experiment.plan import Plan
 from schedlab.targets.protocol import MissingRequirement
 
 SCHEMA = 2
-"""Version of the schema. It is raised when a field is removed or changes its meaning, not for a new field."""
+"""Version of the schema. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 
 def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()) -> str:
@@ -46,7 +46,7 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
 def render_trials(
     plan: Plan, estimate: Estimate, downloads: Sequence[str], missing: Sequence[MissingRequirement]
 ) -> str:
-    """Return all trials of a plan in their order, and what would stop them, as one JSON object."""
+    """Return all trials of a plan in their order, and the reasons why the trials cannot run, as one JSON object."""
     fields = {
         "schema": SCHEMA,
         "name": plan.experiment.experiment.name,

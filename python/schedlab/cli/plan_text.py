@@ -26,7 +26,8 @@ from schedlab.store.writer import describe
 def show(
     console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()
 ) -> None:
-    """Print the size of the plan and the effects that it can find; with a measured run, its power and its needs."""
+    """Print the size of the plan and the effects that it can find; with a measured run, the power of the plan and
+    the needed blocks."""
     _show_size(console, plan, sizing, estimate)
     for what in downloads:
         console.say("To be downloaded:", what)
@@ -70,7 +71,7 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
 def _show_factorial(console: Console, plan: Plan) -> None:
     factorial, stack = plan.experiment.factorial, plan.experiment.attribution
     if stack is not None:
-        console.print(f"Stack: {' → '.join(stack.stack)}; each step has a verdict of its own.")
+        console.print(f"Stack: {' → '.join(stack.stack)}; each step has a separate verdict.")
     if factorial is None:
         return
     layout, length = describe(plan).factorial, resolution(factorial)
@@ -137,7 +138,7 @@ def _show_doubts(console: Console, sizing: Sizing) -> None:
 
 def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
     wanted, iterations = sizing.wanted, plan.experiment.design.iterations
-    console.print(f"\nTo find {_percent(wanted.effect)} in each of these rows with power {wanted.power:g}:")
+    console.print(f"\nTo detect {_percent(wanted.effect)} in each of these rows with power {wanted.power:g}:")
     if sizing.kept is None and sizing.best is None:
         console.print("  no practical number of blocks is enough; look for a larger effect, or reduce the noise")
         return
@@ -174,7 +175,7 @@ def _blocks(row: RowPlan) -> str:
 
 
 LONG = 40
-"""Length of a row's name above which its parameters are printed once, and its label stands for it."""
+"""Length of a row's name above which its parameters are printed once, and a label replaces the name."""
 
 
 LINES = 60

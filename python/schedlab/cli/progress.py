@@ -42,7 +42,7 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
 class _Ratios:
     """Ratios of variants to the baseline in the trials so far: geometric means over blocks, of each row's first metric.
 
-    They are for the eye: no test, no interval, no correction.
+    These medians are a preview without test, interval or correction.
     """
 
     def __init__(self, baseline: str) -> None:

@@ -14,14 +14,14 @@ from pathlib import Path
 from schedlab.files import folders
 
 ASKING = ("-h", "--help", "-V", "--version", "--install-completion", "--show-completion")
-"""Options that ask about schedlab itself; they read and change nothing of the machine."""
+"""Options that print facts about schedlab. These options neither read nor change the machine."""
 
 UNDO = ["tunables", "undo"]
 """The command that recovers, or prints how to, as its task."""
 
 
 def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> None:
-    """Recover unless the command only asks about schedlab, and print a line for each outcome.
+    """Recover unless the command only prints facts about schedlab, and print a line for each outcome.
 
     A line also names each run whose values cannot be put back now: a live run, or a run of root that this user cannot
     recover. ``folder`` is the folder of journals, by default this user's.
@@ -42,7 +42,8 @@ def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> No
 
 
 def _is_anything_left(folder: Path) -> bool:
-    """Whether there is a journal, or a debugfs that a killed run mounted. Every start takes this path: it is cheap."""
+    """Whether there is a journal, or a debugfs that a killed run mounted. Every start calls this function, so it
+    must be cheap."""
     with suppress(OSError), os.scandir(folder) as entries:
         if any(not entry.name.startswith(".") and entry.is_file() for entry in entries):
             return True

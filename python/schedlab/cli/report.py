@@ -55,7 +55,7 @@ def report(
         typer.Option(
             metavar="NAME",
             help="Show instead the counters whose name contains this, also counters of single CPUs; may be repeated, "
-            "may hold *.",
+            "may contain *.",
         ),
     ] = None,
     failures: Annotated[
@@ -67,7 +67,8 @@ def report(
     """Print the report of a run, or of several runs side by side."""
     import gc
 
-    # A report takes a second and most of its objects live as long, so that garbage collection would only cost time.
+    # A report takes a second and most of its objects are needed until the end, so garbage collection would only cost
+    # time.
     gc.disable()
     from schedlab.cli.report_output import present, scope_of
     from schedlab.store.file import open_store

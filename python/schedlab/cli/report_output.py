@@ -36,11 +36,9 @@ class Scope:
     """Columns of a store, or a whole run. Modules that judge are loaded only if a format needs verdicts.
 
     Attributes:
-        engine: the store of the columns that name no other.
-        chosen: the columns, the baseline first.
-        store: path of the store, for commands in the report.
-        ranks: whether verdicts on unpaired columns include a rank test.
-        run: the run, if the report is on a single run and all of its variants.
+        engine: the store of the columns that do not name a store. chosen: the columns, the baseline first. store: path
+        of the store, for commands in the report. ranks: whether verdicts on unpaired columns include a rank test. run:
+        the run, if the report is on a single run and all of its variants.
     """
 
     engine: Engine
@@ -89,7 +87,7 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
             return several(imported)
     columns = variants_of(run)
     if baseline and baseline != columns[0].name:
-        # The control repeats variant 1; it is no control of another baseline.
+        # The control repeats variant 1, so it is not a control of another baseline.
         return several([column for column in columns if column.variant != run.design.control])
     return Scope(engine, columns, store, ranks, run)
 
@@ -175,7 +173,7 @@ def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
         raise SchedlabError(
             "counters are compared within one run, block by block",
             where="--counters",
-            todo="name one run, or variants of one as RUN:VARIANT",
+            todo="name one run, or variants of one run as RUN:VARIANT",
         )
     changes = counter_changes(scope.engine, scope.findings, names)
     if names and not changes:

@@ -31,7 +31,7 @@ def run(
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of this file.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Random seed of the run. Default: the file's seed, or a new one.")
+        int | None, typer.Option(min=0, help="Random seed of the run. Default: the file's seed, or a new seed.")
     ] = None,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
     iterations: Annotated[

@@ -106,7 +106,7 @@ def show(
 
 
 def _fields(run: Run | DamagedRun) -> dict[str, Any]:
-    """Return the keys of a run; a damaged run has only some."""
+    """Return the keys of a run; a damaged run lacks some keys."""
     from schedlab.store.run_rows import DamagedRun
 
     if isinstance(run, DamagedRun):

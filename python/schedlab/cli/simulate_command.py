@@ -41,7 +41,7 @@ def simulate(
     ] = None,
     program: Annotated[
         Path | None,
-        typer.Option("--program", metavar="FILE", help="A program as 'schedload show' prints it, or in rt-app's JSON."),
+        typer.Option("--program", metavar="FILE", help="A program in the JSON of 'schedload show' or of rt-app."),
     ] = None,
     kernel: Annotated[
         str | None,
@@ -77,12 +77,13 @@ def simulate(
     ] = None,
     cpus: Annotated[str | None, typer.Option(metavar="LIST", help="CPUs that tasks may run on, such as 0-3,8.")] = None,
     horizon: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Virtual time at which it ends at the latest, such as 2s.")
+        str | None, typer.Option(metavar="TIME", help="Latest virtual time of the simulation's end, such as 2s.")
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="Refuse a simulation that needs more, such as 8GiB; default: the available memory."
+            metavar="SIZE",
+            help=("Refuse a simulation that needs more memory, such as 8GiB; default: the available memory."),
         ),
     ] = None,
     timeline: Annotated[
@@ -101,7 +102,7 @@ def simulate(
 ) -> None:
     """Run a program on a simulated machine: its metrics, counters, where all CPUs' time went, wake-up latencies.
 
-    The same arguments give the same figures, always. They are simulated: no kernel was measured.
+    The same arguments give the same figures, always. The figures are simulated: no kernel was measured.
     """
     from schedlab.cli import simulation_run
 

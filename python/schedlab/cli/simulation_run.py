@@ -178,7 +178,7 @@ def totals(outcome: Outcome) -> dict[str, int]:
 
 
 def show_files(result: Result) -> None:
-    """Print the files on standard output, as the kernel prints them; the title goes to standard error."""
+    """Print the files on standard output in the kernel's format. Print the title on standard error."""
     console = make(stderr=True)
     _title(console, result)
     if note := schedstats.note(result.outcome):
@@ -270,7 +270,7 @@ def _table(*columns: str) -> Table:
 
 
 def _time(ns: int, digits: int = 4) -> str:
-    """Format nanoseconds in the largest unit that they fill."""
+    """Format nanoseconds in the largest unit in which the value is at least 1."""
     for size, unit in ((10**9, "s"), (10**6, "ms"), (1000, "µs")):
         if ns >= size:
             return f"{figure(ns / size, digits)} {unit}"

@@ -1,4 +1,4 @@
-"""``schedlab try``: an experiment from the words of a command line."""
+"""``schedlab try``: an experiment from the arguments of a command line."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ def try_(
         OutputFormat,
         typer.Option("--format", help="text for people; json for scripts: the report, or the plan with --dry-run."),
     ] = OutputFormat.TEXT,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same words.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new one.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help=("Go on with an interrupted run with the same arguments."))
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new seed.")] = None,
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
 ) -> None:
-    """Run an experiment without a file, and print the file that it stands for and the verdicts.
+    """Run an experiment without a file, and print the equivalent experiment file and the verdicts.
 
     schedlab try hackbench groups=1,4 --variant batch:policy=batch --variant slow:sched.base_slice_ns=6ms
     """
@@ -91,7 +93,7 @@ def try_(
 def drafted(
     words: list[str], variants: list[str], options: dict[str, Any], about: dict[str, str] | None = None
 ) -> Draft:
-    """Return the experiment of these words; ``options`` has the values of ``--blocks`` and so on.
+    """Return the experiment of these arguments; ``options`` has the values of ``--blocks`` and so on.
 
     A target of the command line becomes a ``[target]`` table, so that the text alone repeats the experiment.
     """

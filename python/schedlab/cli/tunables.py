@@ -134,7 +134,7 @@ def undo(
         return
     for journal in pending(folder):
         if journal.live:
-            typer.echo(f"{journal.run_id} is still running; it puts its values back itself")
+            typer.echo(f"{journal.run_id} is still running and puts its values back when it ends")
     outcomes = recover(folder, System())
     for outcome in outcomes:
         typer.echo(str(outcome))

@@ -1,1 +1,1 @@
-"""Execution of a plan on a target into the store, and estimates of its time and of the size that it needs."""
+"""Execution of a plan on a target into the store, and estimates of the time and the size of a plan."""

@@ -1,4 +1,4 @@
-"""Result of a bisection: the first changed state of a stored run, as far as its blocks show it."""
+"""Result of a bisection: the first changed state of a stored run, as far as its blocks show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.store import reader
 from schedlab.store.columns import read_cells
 
 FAILED_BLOCKS = 2
-"""Failed blocks of a state after which it is skipped, unless more of its blocks succeeded."""
+"""Failed blocks after which a state is skipped, unless more blocks of the state succeeded."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Bisection:
 
     @property
     def attempts(self) -> int:
-        """Number of blocks, with the failed ones."""
+        """Number of blocks, including failed blocks."""
         return self.blocks + sum(state.failed for state in self.states)
 
     @property
@@ -81,7 +81,8 @@ class Bisection:
 
     @property
     def candidates(self) -> list[int | None]:
-        """The most probable first changed state; several if no measurement tells them apart; [None] for no change."""
+        """The most probable first changed state; several states if no measurement distinguishes the states; [None]
+        for no change."""
         return self.posterior.candidates(self.skipped)
 
     @property

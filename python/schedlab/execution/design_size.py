@@ -37,7 +37,7 @@ class InterimAnalysis:
 
     ``first`` and ``last`` are the two-sided nominal levels of the first and the last row that the correction tests;
     a joint test has one level for all rows. ``smallest`` is the smallest possible p value of this number of blocks:
-    below it, no difference is significant at the level, however large.
+    at a lower level, no difference is significant, however large.
     """
 
     blocks: int

@@ -1,4 +1,5 @@
-"""The time that a plan will take: from earlier runs in the store, else from the guesses of the workloads' adapters."""
+"""The time that a plan will take: from earlier runs in the store, otherwise from the estimates of the workloads'
+adapters."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ OVERHEAD = 0.01
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for the whole plan, and the source of the estimate in words."""
+    """Seconds for the plan, and a description of the estimate's source."""
 
     seconds: float
     basis: str

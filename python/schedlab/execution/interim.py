@@ -17,7 +17,8 @@ from schedlab.store.columns import read_cells
 
 
 class InterimAnalyses:
-    """The interim analyses of a run. They read the store, so that a resumed run stops where an uninterrupted run does.
+    """The interim analyses of a run. The analyses read the store, so that a resumed run stops after the same block as
+    an uninterrupted run.
 
     ``pending`` are the block numbers of the coming interim analyses. The last analysis is left out, because no trial
     follows it.

@@ -1,6 +1,7 @@
-"""The loop that runs a plan: put a trial's variant in place, run the trial, store it, and go on to the next trial.
+"""The loop that runs a plan: put a trial's variant in place, run the trial, and store the trial before the next trial
+begins.
 
-Nothing here measures or judges, so that a scripted target takes the same path as a kernel.
+This module neither measures nor judges, so that a scripted target takes the same path as a kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.tunables import deferred_signals
 
 Progress = Callable[[Trial, "Measurement | None"], None]
-"""Called before each trial (with None) and after it."""
+"""Function that is called before each trial (with None) and after each trial (with the measurement)."""
 
 WARM_UP = 0
 """Block number of the warm-up."""
@@ -32,7 +33,7 @@ def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None]
     """Raise CannotRunHere, with all missing requirements, before anything is changed.
 
     Files that the target can download are downloaded once no other requirement is missing; ``announce`` is called with
-    a description of each before it is downloaded.
+    a description of each file before its download.
     """
     _refuse(target.missing_requirements(plan))
     if download(target, announce):
@@ -52,7 +53,9 @@ def _refuse(missing: Sequence[MissingRequirement]) -> None:
     if missing:
         lines = (line for requirement in missing for line in str(requirement).splitlines())
         message = "\n  ".join(["this experiment cannot run here", *lines])
-        raise CannotRunHere(message, todo="see 'schedlab doctor' for what this machine can run; nothing was changed")
+        raise CannotRunHere(
+            message, todo=("'schedlab doctor' lists the capabilities of this machine; nothing was changed")
+        )
 
 
 @contextmanager
@@ -85,7 +88,7 @@ def recorded(plan: Plan, target: Target, engine: Engine, run_id: int) -> Iterato
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:
     """Run every trial of the plan that is not in the store; measure an interrupted block again as a whole.
 
-    A sequential run ends at the interim analysis that decides every row, and gets a note that says so.
+    A sequential run ends at the interim analysis that decides every row, and gets a note about its early end.
     """
     with recorded(plan, target, engine, run_id) as session:
         interim = InterimAnalyses(plan, engine, run_id)
@@ -123,7 +126,7 @@ class Measure:
         self.store(trial, self.session.run(trial).checked(name))
 
     def store(self, trial: Trial, measurement: Measurement) -> None:
-        """Store a measurement, and report it."""
+        """Store and report a measurement."""
         writer.record(self.engine, self.run_id, trial, measurement)
         self.progress(trial, measurement)
 

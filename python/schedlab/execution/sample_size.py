@@ -30,8 +30,8 @@ class Sizing:
         unknown: the experiment's other rows, each with the reason.
         costs: times of the experiment's design.
         planned: seconds that the experiment's design takes.
-        kept: the design's iterations with the blocks that all rows need; None when too large to run.
-        best: the quickest design that finds the effect in every row; None when there is no such design.
+        kept: the design's iterations with the blocks that all rows need; None when the size is too large to run. best:
+        the quickest design that finds the effect in every row; None when there is no such design.
     """
 
     run: reader.Run
@@ -72,7 +72,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
             rows.append(row_plan(question, row_noise, design.blocks, design.iterations, wanted, ratio))
     if not rows:
         raise SchedlabError(
-            f"run {run.id} cannot size this experiment: {unknown[0][1] if unknown else 'it judges no row'}",
+            f"run {run.id} cannot size this experiment: {unknown[0][1] if unknown else 'the run judges no row'}",
             where=f"--from {run.id}",
             todo="name a run of this file with at least two blocks; 'schedlab runs' lists the runs",
         )
@@ -104,7 +104,9 @@ class _RunSamples:
             return f"run {self._run.id} did not measure the row"
         if any(value <= 0 for cell in cells for values in cell.values() for value in values):
             return "a value of 0 or below has no ratio"
-        return noise(cells[0], cells[1:]) or f"run {self._run.id}: fewer than two blocks have it under two variants"
+        return noise(cells[0], cells[1:]) or (
+            f"run {self._run.id}: fewer than two blocks contain the row under two variants"
+        )
 
 
 def _costs(plan: Plan, times: Durations) -> Costs:

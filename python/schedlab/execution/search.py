@@ -1,6 +1,6 @@
 """The search for the first changed state: blocks of the reference and one other state, chosen by the blocks before.
 
-Every decision is made from the store, so that an interrupted search goes on as if it had not been interrupted.
+Every decision is made from the store, so that a resumed search chooses the same states as an uninterrupted search.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schedlab.store import reader, writer
 from schedlab.targets.protocol import Target
 
 Build = Callable[[Variant], str]
-"""Make a state that is not made yet; return the reason when that fails, else an empty text."""
+"""Make a state that is not made yet. Return the reason of a failure, otherwise an empty text."""
 
 REFERENCE_FAILURES = 3
 """Successive blocks in which the reference may fail before the search ends."""
@@ -72,7 +72,9 @@ def search(
                 raise CannotRunHere(
                     f"{known.states[0].name!r} failed in {known.reference_failed} successive blocks: "
                     f"{known.states[0].reason}",
-                    todo="nothing can be compared without it: correct it, or name another good state",
+                    todo=(
+                        "without the good state, nothing can be compared: correct the state, or name another good state"
+                    ),
                 )
             if known.decided or known.attempts >= budget.blocks or time.monotonic() >= end:
                 return known

@@ -1,4 +1,4 @@
-"""Changes of an experiment file by options of ``schedlab run``: the text of the file as it runs.
+"""Changes of an experiment file by options of ``schedlab run``: the changed text of the file.
 
 A run stores that text, so that the stored text alone repeats the run. Comments and layout of the file are kept.
 """
@@ -21,7 +21,7 @@ from schedlab.notation import toml_text
 
 @dataclass(frozen=True)
 class Changes:
-    """Values that replace the file's; None or () keeps what the file has.
+    """Values that replace the file's; None or () keeps the file's value.
 
     Attributes:
         blocks: number of blocks.
@@ -74,7 +74,7 @@ def apply(changes: Changes, experiment: Experiment, text: str, name: str) -> tup
         del wanted[table][i]
     new = _without(text, left_out)
     if experiment.attribution and set(experiment.attribution.stack) - {each["name"] for each in wanted["variant"]}:
-        # Without one of its variants, a stack has a step of two changes, which its report would call one.
+        # Without one of its variants, a stack has a step of two changes, which the report would present as one change.
         del wanted["attribution"]
         new = _without(new, [("attribution", None)])
     for (table, key), (_, given) in changes.values.items():

@@ -1,7 +1,7 @@
-"""An experiment from the words of a command line: ``hackbench groups=1,4`` and ``slow:sched.base_slice_ns=6ms``.
+"""An experiment from the arguments of a command line: ``hackbench groups=1,4`` and ``slow:sched.base_slice_ns=6ms``.
 
-The words become the text of an experiment file, and :func:`schedlab.experiment.load.parse` reads that text. The values
-of a command line thus obey the rules of experiment files, and the text repeats the experiment.
+The arguments become the text of an experiment file, and :func:`schedlab.experiment.load.parse` reads that text. The
+values of a command line thus obey the rules of experiment files, and the text repeats the experiment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VARIANT_KEYS = [name for name in Variant.model_fields if name not in ("name", "
 class Draft:
     """The tables of an experiment file, and the argument that each key came from.
 
-    ``sources`` maps a key path to words of the command line, for error messages.
+    ``sources`` maps a key path to arguments of the command line, for error messages.
     """
 
     data: Mapping[str, Any]
@@ -67,14 +67,15 @@ def draft(
     target: Mapping[str, Any] | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Draft:
-    """Return the draft for the words of a command line; ExperimentError for words that are no workload or variant.
+    """Return the draft for the arguments of a command line; ExperimentError for arguments that are neither a workload
+    nor a variant.
 
     Args:
         words: names of workloads, each followed by its parameters, ``NAME=VALUE``.
         variants: a variant each, ``NAME:KEY=VALUE,KEY=VALUE``.
         design: dotted keys such as ``design.blocks``, each with its option and value; a value of None is left out.
         target: the ``[target]`` table; None for this machine.
-        about: the ``[experiment]`` table; by default a name and a question made of the words.
+        about: the ``[experiment]`` table; by default a name and a question made of the arguments.
     """
     sources: dict[locate.Path, str] = {}
     workloads = _workloads(words, sources)
@@ -113,7 +114,7 @@ def _workloads(words: Sequence[str], sources: dict[locate.Path, str]) -> list[di
             raise ExperimentError("is a parameter without a workload", where=word, todo=todo)
         table, path = tables[-1], ("workload", len(tables) - 1, key)
         if key in table:
-            raise ExperimentError(f"{table['use']!r} already has this parameter", where=word, todo="give it once")
+            raise ExperimentError(f"{table['use']!r} already has this parameter", where=word, todo="name each key once")
         table[key] = reading(text, _field(str(table["use"]), key))
         sources[path] = f"{table['use']} {word}"
     return tables
@@ -130,7 +131,7 @@ def _field(use: str, key: str) -> FieldInfo | None:
 
 
 def reading(text: str, field: FieldInfo | None) -> Any:
-    """Return a value as TOML has it: the first reading of the text that the field accepts.
+    """Return a value in the types of TOML: the first reading of the text that the field accepts.
 
     The readings are a value of TOML, the bare text, and a list of the parts between commas. A text without an accepted
     reading keeps its most likely one, so that the model can explain the fault.
@@ -210,12 +211,12 @@ def _set(table: dict[str, Any], key: str, text: str, where: str) -> None:
         key = _tunable(key.removeprefix("tunables."), where)
         value, inner = _readings(text)[0], table.setdefault("tunables", {})
     if key in inner:
-        raise ExperimentError(f"sets {key} twice", where=where, todo="give it once")
+        raise ExperimentError(f"sets {key} twice", where=where, todo="name each key once")
     inner[key] = value
 
 
 def _tunable(name: str, where: str) -> str:
-    """Return a tunable's canonical name. The part after the last dot is enough where it names a single tunable."""
+    """Return a tunable's canonical name. The part after the last dot is enough where only one tunable has that part."""
     try:
         return lookup(name).name
     except UnknownTunable as error:

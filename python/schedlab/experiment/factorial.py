@@ -1,7 +1,7 @@
 """Variants of a factorial: the baseline with every combination of the switches, or a fraction of the combinations.
 
 Generators select a fraction. ``c = a*b`` keeps the half in which switch c equals the product of a and b, with the sign
-that keeps the combination in which all switches are off, the baseline. Some effects are then confounded with others.
+that keeps the combination in which all switches are off, the baseline. A fraction confounds effects with each other.
 The *resolution* is the length of the shortest product of switches that is constant (Box & Hunter 1961).
 """
 
@@ -29,7 +29,7 @@ Finding = tuple[Path, str]
 
 
 def runs(table: FactorialTable, baseline: str) -> dict[str, tuple[bool, ...]]:
-    """Return the switches that are on in each variant, by its name; the baseline, with all of them off, first."""
+    """Return the switches that are on in each variant, by its name; the baseline, with all switches off, first."""
     names, words = list(table.switches), list(_words(table).items())
     variants = {}
     for levels in product((False, True), repeat=len(names)):
@@ -70,7 +70,7 @@ def faults(experiment: Experiment) -> Iterator[Finding]:
     if table is None:
         return
     if len(experiment.variant) > 1:
-        yield ("variant", 1, "name"), "a factorial makes the other variants itself: give the baseline alone"
+        yield ("variant", 1, "name"), "a factorial generates the other variants: give only the baseline"
     wrong = list(_generator_faults(table))
     yield from wrong
     if wrong:
@@ -95,7 +95,8 @@ def _words(table: FactorialTable) -> dict[str, tuple[str, ...]]:
 
 
 def _product_is_on(on: Mapping[str, bool], word: Sequence[str]) -> bool:
-    """Whether the product of the switches (±1) is +1, with the sign that makes it -1 when all of them are off."""
+    """Whether the product of the switches (±1) is +1, with the sign that makes the product -1 when all switches are
+    off."""
     even = sum(not on[name] for name in word) % 2 == 0
     return even if len(word) % 2 else not even
 
@@ -118,7 +119,7 @@ def _generator_faults(table: FactorialTable) -> Iterator[Finding]:
         if generated.count(name) > 1:
             yield path, f"{name!r} is generated twice"
         if any(name in word for word in _words(table).values()):
-            yield path, f"{name!r} is generated, so it cannot generate another: use the switches that make it"
+            yield path, f"{name!r} is generated, so it cannot generate another switch: use the switches of its product"
 
 
 def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding]:
@@ -126,7 +127,7 @@ def _switch_faults(baseline: Variant, table: FactorialTable) -> Iterator[Finding
     for i, (name, state) in enumerate(switches):
         path = ("factorial", "switches", name)
         if name in (CONTROL, baseline.name):
-            yield path, f"is the name of the {'A/A control' if name == CONTROL else 'baseline'}; choose another"
+            yield path, f"is the name of the {'A/A control' if name == CONTROL else 'baseline'}; choose another name"
         if not _keys(state):
             yield path, "sets nothing"
         for other, others in switches[:i]:

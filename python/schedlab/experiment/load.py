@@ -123,7 +123,7 @@ def _lines_of(text: str, name: str) -> Place:
 
 
 def _explain(item: Any) -> list[Finding]:
-    """The findings of one validation error of pydantic, in the words of the file."""
+    """The findings of one validation error of pydantic, in the terms of the file."""
     path: locate.Path = tuple(part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
     if item["type"] == BAD_TUNABLES:
         return [((*path, name), message) for name, message in item["ctx"]["faults"]]
@@ -135,9 +135,11 @@ def _explain_field(item: Any, path: locate.Path) -> Finding:
     if kind == "extra_forbidden":
         return path, f"unknown key{_elsewhere(path) or _nearest(str(path[-1]), _keys_at(path))}"
     if kind == "missing":
-        return path, "is missing" + (" (a table: write it as [[…]])" if path in (("variant",), ("workload",)) else "")
+        return path, "is missing" + (
+            " (a table: write the table as [[…]])" if path in (("variant",), ("workload",)) else ""
+        )
     if kind == "too_short":
-        return path, "is empty: give at least one"
+        return path, "is empty: give at least one value"
     if kind in ("literal_error", "enum"):
         expected = str(item["ctx"]["expected"])
         names = [word.strip("'\" ") for word in expected.replace(" or ", ",").split(",")]
@@ -180,7 +182,7 @@ def _nearest(name: str, names: list[str]) -> str:
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known here: {', '.join(sorted(names))}"
+    return f"; keys of this table: {', '.join(sorted(names))}"
 
 
 def _check(experiment: Experiment) -> Iterator[Finding]:
@@ -215,7 +217,7 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
     for i, (table, label) in enumerate(zip(experiment.workload, labels, strict=True)):
         if (times := labels.count(label)) > 1:
             path = ("workload", i, "label" if table.label else "use")
-            yield path, f"{label!r} is used {times} times: give each table a label of its own"
+            yield path, f"{label!r} is used {times} times: give each table a different label"
 
 
 def _check_size(experiment: Experiment) -> Iterator[Finding]:
@@ -228,7 +230,7 @@ def _check_size(experiment: Experiment) -> Iterator[Finding]:
 
 
 def _check_stopping(experiment: Experiment) -> Iterator[Finding]:
-    """Check that a run that may stop early has an analysis that allows it."""
+    """Check that a run that may stop early has an analysis for interim looks."""
     if experiment.design.stopping == "fixed":
         return
     path = ("design", "stopping")

@@ -1,7 +1,7 @@
 """The line of a key path in a TOML file, for error messages.
 
 ``tomllib`` keeps no positions, so the table headers and keys of the file are read once more. Only top-level keys of
-tables have a line; anything deeper (inline tables, multi-line arrays) gets the line of the nearest enclosing key.
+tables have a line; a deeper key (of an inline table or a multi-line array) gets the line of the nearest enclosing key.
 """
 
 from __future__ import annotations

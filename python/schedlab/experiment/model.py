@@ -59,7 +59,7 @@ def _cpu_list(value: object) -> str:
 
 
 def _command(value: object) -> tuple[str, ...]:
-    """The words of a command; a string is split as a shell does it, without running a shell."""
+    """The arguments of a command. A string is split by the rules of a shell, without running a shell."""
     if isinstance(value, str):
         try:
             value = shlex.split(value)
@@ -113,7 +113,8 @@ def _tunables(table: object) -> dict[str, Setting]:
 
 
 def _setting(name: str, value: object) -> Setting:
-    """Return the setting. Names that only shipped kernel models have are accepted too; they need a simulated target."""
+    """Return the setting. Names that exist only in shipped kernel models are accepted too, and need a simulated
+    target."""
     try:
         return setting(name, value)
     except UnknownTunable:
@@ -186,7 +187,7 @@ class TargetTable(_Table):
         if self.kind == "sim" and self.machine is None:
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
         if (self.kind == "ssh") != (self.host is not None):
-            raise ValueError('host goes with kind = "ssh", which needs it: host = "[USER@]HOST[:PORT]"')
+            raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
         if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
@@ -206,7 +207,9 @@ class TargetTable(_Table):
         if self.deterministic and self.accel == "kvm":
             raise ValueError("a deterministic guest counts instructions, which KVM cannot: remove accel")
         if self.host_files and self.deterministic:
-            raise ValueError("host_files answers at the speed of this machine: a deterministic guest cannot use it")
+            raise ValueError(
+                "host_files answers at the speed of this machine: a deterministic guest cannot use host_files"
+            )
         if self.host_files and self.tools:
             raise ValueError("host_files gives the guest every program of this machine: remove tools")
         try:
@@ -266,7 +269,7 @@ class Judging(_Table):
 
 
 class State(_Table):
-    """The attributes that a variant sets. Attributes that are not set stay as they are on the machine.
+    """The attributes that a variant sets. Attributes that are not set keep the machine's values.
 
     ``kernel`` and its command line ``cmdline`` are for targets that can start another kernel. ``topology``,
     ``memory_mib`` of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command
@@ -372,14 +375,14 @@ class WorkloadTable(BaseModel):
         return tuple(metric for metric in self.metrics or () if isinstance(metric, Figure))
 
     def judged(self, workload: AnyAdapter) -> tuple[str, ...]:
-        """Return the names of the metrics that get a verdict; the workload's default where the table names none."""
+        """Return the names of the metrics that get a verdict; by default the workload's default metrics."""
         names = [metric if isinstance(metric, str) else metric.name
                  for metric in self.metrics or () if isinstance(metric, str) or metric.judged]  # fmt: skip
         return tuple(names or (spec.name for spec in workload.metrics if spec.judged))
 
     @property
     def given(self) -> dict[str, Any]:
-        """The parameters as the file gives them, with lists not yet expanded."""
+        """The parameters of the file, with lists not yet expanded."""
         return dict(self.model_extra or {})
 
 

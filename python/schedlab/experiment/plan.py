@@ -4,8 +4,8 @@ The unit of evidence is the block: one pass in which every variant is put in pla
 
 - Warm-up trials come first, ``warmup`` passes over every cell in the file's order, and are never analysed.
 - Within a block the variants' order, and the rows' order (the same for all variants of the block), are permutations
-  drawn from the seed: element *i* of kind *k* in block *b* is placed by SHA-256 of ``"{seed}/{b}/{k}/{i}"``. Anyone
-  can recompute it, in any language, on any platform.
+  drawn from the seed: element *i* of kind *k* in block *b* is placed by SHA-256 of ``"{seed}/{b}/{k}/{i}"``. Any
+  language on any platform can recompute the order.
 - The A/A control measures the baseline a second time, as a variant called ``control``.
 """
 
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def tests(self) -> int:
-        """The number of tests of the correction. The number of blocks that a verdict needs depends on it."""
+        """The number of tests of the correction. The number of blocks that a verdict needs depends on this number."""
         return tests(self.experiment, self.rows)
 
 

@@ -19,10 +19,11 @@ def permutation(seed: int, block: int, kind: str, length: int) -> list[int]:
 
 
 def simulation_seed(seed: int, block: int, iteration: int) -> int:
-    """Return the 64-bit seed of a simulated trial. All variants of a block share it (common random numbers)."""
+    """Return the 64-bit seed of a simulated trial. All variants of a block share the seed (common random numbers)."""
     return int.from_bytes(_digest(seed, block, "simulation", iteration)[:8], "big")
 
 
 def guest_seed(seed: int, block: int) -> int:
-    """Return the 63-bit seed of a deterministic guest. All variants of a block share it (common random numbers)."""
+    """Return the 63-bit seed of a deterministic guest. All variants of a block share the seed (common random
+    numbers)."""
     return int.from_bytes(_digest(seed, block, "guest")[:8], "big") >> 1

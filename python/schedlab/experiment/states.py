@@ -61,7 +61,8 @@ def of_commits(
 
 
 def of_commands(text: str | None, name: str, commands: Sequence[str], run: str | None) -> tuple[Experiment, str]:
-    """Return an experiment with a shell command for each state: it is measured, or runs before ``run`` is measured."""
+    """Return an experiment with a shell command for each state: the command is measured, or runs before ``run`` is
+    measured."""
     variants = [
         {
             "name": f"{index} {command.replace('/', '-').replace(',', ' ')}"[:NAME].strip(),
@@ -79,7 +80,7 @@ def _commands(
 ) -> tuple[Experiment, str]:
     if text is None and run is None:
         raise ExperimentError("there is nothing to measure", where=name, todo="name a command with --run, or a file")
-    data: dict[str, Any] = {"experiment": {"name": "bisect", "question": "Which state changed it?"}}
+    data: dict[str, Any] = {"experiment": {"name": "bisect", "question": "Which state changed the figure?"}}
     data = data if text is None else _bisectable(text, name)
     workloads = data.get("workload", [{"use": "command"}])
     if [table.get("use") for table in workloads] != ["command"]:

@@ -92,9 +92,10 @@ def _length_fault(text: str) -> str:
 
 
 def _character_fault(text: str, *, allowed: str) -> str:
-    """Describe the first control character of a text that is not in ``allowed``; empty for a text without any.
+    """Describe the first control character of a text that is not in ``allowed``; empty for a text without such a
+    character.
 
     Escape sequences in a name reach every terminal that shows a report.
     """
     control = next((match[0] for match in CONTROL.finditer(text) if match[0] not in allowed), "")
-    return f"contains the control character U+{ord(control):04X}: remove it" if control else ""
+    return f"contains the control character U+{ord(control):04X}: remove the character" if control else ""

@@ -50,7 +50,7 @@ class Topology:
             )
         topology = cls(int(match[1]), int(match[2]), int(match[3] or 1), int(match[4] or 1))
         if 0 in (topology.sockets, topology.cores, topology.threads, topology.nodes):
-            raise BadTopology(f"{text!r} contains a zero", todo="give at least one of each")
+            raise BadTopology(f"{text!r} contains a zero", todo="give at least one of each kind")
         if topology.cpus > MOST_CPUS:
             raise BadTopology(f"{text!r} has {topology.cpus} CPUs", todo=f"at most {MOST_CPUS}")
         if topology.cpus % (topology.threads * topology.nodes):
@@ -104,4 +104,4 @@ class Topology:
 
 
 DEFAULT = Topology(1, 4)
-"""Topology of a virtual machine for which the file names none."""
+"""Topology of a virtual machine without a topology in the file."""

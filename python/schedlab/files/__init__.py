@@ -1,1 +1,1 @@
-"""Files that schedlab makes on this machine: replaced whole, locked, temporary, cached."""
+"""Files that schedlab makes on this machine: atomic replacement, locks, temporary files and the cache."""

@@ -19,7 +19,8 @@ def folder() -> Path:
 def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
     """Return the folder. If it does not exist, ``make`` fills a temporary folder, which is renamed when complete.
 
-    Processes that call this at the same time wait for the first. An exception of ``make`` leaves nothing behind.
+    Processes that call this function at the same time wait for the first process. After an exception of ``make`` no
+    folder remains.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f".{folder.name}.lock")):

@@ -2,7 +2,7 @@
 
 For the cache see :mod:`schedlab.files.cache`.
 
-Importing this module is cheap: every command looks for journals at its start.
+Importing this module is cheap, because every command searches for journals at its start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 
 
 def default_store() -> Path:
-    """Return ``$SCHEDLAB_STORE``, else ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
+    """Return ``$SCHEDLAB_STORE``, otherwise ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab``
+    (``~/.local/share``)."""
     if named := os.environ.get("SCHEDLAB_STORE"):
         return Path(named)
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -21,7 +22,7 @@ def default_store() -> Path:
 
 
 def journals(uid: int | None = None) -> Path:
-    """Return the folder of journals: /var/lib/schedlab/journal for root, else a folder below $XDG_STATE_HOME.
+    """Return the folder of journals: /var/lib/schedlab/journal for root, otherwise a folder below $XDG_STATE_HOME.
 
     $SCHEDLAB_STATE replaces root's /var/lib/schedlab. Root's folder depends on no other variable: a command without the
     variables of a killed run must find that run's journal.
@@ -30,9 +31,9 @@ def journals(uid: int | None = None) -> Path:
 
 
 def locks(uid: int | None = None) -> Path:
-    """Return the folder of lock files: /run/schedlab for root, else $XDG_RUNTIME_DIR/schedlab.
+    """Return the folder of lock files: /run/schedlab for root, otherwise $XDG_RUNTIME_DIR/schedlab.
 
-    Without a runtime folder of this user (``su`` keeps the variable of the user before) it is the folder of the state.
+    Without a runtime folder of this user (``su`` keeps the previous user's variable), return the folder of the state.
     """
     uid = os.geteuid() if uid is None else uid
     if uid == 0:
@@ -57,7 +58,8 @@ def private(path: Path) -> Path:
 
 
 def state_variable(uid: int | None = None) -> str:
-    """Return the environment variable that moves the state of this user: of root its folder, else its parent."""
+    """Return the environment variable that moves the state of this user. For root, the variable names the folder;
+    for other users, the parent folder."""
     return "SCHEDLAB_STATE" if (os.geteuid() if uid is None else uid) == 0 else "XDG_STATE_HOME"
 
 

@@ -14,7 +14,7 @@ _SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def lock(file: int, *, shared: bool = False) -> None:
-    """Lock an open file; wait until other holders release it. OSError where the file system has no locks."""
+    """Lock an open file. Wait until other holders release the lock. OSError where the file system has no locks."""
     fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
 
@@ -29,7 +29,8 @@ def try_lock(file: int) -> bool:
 
 @contextmanager
 def locked(path: Path, mode: int = 0o666, *, shared: bool = False) -> Iterator[int]:
-    """Create the lock file if it is missing and keep its lock; yield its descriptor. The file stays.
+    """Create the lock file if the file is missing, lock the file during the block, and yield the descriptor. The file
+    stays.
 
     OSError when the path is not a regular file with a single name.
     """
@@ -55,7 +56,7 @@ def try_locked(path: Path, mode: int = 0o600) -> Iterator[int | None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file or folder; False when it does not exist."""
+    """Whether a process holds the lock of this file or folder; False when the file does not exist."""
     try:
         file = os.open(path, os.O_RDONLY | _SAFE)
     except FileNotFoundError:
@@ -81,7 +82,7 @@ def _is_file_of(path: Path, file: int) -> bool:
 def _opened(path: Path, mode: int) -> Iterator[int]:
     """Open a lock file, or create it. OSError for a link, a pipe, a folder, or a file with a second name.
 
-    A holder may write into its lock file, so a second name would let another user choose the file that is changed.
+    A holder may write into the lock file. With a second name (a link), another user could choose the file that changes.
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, mode)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """Return the identity of this process in five words: host, boot, PID namespace, PID and start time."""
+    """Return the identity of this process as five words: host, boot, PID namespace, PID and start time."""
     pid = os.getpid()
     return " ".join((*_machine(), str(pid), str(start_of(pid) or "?")))
 
@@ -38,7 +38,8 @@ def is_gone(pid: int | str, start: int | str, in_namespace: str) -> bool:
 def start_of(pid: int | str) -> int | None:
     """Return a process's start time in clock ticks since the boot (proc_pid_stat(5), field 22); None after its end."""
     try:
-        # The name in parentheses may contain spaces and parentheses, so the fields are counted after its end.
+        # The name in parentheses may contain spaces and parentheses, so fields are counted after the closing
+        # parenthesis.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None

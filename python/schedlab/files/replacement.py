@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 _MOST_LINKS = 40
-"""Symbolic links that are followed to one file, as many as the kernel follows (MAXSYMLINKS, linux/namei.h)."""
+"""Maximum number of symbolic links that are followed to a file, as in the kernel (MAXSYMLINKS, linux/namei.h)."""
 
 
 @contextmanager
@@ -39,10 +39,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """Yield a file in the folder of ``path``, for the owner alone, and a name for it; the end removes the name.
+    """Yield a file in the folder of ``path`` that only the owner can read, and a name for the file. The end of the
+    block removes the name.
 
     The file has no name in its folder, where the file system supports that (not NFS and FAT): a killed process leaves
-    nothing behind. :func:`link` gives it a name.
+    no file. :func:`link` gives the file a name.
     """
     try:
         handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -103,7 +104,8 @@ def _followed(path: Path) -> Path:
 
 
 def _trusts(path: Path, state: os.stat_result) -> bool:
-    """Whether the user or the system (a link of root in a folder that only root can write: /dev/stdout) owns this."""
+    """Whether the user or the system (a link of root in a folder that only root can write: /dev/stdout) owns this
+    file or link."""
     if state.st_uid == os.geteuid():
         return True
     folder = path.parent.stat()
@@ -118,7 +120,7 @@ def _refuse_named_pipe_of_others(path: Path) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Mode of the replaced file if it is this user's, else 0666 & ~umask."""
+    """Mode of the replaced file if this user owns the file, otherwise 0666 & ~umask."""
     state = _state(path)
     if state is not None and stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid():
         return state.st_mode & 0o777

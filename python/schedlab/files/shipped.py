@@ -1,4 +1,4 @@
-"""Files of schedlab itself: in a checkout, or where a wheel put them. Importing this module is cheap."""
+"""Files of schedlab itself: in a checkout, or in an installed wheel. Importing this module is cheap."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def examples() -> Path:
 
 
 def schedload() -> Path | None:
-    """Return the program ``schedload`` that belongs to this schedlab: $SCHEDLOAD, or where it was installed.
+    """Return the program ``schedload`` that belongs to this schedlab: $SCHEDLOAD, or the installed program.
 
-    ``make build`` and a wheel put it beside Python in a virtual environment. ``pip install --user`` and
+    ``make build`` and a wheel install the program in the folder of Python's own program. ``pip install --user`` and
     ``--target`` use other folders, which the record of the installed files names.
     """
     if path := os.environ.get("SCHEDLOAD"):

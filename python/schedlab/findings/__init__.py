@@ -2,6 +2,6 @@
 
     words ──choose──▶ columns ──match──▶ common rows ──judge──▶ Findings
 
-Variants of one run are paired by block, as in the run's own report. Columns of different runs, and imported ones, share
-no blocks: they are judged as unpaired groups, with warnings about that.
+Variants of one run are paired by block, as in the report of the run. Columns of different runs, and imported columns,
+share no blocks. Such columns are judged as unpaired groups, with a warning.
 """

@@ -1,4 +1,4 @@
-"""The columns of a comparison: from the words of a command to runs and variants, and columns that are refused."""
+"""The columns of a comparison: arguments of a command as runs and variants, and columns that are refused."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class ComparisonError(SchedlabError):
 def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[Layout] = ()) -> list[Chosen]:
     """Return the columns for run numbers, names, ``RUN:VARIANT``, or paths of results.
 
-    ``store`` opens the store; it is called only for words that are not a path or are ambiguous. ``layouts`` are the
-    layouts of the printed tables in a path. Raises StoreError or ImportProblem for an unknown word, ComparisonError
-    for a word that is both a path and a run.
+    ``store`` opens the store; the function is called only for arguments that are not a path or are ambiguous.
+    ``layouts`` are the layouts of the printed tables in a path. Raises StoreError or ImportProblem for an unknown
+    argument, ComparisonError for an argument that is both a path and a run.
     """
     columns: list[Chosen] = []
     for word in words:
@@ -87,7 +87,7 @@ def sampled(columns: Sequence[Chosen]) -> list[Chosen]:
 def refuse(columns: Sequence[Chosen]) -> None:
     """Raise ComparisonError for a column that occurs twice, a single column, and columns without a common row.
 
-    Columns of printed tables are compared only with each other, unless their source has samples too.
+    Columns of printed tables are compared only with each other, unless their source also contains samples.
     """
     _refuse_repeated(columns)
     with_samples = sampled(columns)
@@ -126,7 +126,7 @@ def _refuse_repeated(columns: Sequence[Chosen]) -> None:
         if key in seen:
             raise ComparisonError(
                 f"{column.name} is compared with itself",
-                todo="name two runs, or two variants of one as RUN:VARIANT ('schedlab runs' lists them)",
+                todo="name two runs, or two variants of one run as RUN:VARIANT ('schedlab runs' lists them)",
             )
         seen.add(key)
 

@@ -1,4 +1,4 @@
-"""Verdicts on columns against the first: paired by block within one run, unpaired groups between several."""
+"""Verdicts on columns against the first column: paired by block within one run, unpaired groups between several."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schedlab.store.selection import named_apart
 
 
 def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = True) -> Findings:
-    """Judge the columns against the first of them.
+    """Judge the columns against the first column.
 
     Args:
         engine: the store of the columns that name no store.
@@ -125,7 +125,8 @@ def _unpaired(
 
 
 def _pairs(groups: Sequence[UnpairedRow], index: int) -> list[UnpairedRow]:
-    """Return the rows of a column with the baseline's group and its own, without rows that it lacks."""
+    """Return the rows of a column with the baseline's group and the column's group, without rows that the column
+    lacks."""
     return [replace(row, groups=(row.groups[0], row.groups[index])) for row in groups if row.groups[index] is not None]
 
 

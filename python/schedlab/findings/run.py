@@ -169,7 +169,7 @@ def _iterations(engine: Engine, run: reader.Run) -> pl.DataFrame:
 def counter_changes(engine: Engine, judged: Findings, parts: Sequence[str] = ()) -> list[Change]:
     """Return the changes of the kernel's counters against the baseline, the clearest change first in each row.
 
-    ``parts`` selects counters whose name contains one of these texts, also counters of single CPUs; ``*`` is a
+    ``parts`` selects counters whose name contains one of these texts, including counters of single CPUs; ``*`` is a
     wildcard. Without ``parts``, all counters of the whole machine are compared.
     """
     counts = reader.counters(engine, judged.run.id)

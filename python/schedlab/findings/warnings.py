@@ -47,7 +47,7 @@ def within_runs(
     questions: Sequence[Question],
     options: Options,
 ) -> Iterator[Warning]:
-    """Yield the warnings of each measured run, including that of its A/A control.
+    """Yield the warnings of each measured run, including the warning about its A/A control.
 
     ``means`` and ``failures`` are the block means and failed trials of all variants of each run.
     """
@@ -97,6 +97,6 @@ def _differences(baseline: Chosen, column: Chosen) -> list[str]:
     def rank(difference: str) -> int:
         return next((i for i, fact in enumerate(MAIN_FACTS) if difference.startswith(fact)), len(MAIN_FACTS))
 
-    # ``kernel.command_line (… → …)`` is shortened to its name if it is long.
+    # ``kernel.command_line (… → …)`` is shortened to its name if the change is long.
     ordered = sorted(differences(before, after), key=rank)
     return [text if len(text) <= LONGEST else text.partition(" ")[0] for text in ordered]

@@ -64,7 +64,7 @@ def checked(imported: Import) -> Import:
 
 
 def _printable(value: Any) -> Any:
-    """Return the value with all its texts as :func:`showable` gives them."""
+    """Return the value with :func:`showable` applied to all its texts."""
     if isinstance(value, str):
         return showable(value)
     if isinstance(value, tuple):
@@ -124,7 +124,7 @@ def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]
     new_names = [names.get(name, name) for name in columns_of(imports)]
     if repeated := {name for name in new_names if new_names.count(name) > 1}:
         what = f"two columns would be called {', '.join(sorted(repeated))}"
-        raise ImportProblem(what, todo="give them different names")
+        raise ImportProblem(what, todo="give the columns different names")
 
     def all_renamed(columns: Sequence[str]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in columns)

@@ -1,8 +1,8 @@
 """Detection and reading of the contents of a path: trees of MMTests, logs of tools, printed tables.
 
     path ──tree?──▶ mmtests
-         ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
-         ──else───▶ printed tables, by their grammars or by the layout that the user states
+         ──log?───▶ the first reader of tool logs that recognises the text, the strictest first ──otherwise───▶ printed
+         tables, by their grammars or by the layout that the user states
 
 All paths are read before anything is returned. An unrecognised path raises ImportProblem, and nothing is imported.
 """
@@ -41,8 +41,8 @@ def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) ->
 
     Args:
         path: a file or folder.
-        form: one of :func:`formats`, where the content does not show it.
-        layouts: of the printed tables in a text.
+        form: a name of :func:`formats`, where the content does not determine the format. layouts: of the printed tables
+        in a text.
 
     Raises:
         ImportProblem: the path does not exist, contains nothing that is read, or is damaged; with file and line.
@@ -62,7 +62,7 @@ def read_all(
     from schedlab.importers import mmtests
 
     if form is not None and form not in formats():
-        raise ImportProblem(f"{form!r} is not a format", todo=f"one of {', '.join(formats())}")
+        raise ImportProblem(f"{form!r} is not a format", todo=f"the formats are {', '.join(formats())}")
     if layouts and form not in (None, PRINTED):
         raise ImportProblem(f"a stated table is not {form}", where="--table", todo=f"--as {PRINTED}, or no --as")
     for name in names:
@@ -95,7 +95,7 @@ def _named(imported: Import, name: str | None) -> Import:
     columns = columns_of([imported])
     if len(columns) != 1:
         raise ImportProblem(
-            f"contains {len(columns)} columns, so they cannot all be called {name!r}: {', '.join(columns)}",
+            f"contains {len(columns)} columns, so the columns cannot all have the name {name!r}: {', '.join(columns)}",
             where=imported.source,
             todo="rename single columns with --name OLD=NEW",
         )
@@ -125,7 +125,8 @@ def _joined(imports: Sequence[Import], source: str) -> Import:
 def _files(
     paths: Sequence[Path], form: str | None, names: Mapping[Path, str], layouts: Sequence[Layout]
 ) -> list[tuple[Path, Import]]:
-    """Read every text of tables by itself, and all logs of tools together, each with the path where it begins."""
+    """Read every text of tables separately, and all logs of tools together, each log with the path where the log
+    begins."""
     from schedlab.importers.logs.files import files
     from schedlab.importers.logs.reading import read_file, with_threads
     from schedlab.importers.logs.series import ReadLog, to_import

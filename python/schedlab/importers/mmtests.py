@@ -4,13 +4,9 @@ Runs contain iterations, iterations contain benchmarks, benchmarks contain ``log
 
 ::
 
-    log/                         a folder of runs, as run-mmtests.sh leaves it
-    ├── 6.1-vanilla/             a run: one column
-    │   ├── iter-0/              an iteration: one block
-    │   │   ├── tests-timestamp
-    │   │   └── tbench/logs/
-    │   └── iter-1/...
-    └── 6.1-patched/...
+    log/                         a folder of runs, as run-mmtests.sh writes the folder ├── 6.1-vanilla/             a
+    run: one column │   ├── iter-0/              an iteration: one block │   │   ├── tests-timestamp │   │   └──
+    tbench/logs/ │   └── iter-1/... └── 6.1-patched/...
 
 Until 2018 a tree contained ``tbench4-4.5.0-vanilla/noprofile``: benchmark and run in one name, no iterations.
 
@@ -107,7 +103,8 @@ def _order(folder: Folder) -> tuple[object, ...]:
 
 
 def _folder(logs: Path) -> Folder | None:
-    """Return the run, iteration and benchmark of a folder of logs by its place; None where it has another name."""
+    """Return the run, iteration and benchmark of a folder of logs by its place; None where the folder has another
+    name."""
     if logs.name == "noprofile":
         benchmark, run = _split(logs.parent.name)
         inner = logs / "default"
@@ -124,7 +121,7 @@ def _folder(logs: Path) -> Folder | None:
 def _split(name: str) -> tuple[str, str]:
     """Split ``hackbench-pipes-4.5.0-vanilla`` into benchmark and run at the longest name of a benchmark."""
     for dash in reversed([match.start() for match in re.finditer("-", name)]):
-        # A run begins with a kernel's version unless the name before it is that of a benchmark alone.
+        # A run begins with a kernel's version unless the previous name is the name of a benchmark alone.
         if mmtests_reader(name[:dash]) and (name[dash + 1].isdigit() or not re.search(r"-\d", name[:dash])):
             return name[:dash], name[dash + 1 :]
     benchmark, _, run = name.partition("-")
@@ -135,7 +132,8 @@ FORMAT = "mmtests"
 
 
 def looks_like(path: Path) -> bool:
-    """Return whether ``path`` is a result tree of MMTests, or a run, iteration, benchmark or ``logs`` folder in one."""
+    """Return whether ``path`` is a result tree of MMTests, or a run, iteration, benchmark or ``logs`` folder in a
+    result tree."""
     try:
         return path.is_dir() and any(mmtests_reader(folder.benchmark) for folder in log_folders(path))
     except OSError:
@@ -209,4 +207,4 @@ def _notes(folders: Sequence[Folder]) -> Iterator[str]:
         yield f"left out, no reader: {', '.join(unknown)}"
     iterations = {folder.logs.parents[1] for folder in folders if folder.logs.name == "logs"}
     if any(inner.is_file() and not inner.name.startswith("tests-") for path in iterations for inner in path.iterdir()):
-        yield "left out: files beside the benchmarks' folders, such as monitors and dmesg"
+        yield "left out: files next to the benchmarks' folders, such as monitors and dmesg"

@@ -1,4 +1,5 @@
-"""CSV with one sample a line, as ``schedlab report --format csv --samples`` writes it; a Parquet file is read as CSV.
+"""CSV with one sample a line, the output of ``schedlab report --format csv --samples``. A Parquet file is converted to
+CSV.
 
     run,column,block,position,iteration,workload,parameters,metric,unit,direction,value,kind
     1,base,1,0,1,hackbench,"{""groups"": 4}",time,s,lower,1.52,real
@@ -24,7 +25,7 @@ _VALUE = re.compile(r"[+-]?\d{1,20}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
 
 SAMPLES_ONLY = (
     "samples alone: the file contains no design, failed trials or counters, so that blocks are not compared in pairs; "
-    "'schedlab import STORE' copies whole runs"
+    "'schedlab import STORE' copies complete runs"
 )
 """Note on an export of measured runs."""
 

@@ -25,17 +25,17 @@ HEAD = 64 * 1024
 """Characters at the beginning of a text that show its format."""
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of unpacked text that are read at most; as text and numbers they take a few times as much memory."""
+"""Maximum number of bytes of unpacked text. Text and numbers take a few times as much memory."""
 
 _ACTING = r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-"""Characters that act on a terminal, or on the direction of the text beside them (Unicode's UAX #9)."""
+"""Characters that act on a terminal, or on the direction of adjacent text (Unicode's UAX #9)."""
 _CONTROL = re.compile(_ACTING)
 _CONTROLS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     rf"|\x1b[ -/]*[0-~]?|{_ACTING}"
 )
-"""Such characters, and control sequences of terminals (ECMA-48, 5.3 to 5.6), as recorded sessions contain them."""
+""":data:`_ACTING` characters, and control sequences of terminals (ECMA-48, 5.3 to 5.6), as in recorded sessions."""
 
 
 def without_controls(text: str) -> str:
@@ -45,14 +45,15 @@ def without_controls(text: str) -> str:
 
 _BINARIES = {
     b"PERFILE2": ("data of perf record", "perf script and perf report read it; schedlab reads what perf stat prints"),
-    b"SQLite format 3\0": ("an SQLite file", "a schedlab store is named with --store, and 'schedlab report' reads it"),
-    b"PK\x03\x04": ("a zip archive", "unpack it first"),
+    b"SQLite format 3\0": ("an SQLite file", "name a schedlab store with --store; 'schedlab report' reads stores"),
+    b"PK\x03\x04": ("a zip archive", "unpack the file first"),
     b"\x7fELF": ("a program", "import the output of the program"),
 }
 
 
 class NotResults(ImportProblem):
-    """A file without results of a known kind: an error if the user names the file, a note if it is in a folder."""
+    """A file without results of a known kind: an error if the user names the file, a note if the file is in a
+    folder."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,15 @@ def document(path: Path) -> Document:
     _require_text(name, raw)
     if len(raw) > LARGEST:
         what = f"contains more than {LARGEST >> 20} MiB of text"
-        raise ImportProblem(what, where=name, todo="import a part of it, or a summary")
+        raise ImportProblem(what, where=name, todo="import a part of the file, or a summary")
     return Document(name, raw)
 
 
-EMPTY = "the benchmark left nothing here: run it again, or leave this file out"
+EMPTY = "the benchmark wrote nothing to this file: run the benchmark again, or leave this file out"
 
 
 def _read(path: Path, name: str) -> bytes:
-    """Return the unpacked bytes; the error for a damaged packing names the line up to which it is undamaged."""
+    """Return the unpacked bytes; the error for a damaged packing names the last undamaged line."""
     content = bytearray()
     try:
         with nullcontext(sys.stdin.buffer) if name != str(path) else path.open("rb") as file:
@@ -110,14 +111,14 @@ def _read(path: Path, name: str) -> bytes:
                 while len(content) <= LARGEST and (part := stream.read1(1 << 20)):
                     content += part
                     if b"\0" in part and bytes(content[:2]) not in _BOMS:
-                        # The file is not text, so the rest, which may be long, is not needed.
+                        # The file is not text, so the rest, which may be long, is not read.
                         break
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise ImportProblem(f"cannot be read: {error.strerror}", where=name, todo="check the path") from error
         what = f"the packed file is cut off or damaged ({error})"
         line = content.count(b"\n") + 1
-        raise ImportProblem(what, where=f"{name}:{line}", todo="copy it again") from error
+        raise ImportProblem(what, where=f"{name}:{line}", todo="copy the file again") from error
     return bytes(content)
 
 
@@ -126,9 +127,11 @@ def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
     """Unpack with the program zstd, because the standard library cannot before Python 3.14."""
     program = shutil.which("zstd")
     if program is None or not packed.seekable():
-        what = "no program can unpack it" if program is None else "it comes through a pipe"
+        what = "no installed program can unpack the file" if program is None else "the file is a pipe"
         raise ImportProblem(
-            f"is packed with zstd, and {what}", where=str(packed.name), todo="unpack it first (zstd -d, package zstd)"
+            f"is packed with zstd, and {what}",
+            where=str(packed.name),
+            todo=("unpack the file first (zstd -d, package zstd)"),
         )
     os.lseek(packed.fileno(), 0, os.SEEK_SET)  # the program reads the file from the beginning, which is buffered here
     with subprocess.Popen([program, "-dc"], stdin=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
@@ -137,7 +140,7 @@ def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
         is_complete = not child.stdout.read1(1)
         child.stdout.close()
         if is_complete and child.wait() != 0:
-            raise EOFError("zstd could not unpack it")
+            raise EOFError("zstd could not unpack the file")
 
 
 @contextmanager
@@ -149,7 +152,7 @@ def _parquet(packed: BufferedReader) -> Iterator[BufferedReader]:
         text = pl.read_parquet(packed.read()).write_csv()
     except pl.exceptions.PolarsError as error:
         what = f"cannot be read as a Parquet file: {str(error).partition(chr(10))[0][:200]}"
-        todo = "write it again with 'schedlab report --format parquet --output FILE'"
+        todo = "write the file again with 'schedlab report --format parquet --output FILE'"
         raise ImportProblem(what, where=str(packed.name), todo=todo) from error
     yield BufferedReader(BytesIO(text.encode()))
 
@@ -180,7 +183,7 @@ def _require_text(name: str, raw: bytes) -> None:
             raise NotResults(f"is {what}, not text", where=name, todo=todo)
     if raw[_TAR] == b"ustar":
         raise NotResults(
-            "is a tar archive, not text", where=name, todo="unpack it first (tar xf), and import the folder"
+            "is a tar archive, not text", where=name, todo="unpack the file first (tar xf), and import the folder"
         )
     if _MANUAL.match(raw):
         todo = "import the output of the tool; examples in a manual are not results"
@@ -189,7 +192,7 @@ def _require_text(name: str, raw: bytes) -> None:
     if at >= 0 and _BOMS.get(raw[:2]) != "utf-16":
         for encoding, zeros in _WIDE.items():
             if len(raw) > 1 and not any(raw[zeros]) and all(raw[:2].replace(b"\0", b"")):
-                todo = f"iconv -f {encoding} -t UTF-8 converts it"
+                todo = f"'iconv -f {encoding} -t UTF-8' converts the file"
                 raise NotResults(f"is {encoding} without a byte order mark", where=f"{name}:1", todo=todo)
         line = raw.count(b"\n", 0, at) + 1
         raise NotResults(

@@ -1,8 +1,8 @@
-"""Debian's package archive, read by apt with a configuration, lists and a cache of its own.
+"""Debian's package archive, read by apt with a separate configuration, lists and cache.
 
-apt takes packages from the suites in :data:`SUITES`, whichever release this machine runs. The mirrors are those of this
-machine's apt configuration, as are its proxies. Debian's keyring checks the signatures. The machine's lists, cache and
-sources are only read.
+apt takes packages from the suites in :data:`SUITES`, whichever release this machine runs. The mirrors and proxies come
+from this machine's apt configuration. Debian's keyring checks the signatures. The machine's lists, cache and sources
+are only read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 """
-"""apt.conf(5). apt's own user could not write to a cache in root's home folder."""
+"""apt.conf(5). apt's unprivileged user could not write to a cache in root's home folder."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Archive:
     def update(self, max_age: float = 0.0) -> None:
         """Download the package lists, unless they are younger than ``max_age`` seconds.
 
-        A list that cannot be downloaded keeps its earlier content. CannotRunHere when there is no list at all.
+        A list that cannot be downloaded keeps its earlier content. CannotRunHere when there is no list.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         with locked(self._folder / ".lock"):
@@ -121,7 +121,7 @@ class Archive:
                 self._stamp.touch()
 
     def suites(self) -> list[str]:
-        """Return the suites whose package lists are here, in the order of the sources."""
+        """Return the suites whose package lists have been downloaded, in the order of the sources."""
         present = self._output("apt-get", "indextargets", "--format", "$(RELEASE)", "Created-By: Packages").split()
         return [source.suite for source in self._sources if source.suite in present]
 
@@ -181,7 +181,7 @@ def fields(text: str) -> Iterator[dict[str, str]]:
 
 
 def run(argv: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program with English messages; CannotRunHere when it does not end."""
+    """Run a program with English messages; CannotRunHere when the program does not end."""
     try:
         return subprocess.run(
             argv,
@@ -229,6 +229,6 @@ def _mirrors() -> tuple[str, str]:
 
 
 def _complaint(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the first error of a program, else the end of its error output."""
+    """Return the first error of a program, otherwise the end of its error output."""
     lines = [line for line in done.stderr.splitlines() if line.startswith("E:")] or done.stderr.splitlines()
     return lines[0].removeprefix("E:").strip() if lines else f"status {done.returncode}"

@@ -1,4 +1,4 @@
-"""The build cache: built kernels, each in its own folder, and the names of the series that they belong to.
+"""The build cache: built kernels, each in a separate folder, and the names of their series.
 
 kernels/built/KEY/    bzImage, config, log, record.json; no bzImage where the prefix does not apply or build
 kernels/names/NAME    the records of a series' prefixes
@@ -29,7 +29,8 @@ class NotBuilt(SchedlabError):
 
 
 class KernelGap(CannotRunHere):
-    """A kernel of a series that does not apply or build. Its trials fail with this reason, others continue."""
+    """A kernel of a series that does not apply or build. Its trials fail with this reason; trials of other variants
+    continue."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class BuildCache:
         return self.place(key) / "bzImage"
 
     def record(self, key: str) -> Record | None:
-        """Return the record of a key; None when it has to be built."""
+        """Return the record of a key; None when the prefix has to be built."""
         try:
             record = _parse(json.loads((self.place(key) / "record.json").read_text()))
         except OSError:
@@ -83,7 +84,8 @@ class BuildCache:
         return record if record.reason or self.image(key).is_file() else None
 
     def keep(self, record: Record, files: Mapping[str, Path]) -> None:
-        """Store a prefix: these files, by the names in the module's docstring, and its record, all or nothing."""
+        """Store a prefix: these files, by the names in the module's docstring, and its record, completely or not at
+        all."""
 
         def fill(part: Path) -> None:
             for name, path in files.items():
@@ -128,7 +130,7 @@ class BuildCache:
         if wanted not in prefixes:
             names = ", ".join(kernel_name(series, record.prefix) for record in prefixes.values())
             others = ", ".join(self.series()) or "none yet"
-            what = f"the series has no such prefix; it has {names}" if prefixes else "no built kernel has this name"
+            what = f"the series has no such prefix, only {names}" if prefixes else "no built kernel has this name"
             todo = f"run 'schedlab kernels build TREE --name {series or 'NAME'}' (built series: {others})"
             raise NotBuilt(what, where=name, todo=todo)
         record = self.record(prefixes[wanted].key)
@@ -153,7 +155,7 @@ def kernel_name(series: str, prefix: str) -> str:
 
 
 def series_name(text: str) -> str:
-    """Check a name for a series; SchedlabError when it contains other characters."""
+    """Check a name for a series; SchedlabError when the name contains other characters."""
     if _NAME.fullmatch(text) is None:
         raise SchedlabError(
             f"{text!r} cannot name a series", where="--name", todo="use letters, digits, '.', '_' and '-'"

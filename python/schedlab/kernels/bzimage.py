@@ -26,7 +26,7 @@ _MAGIC = (0x202, b"HdrS")
 _KERNEL_VERSION = 0x20E
 """A 16-bit offset, less 0x200, of the NUL-terminated version string."""
 _SETUP_BYTES = 65 * 512
-"""Longest real-mode part: the boot sector and at most 64 more sectors. It contains the version string."""
+"""Longest real-mode part: the boot sector and at most 64 more sectors. The read part contains the version string."""
 
 _SETUP_SECTORS, _OFFSET, _LENGTH = slice(0x1F1, 0x1F2), slice(0x248, 0x24C), slice(0x24C, 0x250)
 _SECTOR, _DEFAULT_SECTORS = 512, 4
@@ -34,9 +34,9 @@ _APPENDED = 4
 _ELF = b"\x7fELF"
 
 _OTHERS = {
-    _ELF: "it is an ELF file, such as vmlinux: name arch/x86/boot/bzImage of the same tree",
-    b"\x1f\x8b": "it is packed with gzip: unpack it, or name arch/x86/boot/bzImage",
-    b"!<arch>": "it is a package: unpack it with 'dpkg-deb -x' and name its boot/vmlinuz-…",
+    _ELF: "the file is an ELF file, such as vmlinux: name arch/x86/boot/bzImage of the same tree",
+    b"\x1f\x8b": "the file is packed with gzip: unpack the file, or name arch/x86/boot/bzImage",
+    b"!<arch>": "the file is a package: unpack the package with 'dpkg-deb -x' and name its boot/vmlinuz-…",
 }
 """Advice for files that are named by mistake, by their first bytes."""
 
@@ -58,7 +58,7 @@ _IN_PYTHON: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
     (b"\x5d\0\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE)),
 )
 _BY_PROGRAM = ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x02\x21\x4c\x18", "lz4"))
-"""Debian's 6.12 is packed with zstd, its 6.1 with lz4. Python 3.11 has neither."""
+"""Debian's 6.12 is packed with zstd, its 6.1 with lz4. Python 3.11 supports neither format."""
 
 
 class NotABzImage(SchedlabError):
@@ -86,7 +86,7 @@ def release(path: Path) -> str:
     text, end, _ = head[pointer + 0x200 :].partition(b"\0")
     words = text.decode("ascii", errors="replace").split()
     if not pointer or not end or not words:
-        todo = "build or download it again: it is damaged"
+        todo = "build or download the image again: the file is damaged"
         raise NotABzImage("its boot header names no kernel version", where=str(path), todo=todo)
     return words[0]
 
@@ -101,8 +101,8 @@ def checksum(path: Path) -> str:
 def unpacked(path: Path, sha256: str) -> bytes:
     """Return the kernel of a bzImage as an ELF file; NotUnpacked when that fails.
 
-    ``sha256`` is the image's checksum: it is a part of the cache's key. The cache has one entry because most plans use
-    one kernel.
+    ``sha256`` is the image's checksum: the cache's key contains the checksum. The cache has one entry because most
+    plans use one kernel.
     """
     try:
         image = path.read_bytes()
@@ -130,7 +130,7 @@ def _decompress(data: bytes) -> bytes:
             except (OSError, ValueError, lzma.LZMAError, zlib.error) as error:
                 raise NotUnpacked(f"the kernel in its image is damaged: {error}") from error
             if not stream.eof:
-                raise NotUnpacked("the kernel in its image is damaged: it ends too early")
+                raise NotUnpacked("the kernel in the image is damaged: the compressed data end too early")
             return kernel
     for mark, program in _BY_PROGRAM:
         if data.startswith(mark):
@@ -141,7 +141,7 @@ def _decompress(data: bytes) -> bytes:
 def _run_program(name: str, data: bytes) -> bytes:
     program = shutil.which(name)
     if program is None:
-        raise NotUnpacked(f"its image can only be unpacked with {name}: apt-get install {name}")
+        raise NotUnpacked(f"the image can only be unpacked with {name}: apt-get install {name}")
     try:
         done = subprocess.run([program, "-dcq"], input=data, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""The command line of a kernel under test: the running system's, with words added or replaced."""
+"""The command line of a kernel under test: the running system's, with parameters added or replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PANIC = "panic=10"
 """Restart 10 s after a panic: the restart leads to the default kernel."""
 
 _OF_LOADER = frozenset({"BOOT_IMAGE", "initrd", "rdinit", NONCE})
-"""Parameters that a boot loader or an earlier boot under test added for itself."""
+"""Parameters that a boot loader or an earlier boot under test added for one boot."""
 
 _INIT_ARGUMENTS = "--"
 """Word after which all words are arguments of init."""

@@ -1,4 +1,5 @@
-"""The configuration of a kernel build: its base, the fragments over it, and the options that could not be set."""
+"""The configuration of a kernel build: its base, the fragments that override the base, and the options that could
+not be set."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ class BadFragment(SchedlabError):
 class Recipe:
     """The origin of a configuration.
 
-    ``target`` is a make target such as ``tinyconfig``, empty where ``base`` is the text of a whole configuration. The
-    fragments' options override it, later fragments override earlier ones.
+    ``target`` is a make target such as ``tinyconfig``, empty where ``base`` is the text of a complete configuration.
+    The fragments' options override the base, and later fragments override earlier fragments.
     """
 
     target: str
@@ -58,8 +59,8 @@ class Recipe:
         faults = {name: want for name, want in self.wanted.items() if got.get(name, "n") != want}
         declared = _declared(source, faults) if faults else set()
         return [
-            f"{name}={want} was wanted"
-            f"{'' if name in declared else ', which this kernel does not have'}; it is {got.get(name, 'n')}"
+            f"{name}={want} was requested"
+            f"{'' if name in declared else ', which this kernel does not have'}, but the value is {got.get(name, 'n')}"
             for name, want in faults.items()
         ]
 
@@ -90,7 +91,7 @@ def _read(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        reason = error.strerror if isinstance(error, OSError) else "the file is not text"
         todo = "name a make target such as tinyconfig or defconfig, or a file of CONFIG_…=y lines"
         raise BadFragment(f"the configuration cannot be read: {reason}", where=str(path), todo=todo) from error
     for number, line in enumerate(text.splitlines(), start=1):

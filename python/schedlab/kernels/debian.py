@@ -75,7 +75,8 @@ def is_name(name: str) -> bool:
 
 
 def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path] | None:
-    """Return image and configuration of the newest kernel of that name in the cache; None if the cache lacks it."""
+    """Return image and configuration of the newest kernel of that name in the cache; None if the cache lacks the
+    kernel."""
     cached = newest(package for package in cached_packages(cache_folder) if _matches(package, name))
     return None if cached is None else _contents(_store(cache_folder) / _key(cached), cached)
 
@@ -139,7 +140,7 @@ def archive(cache_folder: Path | None = None) -> Archive:
 def _archive(name: str, cache_folder: Path | None) -> Archive:
     if absent := missing_programs():
         raise CannotRunHere(
-            f"this kernel is not in the cache, and there is no apt here to fetch it with (no {', '.join(absent)})",
+            f"this kernel is not in the cache, and apt cannot fetch it here (no {', '.join(absent)})",
             where=name,
             todo=_without_apt(cache_folder),
         )
@@ -174,7 +175,7 @@ def _newest_of(name: str, archive: Archive) -> Package:
     raise CannotRunHere(
         f"Debian's suites have no such cloud kernel (searched: {served})",
         where=name,
-        todo=f"{_near(name, packages)}; 'schedlab kernels list --available' shows all of them; {_ELSEWHERE}",
+        todo=f"{_near(name, packages)}; 'schedlab kernels list --available' shows all kernels; {_ELSEWHERE}",
     )
 
 
@@ -225,9 +226,9 @@ def _without_apt(cache_folder: Path | None) -> str:
     folder = _store(cache_folder)
     cached = ", ".join(f"debian-{package.release}" for package in cached_packages(cache_folder))
     return (
-        "name another kernel: the path of a bzImage (distributions have theirs as /boot/vmlinuz-…), tree:FOLDER of a "
+        "name another kernel: the path of a bzImage (such as a distribution's /boot/vmlinuz-…), tree:FOLDER of a "
         f"built tree{f', or a kernel in the cache: {cached}' if cached else ''}; "
-        f"or copy {folder} from a machine that has fetched it ('schedlab kernels fetch')"
+        f"or copy {folder} from a machine that has fetched the kernel ('schedlab kernels fetch')"
     )
 
 
@@ -252,13 +253,13 @@ def _in_order(left: Package, right: Package) -> int:
 
 _PIECES = re.compile(r"([^0-9]*)([0-9]*)")
 _END: tuple[list[int], int] = ([0], 0)
-"""Piece that stands for the end of a version: an empty string and the number 0."""
+"""Piece that represents the end of a version: an empty string and the number 0."""
 
 
 def compare_versions(left: str, right: str) -> int:
     """Return -1, 0 or 1 by the order of two versions: 6.12.9~rc1-1, 6.12.9-1, 6.12.10-1.
 
-    Source: deb-version(7), "Sorting algorithm". dpkg is not needed, so that cached kernels work without it.
+    Source: deb-version(7), "Sorting algorithm". Cached kernels therefore work without dpkg.
     """
     for left_part, right_part in zip(_parts(left), _parts(right), strict=True):
         for piece, other in zip_longest(left_part, right_part, fillvalue=_END):
@@ -282,7 +283,7 @@ def _parts(version: str) -> list[list[tuple[list[int], int]]]:
 
 
 def _weight(character: str) -> int:
-    """Order of characters: ``~``, the end of a string (0), letters, all others."""
+    """Order of characters: ``~``, the end of a string (0), letters, other characters."""
     if character == "~":
         return -1
     return ord(character) if character.isalpha() else ord(character) + 256

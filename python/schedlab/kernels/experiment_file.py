@@ -28,7 +28,8 @@ groups = [1, 4]
 def tables(series: str, records: Sequence[Record]) -> str:
     """Return ``[attribution]`` and ``[[variant]]`` of an experiment file, the base first.
 
-    A gap stays a variant: its trials fail with its reason, and the attribution names the step that spans it.
+    A gap stays a variant: its trials fail with the reason of the gap, and the attribution names the step that spans the
+    gap.
     """
     parts = []
     if len(records) > 1:
@@ -43,6 +44,6 @@ def tables(series: str, records: Sequence[Record]) -> str:
 
 
 def experiment(series: str, records: Sequence[Record]) -> str:
-    """Return a whole experiment file to start from, with a sample workload."""
+    """Return a complete experiment file with a sample workload, for the user to edit."""
     head = _HEAD.format(base=kernel_name(series, records[0].prefix), name=quoted(series))
     return head + tables(series, records) + _WORKLOAD

@@ -1,4 +1,5 @@
-"""git commands whose results do not depend on the user's configuration. They only read the user's repository."""
+"""git commands whose results do not depend on the user's configuration. The commands only read the user's
+repository."""
 
 from __future__ import annotations
 
@@ -76,9 +77,9 @@ def is_changed(repository: Path) -> bool:
 
 
 def check_out(repository: Path, revision: str, folder: Path) -> None:
-    """Write a commit's files into an empty folder; the repository stays as it is.
+    """Write a commit's files into an empty folder; the repository does not change.
 
-    git's temporary index is beside the folder, so that it is removed with the folder's parent after a kill.
+    git's temporary index is next to the folder, so that both are removed with the folder's parent after a kill.
     """
     with tempfile.TemporaryDirectory(prefix="index-", dir=folder.parent) as scratch:
         unset = [f"--unset={name}" for name in os.environ if name.startswith("GIT_")]

@@ -3,7 +3,8 @@
 | name | kernel |
 |---|---|
 | ``debian-6.12``, ``debian-6.12.117+deb12`` | Debian's cloud kernel of that series or release, see :mod:`.debian` |
-| ``/path/to/bzImage`` | this file; its configuration is ``config-RELEASE`` in the same folder, if that file exists |
+| ``/path/to/bzImage`` | the named file; its configuration is ``config-RELEASE`` in the same folder, if that file exists
+|
 | ``tree``, ``tree:PATH`` | the x86 kernel built in this folder (or ``O=`` folder); ``tree`` is the working directory |
 | ``built:NAME``, ``built:NAME+01`` | a kernel of ``schedlab kernels build``: a series' base, or base and first patch |
 """
@@ -78,7 +79,9 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
     if name and path.is_dir():
         is_tree = (path / BZIMAGE).is_file() or (path / "Kconfig").is_file()
         todo = (
-            f"write tree:{name} for the kernel built in it" if is_tree else "write tree:FOLDER or the path of a bzImage"
+            f"write tree:{name} for the kernel built in this folder"
+            if is_tree
+            else ("write tree:FOLDER or the path of a bzImage")
         )
         raise UnknownKernel("is a folder, not a kernel image", where=str(path), todo=todo)
     if "/" not in name and not path.is_file():
@@ -90,7 +93,8 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
 
 
 def config_of(image: Image) -> dict[str, str] | None:
-    """Return the options of the image's configuration (``CONFIG_SMP`` is ``y``); None if it is unknown."""
+    """Return the options of the image's configuration (``CONFIG_SMP`` is ``y``); None if the configuration is
+    unknown."""
     if image.config is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""make with a time limit and a log, leaving no process behind."""
+"""Runs of make with a time limit and a log. No process remains after a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, MAKE
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, need
 
 ARCHITECTURE = "x86_64"
-"""The guests' architecture. Without it tinyconfig would choose a 32-bit kernel."""
+"""The guests' architecture. Without this setting tinyconfig would choose a 32-bit kernel."""
 
 _ERROR = re.compile(r"(?:\berror: |fatal error|undefined reference|No rule to make|recipe for target|\*\*\* )")
 _PASSING = ("No space left on device", "Killed signal terminated program", "Cannot allocate memory", "Disk quota")
@@ -31,7 +31,7 @@ _ENVIRONMENT = ENVIRONMENT | {"KBUILD_BUILD_HOST": "schedlab"}
 
 
 class MakeFailed(Exception):
-    """A failed run of make. ``lasting`` says whether another run would fail in the same way."""
+    """A failed run of make. ``lasting``: whether another run would fail in the same way."""
 
     def __init__(self, reason: str, *, lasting: bool) -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class Maker:
     local_version: str = ""
 
     def configure(self, recipe: Recipe) -> None:
-        """Write the configuration. An unchanged file keeps its time, so that make does not build everything again."""
+        """Write the configuration. An unchanged file keeps its time, so that make does not rebuild all objects."""
         path = self.out / ".config"
         before = (path.read_bytes(), path.stat()) if path.is_file() else None
         if recipe.target:
@@ -94,7 +94,7 @@ class Maker:
 
     def _first_error(self, output: str) -> str:
         lines = [line.strip() for line in output.splitlines()]
-        error = next((line for line in lines if _ERROR.search(line)), lines[-1] if lines else "it printed nothing")
+        error = next((line for line in lines if _ERROR.search(line)), lines[-1] if lines else "make printed nothing")
         return error.replace(f"{self.source}/", "").replace(f"{self.out}/", "")[:_LONGEST_REASON]
 
 
@@ -113,5 +113,5 @@ def compiler() -> str:
 
 
 def _compilers() -> tuple[str, ...]:
-    """Use ccache where it is installed."""
+    """Use ccache where ccache is installed."""
     return ("CC=ccache gcc", "HOSTCC=ccache gcc") if shutil.which("ccache") else ()

@@ -61,7 +61,8 @@ def _logged(log: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Names:
-    """The parameter names in a kernel. If it cannot be unpacked, ``kernel`` is None and ``why_not`` the reason."""
+    """The parameter names in a kernel. If the image cannot be unpacked, ``kernel`` is None and ``why_not`` the
+    reason."""
 
     kernel: bytes | None
     why_not: str = ""
@@ -85,7 +86,7 @@ class Names:
     def advice(self, name: str) -> str:
         """Suggest a similar name for a name that the kernel lacks."""
         close = self.similar(name)
-        return f"is {close} meant?" if close else "it is misspelt, or of a module that is not built in"
+        return f"is {close} meant?" if close else "the name is misspelt, or belongs to a module that is not built in"
 
     def similar(self, name: str) -> str | None:
         """Return the same parameter of a similar module, or a similar parameter of the same module."""

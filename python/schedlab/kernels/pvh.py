@@ -1,9 +1,9 @@
-"""Kernels that QEMU can boot at their own entry for virtual machines ("PVH"), without the image's boot code.
+"""Kernels that QEMU can boot at their entry point for virtual machines ("PVH"), without the image's boot code.
 
-In emulation, unpacking the kernel inside the guest takes a third of a boot. Unpacking it here takes a fraction of a
-second. A note in the kernel has the entry's address (``XEN_ELFNOTE_PHYS32_ENTRY``, include/xen/interface/elfnote.h;
-Xen's "x86/HVM direct boot ABI"), where CONFIG_PVH is set. QEMU supports it since 4.0. Before Linux 5.0 the note was for
-Xen only.
+In emulation, unpacking the kernel inside the guest takes a third of a boot. Unpacking the kernel here takes a fraction
+of a second. A note in the kernel has the entry's address (``XEN_ELFNOTE_PHYS32_ENTRY``,
+include/xen/interface/elfnote.h; Xen's "x86/HVM direct boot ABI"), where CONFIG_PVH is set. QEMU supports PVH since 4.0.
+Before Linux 5.0 the note was for Xen only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _has_entry(image: Image) -> bool:
 
 
 def written(image: Image, folder: Path) -> Path | None:
-    """Write the image's unpacked kernel below ``folder``; None where it cannot be unpacked or there is no room."""
+    """Write the image's unpacked kernel below ``folder``; None where the kernel cannot be unpacked or there is no
+    room."""
     path = folder / f"vmlinux-{image.sha256}"
     if not path.exists():
         try:

@@ -1,6 +1,6 @@
 """A patch series: a quilt-like folder, a mailbox, a single patch, or a range of commits.
 
-Every change becomes a unified diff, so that one function applies all of them.
+Every change becomes a unified diff, so that one function applies every kind of change.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Change:
 
 
 def read(path: Path) -> list[Change]:
-    """Read the series in a folder of ``*.patch`` (in the order of its ``series`` file, else by name) or in a file."""
+    """Read the series in a folder of ``*.patch`` (in the order of its ``series`` file, otherwise by name) or in a
+    file."""
     try:
         patches = _folder(path) if path.is_dir() else _file(path)
     except OSError as error:
@@ -110,7 +111,7 @@ def _file(path: Path) -> list[tuple[str, bytes, int]]:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError) as error:
-            raise SeriesProblem(f"is damaged: {error}", where=str(path), todo="download it again") from error
+            raise SeriesProblem(f"is damaged: {error}", where=str(path), todo="download the mailbox again") from error
     if patches := mailbox_patches(data):
         return [(title, diff, 1) for title, diff in patches]
     return [(subject(data) or path.stem, data, 1)] if _DIFF.search(data) else []
@@ -119,7 +120,7 @@ def _file(path: Path) -> list[tuple[str, bytes, int]]:
 def mailbox_patches(mailbox: bytes) -> list[tuple[str, bytes]]:
     """Return subject and diff of each patch of a mailbox, without replies and cover letter. Empty for other files.
 
-    If all subjects are numbered ``[PATCH 2/7]``, the numbers give the order, else the order of the mails.
+    If all subjects are numbered ``[PATCH 2/7]``, the numbers give the order, otherwise the order of the mails is used.
     """
     starts = [match.start() for match in _FROM.finditer(mailbox)]
     if not starts:

@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prefix:
-    """The source with the changes up to ``change`` (None: the base); ``key`` covers everything it is built from."""
+    """The source with the changes up to ``change`` (None: the base); ``key`` covers all inputs of the build."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Outcome:
 
 
 Report = Callable[["Prefix | Outcome"], None]
-"""Called with a prefix before work on it starts, and with its outcome."""
+"""Function that is called with a prefix before work on the prefix starts, and with its outcome."""
 
 
 def prefixes(source: Source, changes: Sequence[Change], recipe: Recipe, compiler: str) -> list[Prefix]:
@@ -86,7 +86,7 @@ def _key(*parts: str) -> str:
 
 
 def build(request: Request, cache: BuildCache, report: Report) -> list[Outcome]:
-    """Build the missing prefixes, and record the outcomes under the series' name as they come.
+    """Build the missing prefixes, and record each outcome under the series' name when the outcome is available.
 
     A prefix that does not apply, configure or build is an outcome, not an exception. CannotRunHere when this machine
     cannot build kernels. Ctrl-C and signals leave no process and no work folder; finished images are kept.
@@ -138,7 +138,7 @@ class _Run:
                 broken = f"patch {prefix.name} does not apply: {refusal}"
                 self._gap(prefix, broken, since)
             elif broken:
-                self._gap(prefix, f"it needs a patch before it: {broken}", since)
+                self._gap(prefix, f"the prefix needs an earlier patch: {broken}", since)
             elif self.cached(prefix):
                 self.finish_from_cache(prefix)
             else:
@@ -205,7 +205,7 @@ def _work_folder(parent: Path, identity: str, register: Register) -> Iterator[Pa
                     shutil.rmtree(other, ignore_errors=True)
         if folder.exists():
             raise CannotRunHere(
-                "another build of the same source is under way", where=str(folder), todo="wait until it ends"
+                "another build of the same source is under way", where=str(folder), todo="wait until that process ends"
             )
         register.made("folder", str(folder))
         folder.mkdir()

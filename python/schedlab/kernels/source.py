@@ -1,7 +1,7 @@
-"""A kernel's source, and the changes of a build over it.
+"""A kernel's source, and the changes that a build applies to the source.
 
-A source is a commit of a git repository or a folder. It is read, and copied for a build. The command line names both
-by TREE, ``--patches`` and ``--range``.
+A source is a commit of a git repository or a folder. The source is only read, and copied for a build. The command line
+names source and changes by TREE, ``--patches`` and ``--range``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Commit:
         """Notes on parts of the user's tree that are not built: uncommitted changes."""
         if not git.is_changed(self.repository):
             return []
-        return [f"{self.repository} has changes that are not committed: they are not built"]
+        return [f"{self.repository} has changes that are not committed, which are not built"]
 
     def put(self, folder: Path) -> None:
         """Write the files into an empty folder."""
@@ -102,7 +102,9 @@ def open_source(path: Path, revision: str | None = None) -> Source:
         _require(path, all(git.has_file(path, commit, name) for name in _MARKS))
         return Commit(path.resolve(), commit)
     if revision is not None:
-        raise NoSource("is not a git repository, so it has no commits", where=str(path), todo="give --patches instead")
+        raise NoSource(
+            "is not a git repository, so the folder has no commits", where=str(path), todo=("give --patches instead")
+        )
     _require(path, all((path / name).is_file() for name in _MARKS))
     return Folder(path.resolve())
 
@@ -112,7 +114,10 @@ def _require(path: Path, is_kernel: bool) -> None:
         raise NoSource(
             "is not a kernel source (no Kconfig and Makefile)",
             where=str(path),
-            todo="name a kernel's git repository or its unpacked source, such as that of Debian's package linux-source",
+            todo=(
+                "name a kernel's git repository or its unpacked source, such as the source of Debian's package "
+                "linux-source"
+            ),
         )
 
 
@@ -126,7 +131,7 @@ class BadRange(SchedlabError):
 
 @dataclass(frozen=True)
 class SeriesRequest:
-    """A source, the changes over it, and a name for the series made from the tree's name."""
+    """A source, the changes to the source, and a name for the series made from the tree's name."""
 
     source: Source
     changes: list[Change]
@@ -148,7 +153,7 @@ def open_series(tree: str, patches: Path | None, commits: str | None, cache_fold
     if commits is None:
         return SeriesRequest(open_source(path), series.read(patches) if patches else [], name)
     if patches is not None:
-        raise BadRange("--patches and --range name two series", where=commits, todo="give only one of them")
+        raise BadRange("--patches and --range name two series", where=commits, todo="give only one of these options")
     since, until = _ends(path, commits)
     return SeriesRequest(open_source(path, since), _changes(path, since, until, commits), name)
 
@@ -160,7 +165,9 @@ def _ends(repository: Path, commits: str) -> tuple[str, str]:
         raise BadRange(f"{commits!r} is not a range", where="--range", todo=todo)
     if not git.is_repository(repository):
         raise BadRange(
-            "is not a git repository, so it has no commits", where=str(repository), todo="give --patches instead"
+            "is not a git repository, so the folder has no commits",
+            where=str(repository),
+            todo=("give --patches instead"),
         )
     return git.commit(repository, since), git.commit(repository, until or "HEAD")
 

@@ -1,4 +1,4 @@
-"""Control characters, which a terminal obeys instead of showing them.
+"""Control characters, which a terminal executes and does not show.
 
 ``importers/text.py`` removes more characters from results, and ``results/imported.py`` replaces what is not printable.
 """
@@ -15,7 +15,7 @@ _ESCAPED = re.compile(rf"(?![\n\t]){CONTROL.pattern}")
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with each control character as JSON writes it, such as ``\u001b``; newline and tab stay.
+    r"""Return the text with each control character in the notation of JSON, such as ``\u001b``. Newline and tab stay.
 
     Stores and outputs of benchmarks may contain any character.
     """

@@ -22,7 +22,7 @@ def parse_cpu_list(text: str, cpus: int | None = None) -> list[int]:
 
     Args:
         text: the list.
-        cpus: number of CPUs of the machine. None where it is not known: ``N`` and ``all`` are refused.
+        cpus: number of CPUs of the machine. None where the number is unknown: ``N`` and ``all`` are refused.
 
     Raises:
         ValueError: the text is not a list, names no CPU, or names a CPU that cannot exist.
@@ -39,9 +39,9 @@ def parse_cpu_list(text: str, cpus: int | None = None) -> list[int]:
 def _region(text: str, part: str, cpus: int | None) -> set[int]:
     region = _REGION.fullmatch(part)
     if region is None or (region["used"] and not region["all"] and not region["last"]):
-        raise ValueError(f"'{text}' is not a CPU list: write it like 0-3,8")
+        raise ValueError(f"'{text}' is not a CPU list: write a list such as 0-3,8")
     if cpus is None and (region["all"] or "N" in (region["first"], region["last"])):
-        raise ValueError(f"'{part}' needs the number of CPUs, which is not known here: write numbers")
+        raise ValueError(f"'{part}' needs the number of CPUs, which is unknown here: write numbers")
     limit = MOST_CPUS if cpus is None else cpus
     first, last = region["first"] or "0", region["last"] or region["first"] or "N"
     low, high = (limit - 1 if end == "N" else _number(end) for end in (first, last))
@@ -52,7 +52,7 @@ def _region(text: str, part: str, cpus: int | None) -> set[int]:
     if low > high:
         raise ValueError(f"'{part}' runs backwards")
     if group == 0 or used > group:
-        raise ValueError(f"'{part}' takes {used} CPUs of each {group}: write it like 0-15:2/4")
+        raise ValueError(f"'{part}' takes {used} CPUs of each {group}: write a list such as 0-15:2/4")
     return {cpu for cpu in range(low, high + 1) if (cpu - low) % group < used}
 
 

@@ -1,4 +1,4 @@
-"""Text as TOML writes it."""
+"""Text in the notation of TOML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def value(data: Any) -> str:
 
 
 def key(name: str) -> str:
-    """Return a key: bare where TOML allows it, else quoted."""
+    """Return a key: bare where TOML allows a bare key, otherwise quoted."""
     return name if _BARE_KEY.fullmatch(name) else quoted(name)
 
 
@@ -45,7 +45,7 @@ def table(header: str, data: Mapping[str, Any]) -> str:
 
 
 def document(data: Mapping[str, Any]) -> str:
-    """Return a text with a table for each key of ``data``, and one for each element of a list of tables."""
+    """Return a text with a table for each key of ``data``, and a table for each element of a list of tables."""
     parts = []
     for name, content in data.items():
         if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Quantities with units, as experiment files and command lines write them: ``"0.5ms"``, ``"16KiB"``, ``"1%"``.
+"""Quantities with units in the notation of experiment files and command lines: ``"0.5ms"``, ``"16KiB"``, ``"1%"``.
 
 Durations have one grammar in Python (:func:`parse_time_ns`) and in Rust (``crates/workload/src/duration.rs``): a
 decimal number, then ``ns``, ``us``, ``µs``, ``ms``, ``s``, ``min`` or ``h``. ``tests/durations.json`` lists texts that
@@ -55,17 +55,17 @@ def parse_time_ns(value: object) -> int:
 def parse_share(value: object) -> float:
     """Return a share such as ``"1%"`` as a float (0.01); ValueError when the per cent sign is missing."""
     if not isinstance(value, str):
-        raise ValueError(f'{value!r} has no unit: write it with a per cent sign, for instance "1%"')
+        raise ValueError(f'{value!r} has no unit: write a per cent sign, for instance "1%"')
     number, unit = split(value)
     if unit != "%":
-        raise ValueError(f'{value!r} is not a share: write it with a per cent sign, for instance "1%"')
+        raise ValueError(f'{value!r} is not a share: write a number with a per cent sign, for instance "1%"')
     return float(number / 100)
 
 
 def duration_ns(text: str) -> int:
     """Return a duration in whole nanoseconds. The ValueError's message continues a sentence that begins with the text.
 
-    ``m`` is refused because some readers take it for minutes and others for milliseconds.
+    ``m`` is refused because the unit could mean minutes or milliseconds.
     """
     match = _QUANTITY.fullmatch(text.strip())
     if match is not None and match[2] == "m":
@@ -93,7 +93,7 @@ def scaled(text: str, units: dict[str, int], kind: str, example: str) -> int:
 
 
 def format_time(seconds: float) -> str:
-    """Seconds in words for people: ``"45 s"``, ``"12 min 30 s"``, ``"3 h 5 min"``."""
+    """Return seconds as text for people: ``"45 s"``, ``"12 min 30 s"``, ``"3 h 5 min"``."""
     total = round(seconds)
     if total < 120:
         return f"{total} s"
@@ -105,5 +105,5 @@ def format_time(seconds: float) -> str:
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """``1 block``, ``3 blocks``; ``plural`` where it is not ``singular`` with an s."""
+    """``1 block``, ``3 blocks``; ``plural`` is the form to use where the plural is not ``singular`` with an s."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"

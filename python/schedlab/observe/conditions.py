@@ -1,4 +1,4 @@
-"""The conditions of a trial: load, CPU time stolen by a hypervisor or used by others, CPU frequencies."""
+"""The conditions of a trial: load, CPU time stolen by a hypervisor or used by other processes, CPU frequencies."""
 
 from __future__ import annotations
 

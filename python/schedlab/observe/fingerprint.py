@@ -20,7 +20,7 @@ from schedlab.workloads.base import Tool
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 _TRANSIENT = ("steal_seconds", "uptime_seconds", "hostname")
-"""Fields that change while the machine stays the same. They are recorded but not hashed."""
+"""Fields that change while the machine stays the same. These fields are recorded but not hashed."""
 
 _CPUINFO = {
     "model name": "model", "vendor_id": "vendor", "cpu family": "family", "model": "model_number",
@@ -95,7 +95,7 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def _text(path: Path) -> str | None:
-    """Return the file's stripped text; None when it cannot be read."""
+    """Return the file's stripped text; None when the file cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
@@ -103,7 +103,7 @@ def _text(path: Path) -> str | None:
 
 
 def _number(path: Path) -> int | None:
-    """Return the file's number; None when it cannot be read or is not a number."""
+    """Return the file's number; None when the file cannot be read or does not contain a number."""
     text = _text(path)
     return int(text) if text is not None and text.lstrip("-").isdecimal() else None
 
@@ -217,7 +217,7 @@ def _virtualisation(root: Path) -> dict[str, Any]:
 
 @cache
 def _versions() -> dict[str, str | None]:
-    """Version of each tool; None when it is not installed or does not answer in 5 s."""
+    """Version of each tool; None when the program is not installed or does not end within 5 s."""
     versions: dict[str, str | None] = {"schedlab": version("schedlab"), "python": platform.python_version()}
     for tool in _VERSIONED:
         path = find(tool)

@@ -1,4 +1,4 @@
-"""Reports: :func:`build.build` makes one document, and every format renders it without computing anything.
+"""Reports: :func:`build.build` makes one document, and every format renders the document without computing a figure.
 
 Findings ──build──▶ Report ──┬─ text, markdown, changelog, mmtests, html (in the words of words, effects,
 (analysis)        (document) │                                            counters and printed)

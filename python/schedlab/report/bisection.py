@@ -17,10 +17,10 @@ from schedlab.report.numbers import change, interval
 from schedlab.report.words import listed
 
 SCHEMA = 1
-"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 MOST = 24
-"""Most rows of the table of states; the JSON has all of them."""
+"""Maximum number of rows in the table of states. The JSON contains all states."""
 
 
 def to_json(result: Bisection) -> dict[str, Any]:
@@ -101,10 +101,11 @@ def _parts(result: Bisection) -> Iterator[RenderableType]:
     yield Text(f"{counted(len(result.states), 'state')}, {_size(result)}\n", style="dim")
     yield Text(sentence(result), style="bold")
     if result.posterior.two > 0.5 and result.candidates != [None]:
-        yield Text("A second change is likely: bisect the states before and after this state on their own.")
+        yield Text("A second change is likely: bisect the states before and after this state separately.")
     if not result.decided:
         yield Text(
-            f"With {CONFIDENCE:.0%} probability it is one of: {_names(result)}. To go on: --resume with a larger "
+            f"With {CONFIDENCE:.0%} probability the state is one of: {_names(result)}. To go on: --resume with a "
+            f"larger "
             "--blocks or --budget."
         )
     yield Text()

@@ -68,7 +68,7 @@ def build(
     runs = list(findings.runs)
     rows = _rows(findings)
     of_runs = [] if changes is None else [note for run in runs for note in run.notes]
-    # A run stores the note on its end in the words of its version, which may differ after the first comma.
+    # A run stores the note on its end in the wording of its version. The wording may differ after the first comma.
     stated = {note.partition(",")[0] for note in findings.notes}
     counter_notes = [note for note in dict.fromkeys(of_runs) if note.partition(",")[0] not in stated]
     return document.Report(
@@ -373,7 +373,7 @@ def _values(findings: Findings) -> dict[Identity, list[document.BlockValue]]:
 
 
 def thinned(samples: Columns | None) -> dict[Identity, list[list[float | None] | None]]:
-    """Return sorted samples of each row and column, evenly spaced in rank, as many as fit into a page."""
+    """Return sorted samples of each row and column, evenly spaced in rank, at most as many as fit into a page."""
     if samples is None:
         return {}
     cells = sum(cell is not None for row in samples.rows for cell in row.samples)

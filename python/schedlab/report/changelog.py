@@ -20,10 +20,10 @@ WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""
 
 NAMED = 3
-"""Rows that a sentence names for each column and verdict; the others are counted."""
+"""Maximum number of rows that a sentence names for each column and verdict. Further rows are counted."""
 
 _NO_GAIN = " " * 11
-"""Blanks in place of a gain, behind a figure without a gain."""
+"""Blanks in place of a gain, after a figure without a gain."""
 
 
 def render(report: Report) -> str:
@@ -146,7 +146,7 @@ def _shown(report: Report) -> str:
 
 
 def _largest(rows: Sequence[Row], report: Report) -> str:
-    """Name the largest differences with sizes and intervals, and count the others."""
+    """Name the largest differences with sizes and intervals, and count the remaining differences."""
     largest = sorted(rows, key=lambda row: -abs((row.ratio or 1) - 1))
     named = [
         f"{words.row_name(row)} (gain {gain(row.ratio, row.direction)}, {_level(row, report)}% interval "
@@ -172,7 +172,7 @@ def _undecided(report: Report) -> str:
         return f"{text}; there were too few figures."
     span = f"{sizes}, depending on the row," if " to " in sizes else sizes
     unknown = sum(row.detectable is None for row in rows)
-    besides = f"; in {unknown} of them there were too few figures" if unknown else ""
+    besides = f"; {unknown} of these rows had too few figures" if unknown else ""
     return f"{text}; a change of {span} would have been found four times in five{besides}."
 
 

@@ -1,4 +1,4 @@
-"""A table for a terminal. It folds columns below each other instead of breaking words."""
+"""A table for a terminal. The layout folds columns below each other instead of breaking words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GAP = 2
 """Blanks between columns."""
 
 _PARTS = re.compile(r"[^-_./+:,=| ]*[-_./+:,=| ]+|[^-_./+:,=| ]+")
-"""A part of a name, with the marks behind it at which a line may end."""
+"""A part of a name, with the marks after the part at which a line may end."""
 
 _NO_BREAK = "\u00a0"
 
@@ -74,7 +74,7 @@ class Columns:
             yield _table(part, options.max_width)
 
     def _parts(self, room: int) -> Iterator[list[Column]]:
-        """Yield the columns in as many tables as the room needs, each with the first column."""
+        """Yield the columns in as many tables as the width needs, each with the first column."""
         first, *others = self.columns
         for part in fitting([_GAP + column.least for column in others], room - first.least):
             yield [first, *(others[index] for index in part)]

@@ -20,12 +20,13 @@ LABELS = {
     "psi.cpu.some_us": "CPU pressure (some)",
     "schedstat.run_delay_ns": "run delay",
 }
-"""Labels of the headline counters; others have their names."""
+"""Labels of the headline counters. Other counters are shown by name."""
 
 EXPLANATION = (
     "Baseline and mean are arithmetic means over the trials, counted on the whole machine; changes are geometric means "
-    "of the ratios within blocks; involuntary switches are those of the trial's processes. Counters explain, they do "
-    "not judge: their intervals are not corrected for the number of counters, so some move by chance."
+    "of the ratios within blocks; involuntary switches are counted for the trial's processes only. Counters explain, "
+    "they do "
+    "not judge: their intervals are not corrected for the number of counters, so some counters move by chance."
 )
 ONE_SIDED = "An empty cell: that variant does not have the counter, which is not 0, and there is nothing to compare."
 """Explanation below tables with a counter that only one variant has."""
@@ -36,7 +37,7 @@ _COUNT_UNITS = ((1e9, "G"), (1e6, "M"))
 
 
 def shown(report: Report) -> list[Counter]:
-    """Return the counters of a table: those that the user named, else the headlines."""
+    """Return the counters of a table: the counters that the user named, otherwise the headlines."""
     return [counter for counter in report.counters or [] if counter.headline or report.counters_named]
 
 
@@ -76,7 +77,8 @@ def label(counter: Counter) -> str:
 
 
 def moved(counter: Counter) -> str:
-    """Return the change in per cent, or the difference if a zero leaves no ratio; empty if one variant lacks it."""
+    """Return the change in per cent, or the difference if a zero leaves no ratio; empty if one variant lacks the
+    counter."""
     if counter.one_sided:
         return ""
     return _signed(counter.counter, counter.difference) if counter.ratio is None else change(counter.ratio)

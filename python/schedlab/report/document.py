@@ -18,7 +18,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.results.metrics import Direction
 
 SCHEMA = 3
-"""Version of the JSON schema. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON schema. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 Known = Annotated[float | None, BeforeValidator(lambda number: number if isfinite(number or 0) else None)]
 """A number; null if unknown, never 0 instead."""
@@ -49,7 +49,7 @@ class Run(Part):
     quick: bool = Field(description="whether the run was started with `--quick`")
     seed: int = Field(description="random seed of the order of trials")
     blocks: int = Field(description="planned or imported blocks")
-    iterations: int = Field(description="iterations in each block; for an import the most in any block")
+    iterations: int = Field(description="iterations in each block; for an import the maximum over the blocks")
     planned: int = Field(description="trials in the plan")
     recorded: int = Field(description="trials in the store")
     started: float = Field(description="seconds since 1970, UTC; for an import the time of the import")
@@ -76,7 +76,7 @@ class Column(Part):
     variant: str = Field(description="name of the variant in that run")
     control: bool = Field(description="the A/A control: the baseline measured a second time")
     place: int = _internal(description="index of its run in `runs`")
-    stored: bool = _internal(description="false if it was read from a path")
+    stored: bool = _internal(description="false if the column was read from a path")
 
 
 class Judging(Part):
@@ -111,7 +111,7 @@ class Row(Part):
     arithmetic_ratio: Known = Field(description="the same ratio of arithmetic means, see the warning `means`")
     low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
     high: Known = Field(description="upper end of the interval")
-    level: Known = Field(description="error level of the interval: alpha, or that of the last interim analysis")
+    level: Known = Field(description="error level of the interval: alpha, or the level of the last interim analysis")
     p: Known = Field(description="raw, two-sided: sign-flip permutation if paired, Welch on logarithms if not")
     p_mann_whitney: Known = Field(description="Mann–Whitney's p beside Welch's, unpaired rows only")
     p_adjusted: Known = Field(description="p after the correction; the verdict follows from it")
@@ -127,7 +127,7 @@ class Row(Part):
     decided: int | None = Field(description="sequential runs: the block after which the row had its verdict")
     reason: str = Field(description="why numbers are null")
     kind: str = Field(
-        description="origin of the figures, as of a run; `real/simulated` if the columns differ; `counted` if they are "
+        description="origin of the figures, as of a run; `real/simulated` if the columns differ; `counted` for "
         "instructions of a deterministic guest"
     )
     exact: bool = Field(description="counted instructions have the same ratio under all random seeds")
@@ -149,7 +149,7 @@ class Warning(Part):
 
     kind: str = Field(description="name of the warning, which does not change")
     seen: str = Field(description="the observation")
-    todo: str = Field(description="what to do next")
+    todo: str = Field(description="the remedy")
 
 
 class Failure(Part):
@@ -160,7 +160,7 @@ class Failure(Part):
     workload: str = Field(description="the workload's label")
     parameters: Parameters
     state: str = Field(description="`failed` or `timeout`")
-    reason: str = Field(description="what went wrong")
+    reason: str = Field(description="description of the fault")
 
 
 class Counter(Part):
@@ -170,9 +170,14 @@ class Counter(Part):
     parameters: Parameters
     variant: str = Field(description="the column that is compared with the baseline")
     counter: str = Field(description="name of the counter, see [observe.md](observe.md)")
-    n: int = Field(description="blocks with both; blocks with one variant if the other does not have the counter")
+    n: int = Field(
+        description=(
+            "blocks in which both variants have the counter; if one variant lacks the counter, blocks of the other "
+            "variant"
+        )
+    )
     baseline: Known = Field(
-        description="arithmetic mean of the baseline's trials; null if it does not have the counter"
+        description="arithmetic mean of the baseline's trials; null if the variant lacks the counter"
     )
     value: Known = Field(description="arithmetic mean over the variant's trials; null if it does not have the counter")
     ratio: Known = Field(
@@ -242,11 +247,11 @@ class EffectsRow(Part):
 class Stack(EffectsRow):
     """A row's stack of changes, step by step."""
 
-    stack: list[str] = Field(description="variants, each with one change more than the one before")
-    steps: list[Step] = Field(description="their ratios multiply to the whole")
+    stack: list[str] = Field(description="variants, each with one change more than the previous variant")
+    steps: list[Step] = Field(description="the product of their ratios is the ratio of the stack")
     n: int = Field(description="blocks in which all variants were measured")
-    ratio: Known = Field(description="ratio of the whole stack")
-    low: Known = Field(description="lower end of the whole stack's interval, alone, over the interim analyses")
+    ratio: Known = Field(description="ratio of the stack")
+    low: Known = Field(description="lower end of the stack's interval, alone, over the interim analyses")
     high: Known = Field(description="upper end of the interval")
     gaps: list[str] = Field(description="variants that could not be measured, and why")
 
@@ -271,12 +276,14 @@ class PrintedCell(Part):
     """One figure that a source printed."""
 
     column: str = Field(description="name of the column")
-    value: Known = Field(description="the figure, null if none is printed")
+    value: Known = Field(description="the figure, null if no figure is printed")
     text: str = Field(description="as printed")
     spread_percent: Known = Field(description="printed spread, relative to the value")
     spread_kind: str = Field(description="`standard deviation`, `standard error`, `unknown`, or empty")
     n: int | None = Field(description="number of repetitions, if known")
-    gain: Known = Field(description="printed change against the baseline in per cent, signed as `gains` says")
+    gain: Known = Field(
+        description=("printed change against the baseline in per cent, with the sign convention of `gains`")
+    )
     recomputed: Known = Field(description="the same change, computed from the printed values")
     agrees: bool | None = Field(description="whether rounding explains the difference between `gain` and `recomputed`")
     star: bool | None = Field(description="whether the source marks the change; null in tables without marks")
@@ -293,7 +300,7 @@ class PrintedRow(Part):
     unit: str = Field(description="unit of the values")
     direction: Direction | None = Field(description="which values are better; null if unknown")
     line: int = Field(description="line of the row in the source, from 1")
-    cells: list[PrintedCell] = Field(description="one for each column")
+    cells: list[PrintedCell] = Field(description="an element for each column")
 
 
 class PrintedTable(Part):
@@ -301,7 +308,7 @@ class PrintedTable(Part):
 
     layout: str = Field(description="`mmtests`, `perf-stat`, `0-day`, `runs in rows`, `columns`, `beside`")
     title: str = Field(description="the text printed above the table")
-    workload: str = Field(description="the workload, if the text names it")
+    workload: str = Field(description="the workload, if the text names the workload")
     line: int = Field(description="first line of the table in the source, from 1")
     columns: list[str] = Field(description="the columns, in the order of the source")
     baseline: str = Field(description="the column that gains are against")
@@ -345,13 +352,15 @@ class Report(Part):
     paired: bool = Field(description="false if the columns were not measured in turn")
     judging: Judging = Field(description="options of the analysis")
     baseline: str = Field(description="name of the first column")
-    rows: list[Row] = Field(description="one object for each row and each column with it, without the baseline")
+    rows: list[Row] = Field(
+        description=("one object for each row and each column that contains the row, without the baseline")
+    )
     printed: list[PrintedTable] = Field(description="tables of imported texts")
     stacks: list[Stack] = Field(description="an object for each row, if the experiment names a stack")
     factorials: list[Factorial] = Field(description="an object for each row, if the experiment has switches")
     course: Course | None = Field(description="progress of a sequential run; null for other runs")
     unmatched: list[Unmatched] = Field(description="rows that some columns lack")
-    warnings: list[Warning] = Field(description="named warnings, each with what to do next")
+    warnings: list[Warning] = Field(description="warnings by name, each with the remedy")
     failures: list[Failure] = Field(description="all failed trials")
     notes: list[str] = Field(
         description="data that were left out; with `--counters`, also counters that could not be read"

@@ -19,7 +19,8 @@ NUMERIC = slice(2, 5)
 
 @dataclass(frozen=True)
 class Line:
-    """One effect, or a whole stack, which has no word; ``detail`` is the kind of effect or the pair of variants."""
+    """One effect, or the total of a stack, which has no verdict; ``detail`` is the kind of effect or the pair of
+    variants."""
 
     name: str
     detail: str
@@ -59,7 +60,7 @@ def explanation(report: Report) -> str:
     """Explain the intervals and p values of these tables; empty without any."""
     if not report.stacks and not report.factorials:
         return ""
-    whole = "Steps multiply to the whole. " if report.stacks else ""
+    whole = "The product of the steps is the total. " if report.stacks else ""
     return (
         f"change: of geometric means, {words.CHANGE_SIGN}. {whole}Intervals hold for all lines of a table together; "
         f"p is corrected over the lines of all tables, and decides the verdicts."
@@ -99,6 +100,6 @@ def _line(effect: Effect, detail: str, row: EffectsRow, report: Report) -> Line:
 
 
 def names(of_title: Sequence[Section]) -> list[str]:
-    """Return the names of all lines of several rows, the whole last."""
+    """Return the names of all lines of several rows, the total last."""
     lines = [line for section in of_title for line in section.lines]
     return list(dict.fromkeys(line.name for line in sorted(lines, key=lambda line: line.word is None)))

@@ -18,19 +18,20 @@ from schedlab.report.numbers import figure
 from schedlab.report.words import GAIN_SIGN
 
 SCHEMA = 1
-"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 MOST_ROWS = 8
-"""Rows of a table in the summary; the JSON has all of them."""
+"""Maximum number of rows of a table in the summary. The JSON contains all rows."""
 MOST_COLUMNS = 3
-"""Columns of a table in the summary, if they fit."""
+"""Maximum number of columns of a table in the summary. A narrow terminal shows fewer columns."""
 ROOM = 80
 """Width of a table in the summary."""
 SIGNS = {"improvement": GAIN_SIGN, "change": "change: + is larger"}
 """Meaning of the signs in a table, by its convention."""
 
 LONGEST_HEAD, SHORTEST_HEAD = 28, 16
-"""Widths of a row's head above which it is folded to make room for columns, and below which it never is."""
+"""Maximum width of a row's head, above which the head is folded to make room for columns, and minimum width after
+folding."""
 
 
 def to_json(outlines: Sequence[Outline], runs: Sequence[Mapping[str, Any]] | None = None) -> str:
@@ -187,6 +188,6 @@ def _cell(row: Row, index: int) -> Text:
     printed, recomputed = row.printed_gains[index], row.recomputed_gains[index]
     gain = printed if printed is not None else recomputed
     star = "*" if row.stars[index] else ""
-    # A table in multiples of its first column prints only changes for the others.
+    # A table in multiples of its first column prints only changes for the other columns.
     shown = "-" if value is None else figure(value)
     return Text.assemble(shown, (f" {gain:+.2f} %{star}" if gain is not None else star, "dim"))

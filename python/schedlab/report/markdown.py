@@ -14,7 +14,7 @@ _MARKS = re.compile(r"([\\`*\[\]<>|]|\b_|_\b)")
 
 
 def render(report: Report) -> str:
-    """Return the whole report."""
+    """Return the complete report."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -24,7 +24,7 @@ def escape(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
-    """Yield the lines of an aligned table; ``right`` says which columns are aligned to the right."""
+    """Yield the lines of an aligned table; ``right`` lists the columns that are aligned to the right."""
     cells = [list(head), *map(list, rows)]
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(head))]
 

@@ -1,4 +1,4 @@
-"""Printed tables as text: the figures of their source, gains beside them, and disagreements."""
+"""Printed tables as text: the figures of their source, computed gains, and disagreements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def value(cell: PrintedCell) -> str:
 
 
 def gain(table: PrintedTable, column: int, cell: PrintedCell) -> str:
-    """Return a printed gain in parentheses, with its star, and ``!`` if it disagrees; a computed gain in brackets."""
+    """Return a printed gain in parentheses, with its star, and ``!`` if the printed gain disagrees with the figures.
+    Print a computed gain in brackets."""
     if column == table.baseline_index or (cell.gain is None and cell.recomputed is None):
         return ""
     if cell.gain is None:
@@ -99,14 +100,14 @@ def explanation(tables: Sequence[PrintedTable]) -> str:
         (any(cell.agrees is False for cell in others), "! cannot come from the printed values."),
         (
             any(cell.tested is not None for cell in others),
-            "p: Welch's test on the printed figures, of a row by itself, not corrected for their number.",
+            "p: Welch's test on the printed figures of each row, not corrected for the number of rows.",
         ),
     )
     return " ".join(text for occurs, text in marks if occurs)
 
 
 def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
-    """Yield the indices of the columns, as many at a time as fit into the room, at least one."""
+    """Yield the indices of the columns, as many at a time as fit into the width, at least one."""
     part: list[int] = []
     used = 0
     for k, width in enumerate(widths):

@@ -1,4 +1,4 @@
-"""The commands that repeat a run and its report: experiment file, random seed, and options beside the file."""
+"""The commands that repeat a run and its report: experiment file, random seed, and options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def commands(findings: Findings, store: Path | None) -> list[str]:
 
 
 def _words(columns: Sequence[Chosen]) -> list[str]:
-    """Return the arguments of ``compare`` for these columns. A path includes all of its columns."""
+    """Return the arguments of ``compare`` for these columns. A path includes all columns of its results."""
     words = []
     for column in columns:
         if not column.stored:
@@ -54,7 +54,7 @@ def file_name(run: Run) -> str:
 
 
 def run_command(run: Run) -> list[str]:
-    """Return the words of ``schedlab run FILE --quick --target sim:kunpeng920 --seed 5``."""
+    """Return the arguments of ``schedlab run FILE --quick --target sim:kunpeng920 --seed 5``."""
     quick = ["--quick"] if run.quick else []
     return ["schedlab", "run", file_name(run), *quick, *_target(run), *_sysroot(run), "--seed", str(run.seed)]
 
@@ -62,7 +62,7 @@ def run_command(run: Run) -> list[str]:
 def _target(run: Run) -> list[str]:
     """Return ``--target``, unless the file names the same target or the option does not accept it.
 
-    A user's own machine model is a path in the file and a name in the run. Then the file's target is used.
+    A machine model of the user is a path in the file and a name in the run. Then the file's target is used.
     """
     try:
         in_file = _target_name(tomllib.loads(run.experiment_file).get("target", {}))

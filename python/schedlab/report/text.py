@@ -17,7 +17,7 @@ from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
 
 LISTED = 10
-"""Most lines of a list of failed trials or unmatched rows. The JSON report has all of them."""
+"""Most lines of a list of failed trials or unmatched rows. The JSON report contains all failures."""
 
 _STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.INCONCLUSIVE: "yellow"}
 
@@ -163,7 +163,7 @@ def _printed(report: Report) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True)
 class _Lines:
-    """Renderable of a printed table. Its layout depends on the width of the console."""
+    """Renderable of a printed table. The layout depends on the width of the console."""
 
     table: PrintedTable
 

@@ -1,4 +1,4 @@
-"""The words of reports, each stated once: names of rows and runs, verdicts with their remarks, explanations."""
+"""The wording of reports, each text stated once: names of rows and runs, verdicts with their remarks, explanations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ EMULATED = "emulated"
 """Mark of a verdict on a time or a rate of an emulated machine."""
 
 SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
-"""A symbol beside each word, so that colour is never the only distinction."""
+"""A symbol for each verdict, so that colour is never the only distinction."""
 
 UNMATCHED = "Not compared throughout"
 """Heading of the rows that some columns lack."""
 
 MOST_LISTED = 4
-"""Names in a list; the others are counted."""
+"""Maximum number of names in a list. Further names are counted."""
 
 
 class HasRow(Protocol):
@@ -74,7 +74,7 @@ def better(row: HasUnit) -> str:
 
 
 def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Return the first names, and the number of the others."""
+    """Return the first names, and the number of further names."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -154,14 +154,14 @@ def counts(report: Report) -> list[str]:
 
 
 def alone(report: Report) -> str:
-    """Return the remark on a report with a single column; empty for others."""
+    """Return the remark on a report with a single column; empty for other reports."""
     if report.rows or report.printed:
         return ""
     return f"There is one column, {report.baseline}: nothing to compare. --format mmtests shows its figures."
 
 
 def notes(report: Report) -> list[str]:
-    """Return the notes, without those on counters, which stand beside the counters."""
+    """Return the notes, without the notes on counters, which are printed with the counters."""
     return [note for note in report.notes if note not in report.counter_notes]
 
 
@@ -189,7 +189,7 @@ def failures(report: Report) -> list[str]:
 
 
 def verdict(row: Row, report: Report) -> tuple[str, str]:
-    """Return the verdict's word, and remarks in parentheses, which may be empty."""
+    """Return the verdict, and remarks in parentheses, which may be empty."""
     remarks = [instructions(row)] if row.kind == kinds.COUNTED and row.ratio is not None else []
     if row.control:
         remarks += [before_correction(row, report)] if control_differs(row, report) else []
@@ -318,7 +318,7 @@ def method(report: Report) -> str:
     others = "" if report.paired else "; ranks: Mann–Whitney's p; n: the smaller group"
     raw = "; raw p: before the correction" if report.raw_p else ""
     text = (
-        f"mean: {means}. change: of these means, {CHANGE_SIGN}. p: {test}, "
+        f"mean: {means}. change: of the means, {CHANGE_SIGN}. p: {test}, "
         f"{correction(judging.correction, family(report))}{raw}{others}; intervals are not corrected. "
         f"Verdicts at α = {judging.alpha:g}. {Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum "
         f"detectable effect, the change that this {'run' if report.paired else 'comparison'} finds with 80 % power."

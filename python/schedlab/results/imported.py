@@ -28,7 +28,8 @@ def showable(text: str) -> str:
 
 
 class ImportProblem(SchedlabError):
-    """A source that cannot be read as results; nothing of it was imported. Its texts contain no control characters."""
+    """Error for a source that cannot be read as results. Nothing of the source was imported. The error's texts
+    contain no control characters."""
 
     def __init__(self, what: str, *, where: str = "", todo: str = "") -> None:
         super().__init__(showable(what), where=showable(where), todo=showable(todo))
@@ -49,7 +50,7 @@ class Series:
         source: path of the file with the samples.
         label: name of the row in the report of the source (``tput-4``); empty where the source has no names.
         block: repetition of the whole benchmark, from 1; samples of one block are not independent.
-        decimals: number of decimals in the report of the source; None to choose them by the values.
+        decimals: number of decimals in the report of the source; None to choose the decimals by the values.
     """
 
     column: str
@@ -67,7 +68,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed figure of a table; fields are None where the source prints no figure or a missing one.
+    """One printed figure of a table; fields are None where the source prints no figure or marks a missing figure.
 
     Attributes:
         value: the figure.
@@ -116,10 +117,9 @@ class Table:
         title: text printed above the table.
         workload: name of the benchmark; empty where the source does not name it.
         columns: names of the columns.
-        rows: the rows, each with one cell a column.
-        line: first line of the table in the source, from 1.
-        baseline: index of the baseline among the columns.
-        gains: meaning of the printed percentages. An ``improvement`` is positive where the variant is better (MMTests),
+        rows: the rows, each with a cell for each column. line: first line of the table in the source, from 1. baseline:
+        index of the baseline among the columns. gains: meaning of the printed percentages. An ``improvement`` is
+        positive where the variant is better (MMTests),
             a ``change`` is positive where the value is larger.
     """
 

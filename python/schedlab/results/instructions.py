@@ -1,8 +1,8 @@
 """Times of deterministic guests as numbers of instructions.
 
 A deterministic guest's clock advances by a fixed time for each instruction that any of its CPUs executes. A time
-divided by that is a number of instructions, which is the same on every machine. While all CPUs are idle, the clock
-skips to the next timer: workloads that sleep count the skipped time as well.
+divided by this fixed time is a number of instructions, which is the same on every machine. While all CPUs are idle, the
+clock skips to the next timer: workloads that sleep count the skipped time as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kinds of figures: their origin (real, emulated, counted, simulated), and what follows from it."""
+"""Kinds of figures: their origin (real, emulated, counted, simulated), and the properties of each origin."""
 
 from __future__ import annotations
 

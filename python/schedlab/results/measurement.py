@@ -18,7 +18,8 @@ PARAMETERS = "boot parameters: "
 
 @dataclass(frozen=True)
 class Conditions:
-    """State of the machine during a trial; None where it was not observed or the kernel does not report it.
+    """State of the machine during a trial; None where the value was not observed or the kernel does not report the
+    value.
 
     Attributes:
         load: Linux's one-minute load average at the start.

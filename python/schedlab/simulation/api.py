@@ -107,7 +107,7 @@ class Simulated:
 
         ``wakeup``: from a wake-up to the first instruction, on all CPUs and on each (``wakeup.cpu0``). ``idle``: idle
         times. ``balance_cost.*``: costs of balancing passes. A quantile is the lower end of its bucket, and the upper
-        end is at most a quarter above it.
+        end is at most a quarter above the lower end.
         """
         names = ("count", "min_ns", "mean_ns", *_QUANTILES, "max_ns")
         columns = {"distribution": pl.String, **dict.fromkeys(names, pl.Int64)}
@@ -222,20 +222,18 @@ def simulate(
     """Simulate a program, once for every combination of machine, kernel, tunables and seed.
 
     Args:
-        program: a native workload (``schedlab workloads``), or the path of a JSON file, as ``schedload
-            show`` prints it or in rt-app's form.
-        machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or several.
-        kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or several.
-        parameters: parameters of the workload, as in an experiment file.
-        seed: random seed; 0 by default. ``seeds``: several seeds.
-        tunables: values by name as in an experiment file; or several such sets, each a configuration.
-        changes: (virtual time such as "10ms", tunable, value): changes while the program runs.
-        command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
-        policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
-        horizon: virtual time at which a simulation ends at the latest, such as "2s".
-        samples: maximum number of stored samples of a series; a longer series is reduced to a random selection.
-        memory: limit, such as "8GiB", above which a simulation is refused; by default the available memory.
-        workers: simulations at a time; by default one for each CPU that this process may use.
+        program: a native workload (``schedlab workloads``), or the path of a JSON file, in the form of ``schedload
+        show`` or of rt-app. machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or
+        several of both. kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or
+        several of both. parameters: parameters of the workload, as in an experiment file. seed: random seed; 0 by
+        default. ``seeds``: several seeds. tunables: values by name as in an experiment file; or several sets of values,
+        each set a configuration. changes: (virtual time such as "10ms", tunable, value): changes while the program
+        runs. command_line: command line of the simulated kernel, such as ``isolcpus=1-3``. policy, priority, nice,
+        slice, cpus: attributes of all tasks, as in a variant of an experiment file. horizon: virtual time at which a
+        simulation ends at the latest, such as "2s". samples: maximum number of stored samples of a series; a longer
+        series is reduced to a random selection. memory: limit, such as "8GiB", above which a simulation is refused; by
+        default the available memory. workers: number of simultaneous simulations; by default the number of CPUs that
+        this process may use.
 
     Returns data frames; the same arguments give the same frames, for any number of ``workers``. Raises subclasses of
     :class:`schedlab.simulation.errors.SimulationError`, if possible before the first simulation.

@@ -78,12 +78,13 @@ def kernels_with(tunable: str) -> list[str]:
 
 
 def machine(name: str | Path) -> Model:
-    """Return the machine of this name or in this file (``….toml``); ModelError when it is missing or invalid."""
+    """Return the machine of this name or in this file (``….toml``); ModelError when the model is missing or invalid."""
     return _model("machine", name, lambda text: extension().check_machine(text))
 
 
 def kernel(name: str | Path) -> Model:
-    """Return the kernel model of this name or in this file (``….toml``); ModelError when it is missing or invalid."""
+    """Return the kernel model of this name or in this file (``….toml``); ModelError when the model is missing or
+    invalid."""
     return _model("kernel", name, lambda text: extension().check_kernel(text))
 
 
@@ -103,9 +104,9 @@ def _model(kind: str, name: str | Path, check: Callable[[str], None]) -> Model:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8 text"
         raise ModelError(
-            f"cannot be read: {reason}", where=str(path), todo=f"'schedlab {kind}s list' names those shipped"
+            f"cannot be read: {reason}", where=str(path), todo=f"'schedlab {kind}s list' names the shipped models"
         ) from error
     try:
         check(text)

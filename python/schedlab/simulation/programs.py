@@ -77,12 +77,12 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
 def program_file(path: Path) -> Program:
     """Read the program in a JSON file: the output of ``schedload show``, or a document of rt-app.
 
-    ProgramError when it cannot be read, with the place in the file. The simulator checks the contents.
+    ProgramError, with the place in the file, when the program cannot be read. The simulator checks the contents.
     """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8 text"
         raise ProgramError(f"cannot be read: {reason}", where=str(path)) from error
     if _is_program(text):
         return Program(text)
@@ -94,7 +94,8 @@ def program_file(path: Path) -> Program:
 
 
 def _is_program(text: str) -> bool:
-    """Return whether the text is a program of ``schedload``; unlike rt-app's documents, it has a ``schema``."""
+    """Return whether the text is a program of ``schedload``; unlike rt-app's documents, such a program has a
+    ``schema``."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -23,7 +23,7 @@ Outcome = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """The input of a simulation. Its outcome depends on nothing else."""
+    """The input of a simulation. The outcome of a simulation depends only on this input."""
 
     machine: Model
     kernel: Model
@@ -37,7 +37,8 @@ class Simulation:
     def run(self, timeline: Path | None = None) -> Outcome:
         """Return the outcome. Other threads run meanwhile.
 
-        ``timeline`` is a file for a Perfetto trace, written while the simulation runs; it is incomplete after an error.
+        ``timeline`` is a file for a Perfetto trace, written while the simulation runs; the file is incomplete after an
+        error.
         """
         outcome: Outcome = extension().run(*self._plain(), None if timeline is None else str(timeline))
         return outcome
@@ -53,7 +54,7 @@ def cores() -> int:
 
 
 class Running(Future[Outcome]):
-    """A simulation in a pool; ``seconds`` is its real run time, once it has ended."""
+    """A simulation in a pool; ``seconds`` is the real run time of a simulation that has ended."""
 
     seconds: float = 0.0
 

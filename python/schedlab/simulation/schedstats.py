@@ -11,8 +11,8 @@ from schedlab.observe.counters.source import Reading
 from schedlab.simulation.errors import SettingRefused
 
 OFF = (
-    "schedstats are off: kernel.sched_schedstats=1, or schedstats=enable on the kernel's command line, turns them on; "
-    "there are no counters to show"
+    "schedstats are off: kernel.sched_schedstats=1, or schedstats=enable on the kernel's command line, turns "
+    "schedstats on; there are no counters to show"
 )
 PARTLY = "schedstats were on for a part of the time only; the counters are of that part"
 NO_SWITCH = "this kernel has no schedstats"
@@ -21,7 +21,8 @@ _FILE = re.compile(r"(?:/proc/)?(?:(?P<machine>schedstat)|(?P<pid>[0-9]+)/sched)
 
 
 def pids(files: Sequence[str]) -> list[int]:
-    """Return the PIDs of the files ``PID/sched``; SettingRefused for a file that is neither these nor ``schedstat``."""
+    """Return the PIDs of the files ``PID/sched``; SettingRefused for any other file than ``schedstat`` and
+    ``PID/sched``."""
     numbers = []
     for name in files:
         matched = _FILE.fullmatch(name)
@@ -53,7 +54,8 @@ def note(outcome: Mapping[str, Any]) -> str:
 
 
 def reading(outcome: Mapping[str, Any]) -> Reading:
-    """Return ``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD`` by CPU; empty if they were never on."""
+    """Return ``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD`` by CPU; empty if schedstats were never
+    on."""
     file = outcome["schedstats"]["file"]
     return {} if file is None else parse(b"1\n" + file.encode())
 

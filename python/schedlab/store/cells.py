@@ -1,4 +1,4 @@
-"""Cells as the store keeps them: arrays with a value for each trial, and a checksum for each trial over all of them."""
+"""Cells in the store's form: arrays with a value for each trial, and a checksum for each trial over all arrays."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class StoredCell:
 
 
 def pack(values: Iterable[float]) -> bytes:
-    """Return values as the store keeps them: little-endian doubles."""
+    """Return values in the store's form: little-endian doubles."""
     return np.fromiter(values, "<f8").tobytes()
 
 
@@ -120,7 +120,7 @@ def _rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[tuple
 
 
 def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> StoredCell:
-    """Return the cell of these rows. The checksums of single trials are compared only to name those that differ."""
+    """Return the cell of these rows. The checksums of single trials are compared only to name the damaged trials."""
     try:
         intact = _checksum(row, metrics) == row["checksum"]
         cell = _parsed(row, metrics)
@@ -131,7 +131,7 @@ def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> Store
         raise _damaged(connection, row, [], str(error)) from error
     if not intact:
         differing = np.flatnonzero(cell.checksums() != stored).tolist()
-        raise _damaged(connection, row, differing, "its checksum does not match")
+        raise _damaged(connection, row, differing, "the checksum does not match")
     return cell
 
 
@@ -169,12 +169,12 @@ def _damaged(connection: Connection, row: Row, iterations: Sequence[int], reason
 
 
 def write(connection: Connection, cell: StoredCell) -> None:
-    """Write the row of a cell that exists; its metrics have rows of their own."""
+    """Write the row of a cell that exists. Its metrics have separate rows."""
     connection.execute(update(schema.cell).where(schema.cell.c.id == cell.id).values(cell.row()))
 
 
 def unpack_samples(connection: Connection, row: Row, name: str) -> Samples:
-    """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if they changed."""
+    """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if the values changed."""
     try:
         return unpack(zlib.decompress(checked(connection, schema.samples, row, name)["data"]))
     except (ValueError, zlib.error) as error:

@@ -1,6 +1,6 @@
 """Checksums (CRC-32) of stored rows, which readers verify: a damaged value is reported and never shown.
 
-CRC-32 finds every change of up to 32 neighbouring bits. It protects from faulty storage, not from forgery.
+CRC-32 finds every change of up to 32 neighbouring bits. A checksum protects from faulty storage, not from forgery.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def sealed(table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
 def checked(connection: Connection, table: Table, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:
     """Return the row if its checksum is right. Raises Damaged otherwise, with the row's name and the reason."""
     try:
-        reason = "" if checksum(table, row) == row["checksum"] else "its checksum does not match"
+        reason = "" if checksum(table, row) == row["checksum"] else "the checksum does not match"
     except ValueError as error:
         reason = str(error)
     if reason:

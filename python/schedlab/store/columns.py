@@ -23,7 +23,7 @@ Row = tuple[str, str, str]
 class Chosen:
     """One column of a report: a variant of a run, and the name to show.
 
-    ``store`` is the run's store where it differs from the store of the other columns.
+    ``store`` is the run's store if the other columns are from another store.
     """
 
     run: Run

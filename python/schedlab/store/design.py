@@ -1,4 +1,5 @@
-"""The stored part of a run's plan. A report reads it here, and not from the experiment file, which may have changed."""
+"""The stored part of a run's plan. A report reads the stored design, and not the experiment file, which may have
+changed."""
 
 from __future__ import annotations
 
@@ -16,11 +17,10 @@ class StoredDesign(BaseModel):
     """A run's question, variants (the first is the baseline), rows to judge, and settings of the analysis.
 
     Attributes:
-        paired: whether the variants were measured block by block in a random order; imported figures were not.
-        looks: blocks after which a sequential run has an interim analysis.
-        stack: variants of a patch stack, in order.
-        factorial: the switches of each variant.
-        bisection: whether the variants are states in order, of which a search measured some.
+        paired: whether the variants were measured block by block in a random order; imported figures were not measured
+        in this way. looks: blocks after which a sequential run has an interim analysis. stack: variants of a patch
+        stack, in order. factorial: the switches of each variant. bisection: whether the variants are states in order,
+        of which a search measured some.
     """
 
     model_config = ConfigDict(extra="forbid")

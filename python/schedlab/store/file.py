@@ -35,7 +35,7 @@ def open_store(path: Path, *, create: bool) -> Engine:
     if create and not (path.exists() and path.stat().st_size):
         _create(path)
     if not path.exists():
-        raise StoreError("there is no store", where=str(path), todo="make one with 'schedlab run FILE'")
+        raise StoreError("there is no store", where=str(path), todo="make a store with 'schedlab run FILE'")
     read_only = not (create or _writable(path))
     engine = _read_only(path) if read_only else create_engine(_url(path))
     if not read_only:
@@ -43,13 +43,15 @@ def open_store(path: Path, *, create: bool) -> Engine:
     try:
         if _is_old(_version(engine)):
             if read_only:
-                raise _refusal("needs an upgrade and cannot be written", path, "copy it to a folder that you can write")
+                raise _refusal(
+                    "needs an upgrade and cannot be written", path, ("copy the store to a folder that you can write")
+                )
             _upgrade(path)
         _check(engine, path)
     except DatabaseError as error:
         raise explain(error, str(path)) from error
     except UnicodeDecodeError as error:  # SQLite's message quotes the damaged bytes of a schema
-        raise _damaged("its schema is not text", str(path)) from error
+        raise _damaged("the schema is not text", str(path)) from error
     return engine
 
 
@@ -76,7 +78,9 @@ def _damaged(reason: str, path: str) -> StoreError:
     return StoreError(
         f"is damaged or not an SQLite file ({reason})",
         where=path,
-        todo="nothing was overwritten; give another file with --store, or recover it with 'sqlite3 FILE .recover'",
+        todo=(
+            "nothing was overwritten; give another file with --store, or recover this file with 'sqlite3 FILE .recover'"
+        ),
     )
 
 
@@ -108,7 +112,7 @@ def _create(path: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[int]:
-    """Yield the folder's descriptor with its lock, so that runs that start together make a new store once."""
+    """Yield the folder's descriptor with its lock, so that simultaneous runs make a new store only once."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # a file system without locks
@@ -125,8 +129,8 @@ def _writable(path: Path) -> bool:
 def _read_only(path: Path) -> Engine:
     """Return an engine for a store that this process cannot write.
 
-    SQLite needs files beside a store while another process may write it. ``immutable`` needs no such files, but ignores
-    the trials that are only in a write-ahead log (``-wal``).
+    SQLite needs files next to a store while another process may write to the store. ``immutable`` needs no such files,
+    but ignores the trials that are only in a write-ahead log (``-wal``).
     """
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
@@ -198,7 +202,11 @@ def _check(engine: Engine, path: Path) -> None:
     if stored is None or stored[0] != VERSION:
         content = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
         newer = stored is not None and isinstance(stored[0], int) and stored[0] > VERSION
-        todo = "use that schedlab or a newer one" if newer else "keep it for that schedlab and name a new one here"
+        todo = (
+            "use that schedlab or a newer schedlab"
+            if newer
+            else ("keep the store for that schedlab and name a new store here")
+        )
         raise _refusal(f"contains {content}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
     if missing := sorted(metadata.tables.keys() - tables):
         raise _refusal(f"is a schedlab store without its tables {', '.join(missing)}", path)

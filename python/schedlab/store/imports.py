@@ -46,7 +46,7 @@ def read_into_memory(imports: Sequence[Import]) -> tuple[Engine, list[reader.Run
 
 
 def canonical(parameters: Mapping[str, Any]) -> str:
-    """Return parameters as the store keeps them: JSON with sorted keys."""
+    """Return parameters in the store's form: JSON with sorted keys."""
     return json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -87,7 +87,9 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
                     f"{series.metric} of {workload} in column {column}, block {block}, has a value that is not finite"
                 )
                 raise StoreError(
-                    what, where=str(series.source), todo="remove the values that are inf or NaN, and import it again"
+                    what,
+                    where=str(series.source),
+                    todo=("remove the values that are inf or NaN, and import the file again"),
                 )
             scale = {"name": series.metric, "unit": series.unit, "direction": series.direction}
             mean = np.array([series.values.mean()])

@@ -1,4 +1,5 @@
-"""Copying the runs of one store into another: runs get new numbers, and a run that is there already is recognised."""
+"""Copying the runs of one store into another: runs get new numbers, and a run that already exists in the target
+store is recognised."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ MAGIC = b"SQLite format 3\0"
 
 @dataclass(frozen=True)
 class Copied:
-    """A run of the source: its number there, and its number in the other store. ``is_new``: the run was copied."""
+    """A run of the source: its number in the source, and its number in the other store. ``is_new``: the run was
+    copied."""
 
     name: str
     before: int
@@ -67,14 +69,14 @@ def copy_runs(source: Engine, target: Engine) -> list[Copied]:
                     f"run {run.id} is run {number} of {target.url.database}, with {run.recorded} trials instead of "
                     f"{counts[number]}",
                     where=str(source.url.database),
-                    todo="merge both stores into a new one, this one first",
+                    todo="merge both stores into a new store, this store first",
                 )
             copied.append(Copied(run.name, run.id, number, False))
     return copied
 
 
 def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
-    """Copy a run with all of its rows; return its new number."""
+    """Copy a run with all its rows. Return the new number."""
     r, c, t = schema.run.c, schema.cell.c, schema.trial.c
     name = f"run {run.id}"
     row = dict(origin.execute(select(schema.run).where(r.id == run.id)).mappings().one())

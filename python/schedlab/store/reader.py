@@ -1,4 +1,4 @@
-"""Reading runs: their rows (:mod:`schedlab.store.run_rows`), and what trials recorded beside their samples."""
+"""Reading runs: their rows (:mod:`schedlab.store.run_rows`), and the records of trials apart from samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ __all__ = [
 ]
 
 VERIFIED = 20_000
-"""Most trials of a run of which a report verifies all rows (0.1 s). In larger runs it verifies the rows it shows."""
+"""Most trials of a run of which a report verifies all rows (0.1 s). In larger runs, a report verifies only the rows
+that it shows."""
 
 
 def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tuple[StoredCell, Mapping[Any, Any]]]:
@@ -54,7 +55,7 @@ def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tu
             checked(connection, schema.trial, row, f"run {run_id}: trial {row['position']}")
             if row["state"] not in get_args(State) or row["iteration"] not in range(of_run[row["cell_id"]].trials):
                 name = f"run {run_id}: trial {row['position']}"
-                raise Damaged(f"{name} is damaged: its state or iteration is impossible", str(engine.url.database))
+                raise Damaged(f"{name} is damaged: the state or the iteration is impossible", str(engine.url.database))
     return [(of_run[row["cell_id"]], row) for row in rows]
 
 
@@ -162,8 +163,8 @@ def times(engine: Engine, run_id: int) -> pl.DataFrame:
 def counters(engine: Engine, run_id: int) -> pl.DataFrame:
     """Return the increase of each counter as means over each block's measured trials that have the counter.
 
-    Columns: block, variant, workload, parameters, counter, value; rows and blocks in the order of the plan. Trials are
-    added as they are read: 100,000 trials can have thirty million figures.
+    Columns: block, variant, workload, parameters, counter, value; rows and blocks in the order of the plan. Each trial
+    is added when it is read: 100,000 trials can have thirty million figures.
     """
     import polars as pl  # slow to load, and many callers read runs without frames
 
@@ -182,8 +183,8 @@ def counters(engine: Engine, run_id: int) -> pl.DataFrame:
 def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, str, int]]:
     """Yield each cell, the counters (JSON) of its good trials in order, and how many successive trials have them.
 
-    In a simulation all trials of a cell may have the same counters: the database compares them, and returns one text.
-    Equal texts of several trials need no checksum.
+    In a simulation all trials of a cell may have the same counters: the database compares the texts, and returns one
+    text. Equal texts of several trials need no checksum.
     """
     c, t = schema.cell.c, schema.trial.c
     extremes = select(t.cell_id, func.min(t.counters), func.max(t.counters), func.count()).join(schema.cell)
@@ -219,8 +220,8 @@ def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]
 def typical_boot(engine: Engine, target: str) -> float | None:
     """Return median seconds before the first trial of a boot, over the newest 2,000 trials on a target.
 
-    A boot serves the trials of a variant within a block. Its time is the gap before the first of these trials, since
-    the previous trial or the run's start. None where the target has no trials.
+    A boot serves the trials of a variant within a block. The time of a change is the gap before the first of these
+    trials, since the previous trial or the run's start. None where the target has no trials.
     """
     waits, last, ended = [], None, 0.0
     for cell, trial, began in reversed(_newest(engine, target)):
@@ -233,7 +234,8 @@ def typical_boot(engine: Engine, target: str) -> float | None:
 
 
 def _newest(engine: Engine, target: str, most: int = 2_000) -> list[tuple[StoredCell, Any, float]]:
-    """Return the newest trials on a target with their cells and the start of their runs; none of damaged runs."""
+    """Return the newest trials on a target with their cells and the start of their runs; without trials of damaged
+    runs."""
     c, t, r = schema.cell.c, schema.trial.c, schema.run.c
     newest = select(t.cell_id, t.iteration, t.state, t.started, c.run_id, r.started.label("began"))
     newest = newest.select_from(schema.trial.join(schema.cell).join(schema.run)).where(r.target == target)

@@ -1,4 +1,4 @@
-"""A run's own row, without its trials: quick to load, because lists of runs are made often."""
+"""The row of a run, without its trials: quick to load, because lists of runs are made often."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAST_SECOND = 253_402_300_800
 
 @dataclass(frozen=True)
 class Run:
-    """A run's own row; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
+    """The row of a run; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
 
     A run whose process has ended is ``interrupted``, also where nothing could record that any more. ``store`` is the
     path of the store, for messages.
@@ -56,7 +56,7 @@ class Run:
 
     @cached_property
     def design(self) -> StoredDesign:
-        """The stored part of the plan; Damaged unless it is valid."""
+        """The stored part of the plan; Damaged unless the row is valid."""
         from pydantic import ValidationError
 
         from schedlab.store.design import StoredDesign
@@ -104,9 +104,9 @@ def listing(engine: Engine) -> list[Run | DamagedRun]:
 
 
 def run(engine: Engine, run_id: int | None) -> Run:
-    """Return the run of this number, or the newest run; StoreError when it does not exist or is damaged.
+    """Return the run of this number, or the newest run; StoreError when the run does not exist or is damaged.
 
-    Unlike :func:`listing` it also validates the design.
+    Unlike :func:`listing`, this function also validates the design.
     """
     query = _runs()
     query = (
@@ -117,7 +117,7 @@ def run(engine: Engine, run_id: int | None) -> Run:
         if row is not None:
             return _run(connection, row).validated()
     if run_id is None:
-        todo = "make one with 'schedlab run FILE' or 'schedlab import PATH'"
+        todo = "make a run with 'schedlab run FILE' or 'schedlab import PATH'"
         raise StoreError("the store contains no run yet", where=str(engine.url.database), todo=todo)
     todo = "'schedlab runs' lists its runs"
     raise StoreError(f"the store contains no run {run_id}", where=str(engine.url.database), todo=todo)
@@ -130,7 +130,8 @@ def _runs() -> Select[Any]:
 
 
 def _run(connection: Connection, row: Mapping[Any, Any]) -> Run:
-    """Return a run from its row; Damaged unless the row is valid. Its design is validated when it is read."""
+    """Return a run from its row; Damaged unless the row is valid. The design of a run is validated when the design
+    is read."""
     store, name = str(connection.engine.url.database), f"run {row['id']}"
     checked(connection, schema.run, row, name)
     fields = {column: row[column] for column in row if column not in ("process", "checksum", "design")}

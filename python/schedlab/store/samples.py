@@ -31,7 +31,7 @@ canonical JSON, ``kind`` the origin of the figures."""
 def sample_table(engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
     """Return all samples of all metrics, judged or not, column by column in the order of the plan.
 
-    A measured trial is one sample of each of its metrics. The samples of an imported cell share its position, and their
+    A measured trial has one sample of each metric. The samples of an imported cell share its position, and their
     iteration counts from 1.
     """
     of_run = cells_of_runs(engine, chosen)

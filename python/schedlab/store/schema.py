@@ -5,12 +5,13 @@
                                    1 ──▶ 0..1 output
           1 ──▶ n printed (imported runs only)
 
-A cell is a variant in a row within a block. A cell keeps conditions, each of its metrics and checksums as arrays with a
-value for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other
-tables have a checksum in each row, see :mod:`schedlab.store.checksums`. A trial that failed is a row like any other,
-with its reason. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.file`.
+A cell is a variant in a row within a block. A cell stores conditions, every metric and checksums as arrays with a value
+for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other tables have
+a checksum in each row, see :mod:`schedlab.store.checksums`. A failed trial also has a row, with the reason of its
+failure. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.file`.
 
-To change a table: change it here, raise :data:`VERSION`, and add a script to ``migrations/versions``.
+To change a table: change the definition in this module, raise :data:`VERSION`, and add a script to
+``migrations/versions``.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CONDITIONS = ("elapsed", "load", "steal_percent", "other_percent", "mhz_min", "m
 """Numbers that ``cell.conditions`` contains for each trial: seconds, and :class:`schedlab.measurement.Conditions`."""
 
 UNCHECKED = {"checked": False}
-"""Mark of columns that a row's checksum leaves out: they change while a run goes on, or number the rows."""
+"""Mark of columns that a row's checksum leaves out: the values change during a run, or number the rows."""
 
 metadata = MetaData()
 
@@ -65,14 +66,14 @@ run = Table(
     Column("state", String, nullable=False, doc="running, complete, interrupted or refused", info=UNCHECKED),
     Column("seed", String, nullable=False, doc="64 bits, as text"),
     Column("quick", Integer, nullable=False),
-    Column("experiment_file", Text, nullable=False, doc="the whole text of the file"),
+    Column("experiment_file", Text, nullable=False, doc="the complete text of the file"),
     Column("experiment_path", Text, nullable=False),
     Column("design", Text, nullable=False, doc="JSON, see schedlab.store.design"),
     Column("planned", Integer, nullable=False, doc="trials in the plan"),
     Column("fingerprint", Text, nullable=False, doc="JSON"),
     Column("fingerprint_hash", String, nullable=False),
     Column("changed", Text, nullable=False, doc="JSON list: parts of the fingerprint that differed at the end"),
-    Column("notes", Text, nullable=False, doc="JSON list: data that was not observed, and how to observe it"),
+    Column("notes", Text, nullable=False, doc="JSON list: data that was not observed, and how to observe the data"),
     Column("started", Float, nullable=False, doc="seconds since 1970, UTC"),
     Column("finished", Float, info=UNCHECKED),
     Column("version", String, nullable=False, doc="version of schedlab"),

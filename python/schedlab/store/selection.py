@@ -18,7 +18,7 @@ def select(engine: Engine, word: str) -> list[Chosen]:
     """Return the columns of ``3`` (a run's number), ``slice`` (its name) or ``3:batch`` (a variant of the run).
 
     A measured run without a variant means its baseline; the run of an imported text means all columns of its tables.
-    Raises StoreError, with the possible meanings, for a word that names no run or several.
+    Raises StoreError, with the possible meanings, for an argument that names no run or several runs.
     """
     for name, variant in _splits(word):
         if runs := _runs_called(engine, name):
@@ -37,13 +37,13 @@ def one_run(engine: Engine, word: str) -> Run:
         raise StoreError(
             f"{word} is a single variant, and a comparison needs two columns",
             where=str(engine.url.database),
-            todo=f"name run {run.id} for all of its variants, or a second column beside it",
+            todo=f"name run {run.id} for all its variants, or name a second column",
         )
     return run
 
 
 def contains(engine: Engine, word: str) -> bool:
-    """Whether a word names at least one run of the store."""
+    """Whether an argument names at least one run of the store."""
     return any(_runs_called(engine, name) for name, _ in _splits(word))
 
 
@@ -69,8 +69,8 @@ def with_baseline(chosen: Sequence[Chosen], name: str) -> list[Chosen]:
 def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
     """Return the columns with unique names: the variant's name, or ``RUN:VARIANT`` for variants of several runs.
 
-    A variant of a run in another store is ``STORE:VARIANT``. An imported column
-    keeps the name that its source gave it unless another column has the same name.
+    A variant of a run in another store is ``STORE:VARIANT``. An imported column has the name of its source unless
+    another column has the same name.
     """
     several = len({(column.store, column.run.id) for column in chosen}) > 1
     plain = [_name(column, several) for column in chosen]
@@ -91,7 +91,7 @@ def _name(column: Chosen, several: bool) -> str:
 
 
 def _splits(word: str) -> list[tuple[str, str | None]]:
-    """Return the ways to split a word into run and variant: a run's name may contain a colon."""
+    """Return the ways to split an argument into run and variant: a run's name may contain a colon."""
     head, colon, tail = word.rpartition(":")
     return [(word, None), *([(head, tail)] if colon else [])]
 
@@ -122,7 +122,7 @@ def _columns(run: Run, variant: str | None, word: str) -> list[Chosen]:
     of_variant = [column for column in columns if column.variant == variant]
     if not of_variant:
         names = ", ".join(column.variant for column in columns)
-        raise StoreError(f"run {run.id} has no variant {variant!r}", where=word, todo=f"its variants are {names}")
+        raise StoreError(f"run {run.id} has no variant {variant!r}", where=word, todo=f"the run's variants are {names}")
     return of_variant
 
 

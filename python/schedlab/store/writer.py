@@ -112,7 +112,7 @@ def begin(engine: Engine, new: NewRun) -> int:
 
 
 def resume(engine: Engine, run_id: int) -> None:
-    """Record that this process runs a run, new or again; CannotRunHere while another process runs it."""
+    """Record that this process runs a run, new or again; CannotRunHere while another process executes the run."""
     values = {"state": "running", "finished": None, "process": this_process()}
     r = schema.run.c
     with engine.begin() as connection:
@@ -121,7 +121,7 @@ def resume(engine: Engine, run_id: int) -> None:
         # Of two processes that have read the same row, the first changes it.
         free = update(schema.run).where(r.id == run_id, r.state == state, r.process.is_not_distinct_from(process))
         if not is_free or connection.execute(free.values(values)).rowcount == 0:
-            raise CannotRunHere(f"another process runs run {run_id}", todo="wait until it ends")
+            raise CannotRunHere(f"another process runs run {run_id}", todo="wait until that process ends")
 
 
 def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "refused"]) -> None:

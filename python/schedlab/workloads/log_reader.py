@@ -26,7 +26,7 @@ WHOLE = r"\d{1,15}"
 NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 """Patterns of numbers in a tool's output. The limits keep every match within the exact range of a double."""
 
-CUT = "copy it again, or run the benchmark again"
+CUT = "copy the file again, or run the benchmark again"
 
 
 @dataclass(frozen=True)

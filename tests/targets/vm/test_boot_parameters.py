@@ -104,7 +104,7 @@ def test_missing_parameters_are_reported_with_a_similar_name() -> None:
         "workqueu.power-efficient=1": "the guest's kernel has no parameter workqueu.power_efficient: "
         "is workqueue.power_efficient meant?",
         "nowhere.at_all": "the guest's kernel has no parameter nowhere.at_all: "
-        "it is misspelt, or of a module that is not built in",
+        "the name is misspelt, or belongs to a module that is not built in",
     }
     assert lacking(line, UNSEEN) == {}
     assert not has_names("quiet sysctl.a.b=1 x.dyndbg=+p isolcpus=0.5")

@@ -1,8 +1,8 @@
 """Files of the paths that a user names, and the column of each file::
 
 before.log after.log     a column for each file, with the file's name
-before/ after/           a column for each folder, a block for each of its files
-results/                 with folders of logs: as above; with logs alone: a column for each file
+before/ after/           a column for each folder, a block for each file of the folder results/                 with
+folders of logs: as above; with logs alone: a column for each file
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class File:
 def files(paths: Sequence[Path], names: Mapping[Path, str]) -> list[File]:
     """Return the files of the paths in their order, and files in folders in natural order of their names.
 
-    ``names`` maps paths to the column that the user asked for; a folder is one column then.
+    ``names`` maps paths to the column that the user asked for; a folder is then one column.
 
     Raises:
         ImportProblem: a folder cannot be read, or contains more than :data:`MOST_FILES`.
@@ -100,7 +100,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; links do not count, as they may lead back up."""
+    """Return whether a path is a folder; links do not count, as links may lead to a parent folder."""
     return path.is_dir() and not path.is_symlink()
 
 

@@ -30,12 +30,19 @@ _LONGEST = 16 * 1024 * 1024
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
 """Beginning of JSON; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
 
-TODO = "'schedlab import --help' lists the formats; --as FORMAT names the format where the content does not show it"
+TODO = (
+    "'schedlab import --help' lists the formats; --as FORMAT names the format where the content does not "
+    "determine the format"
+)
 
 _ADVICE = (
     (r"\A[\d.\s]+\Z", "numbers without names", "if 'perf bench --format=simple' printed them: --as perf-bench"),
-    (r"^\[ ID\] Interval +Transfer", "iperf3's output for people", "run it with --json"),
-    (r"^ +Time \(mean ± σ\):|^ +Time \(abs ≡\):", "hyperfine's output for people", "run it with --export-json FILE"),
+    (r"^\[ ID\] Interval +Transfer", "iperf3's output for people", "run the tool with --json"),
+    (
+        r"^ +Time \(mean ± σ\):|^ +Time \(abs ≡\):",
+        "hyperfine's output for people",
+        ("run hyperfine with --export-json FILE"),
+    ),
     (
         r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2,}(?P=page)\s*$",
         "a manual page",
@@ -52,14 +59,15 @@ def readers() -> tuple[Reader, ...]:
 
 
 def recognise(head: str) -> Reader | None:
-    """Return the reader of a text that begins like this; None where no reader recognises the text."""
+    """Return the reader of a text with this beginning; None where no reader recognises the text."""
     return next((reader for reader in readers() if reader.recognises(head)), None)
 
 
 def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[Layout] = ()) -> list[ReadLog] | Import:
-    """Return the logs in a file (of several tools, where a script wrote one after the other), or the tables of a text.
+    """Return the logs in a file (of several tools, where a script wrote several logs into the file), or the tables of a
+    text.
 
-    ``layouts`` are stated for the tables of a text, so the file is not read as a log.
+    ``layouts`` describe the tables of a text, so the file is not read as a log.
 
     Raises:
         NotResults: the file is empty, not text, or of no known format.
@@ -76,7 +84,10 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     if form is None and first.in_mails and (is_mail(text) or len(_GAIN.findall(text)) > 1):
         tables = _tables_beside(content, first)
         if tables is not None:
-            note = f"{content.name}: left out: output of {first.name} beside the tables; --as {first.name} reads it"
+            note = (
+                f"{content.name}: left out: output of {first.name} in a text of tables; --as {first.name} reads "
+                f"this output"
+            )
             return replace(tables, notes=(*tables.notes, note))
     for part in file.more:
         text = f"{text.rstrip(chr(10))}\n{document(part).text}"
@@ -119,7 +130,7 @@ def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
 
     if len(content.raw) > _LONGEST:
         raise NotResults(
-            f"is not output of a known tool, and with {len(content.raw) >> 20} MiB too long to look for tables in",
+            f"is not output of a known tool, and with {len(content.raw) >> 20} MiB too long for a search for tables",
             where=f"{content.name}:1",
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
@@ -138,7 +149,8 @@ def _tables_beside(content: Document, tool: Reader) -> Import | None:
 
 
 def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
-    """Return whether a table without gains is output of the tool: netperf's figures have headers too."""
+    """Return whether a table without gains is output of the tool: netperf's output has headers and looks like a
+    table."""
     if any(cell.gain is not None for row in table.rows for cell in row.cells):
         return False
     region = lines[max(table.line - 1 - _ABOVE, 0) : table.rows[-1].line]
@@ -171,7 +183,7 @@ _MAIL = re.compile(
 
 
 def read_parts(reader: Reader, log: Log) -> Reading:
-    """Read a log; where output stands below several headings, each heading becomes a column."""
+    """Read a log; each of several headings above output becomes a column."""
     parts = [part for part in _parts(log) if reader.is_in(part.text.lstrip("\n"))]
     if len({part.column for part in parts}) < 2:
         reading = reader.read(log)

@@ -77,7 +77,8 @@ def _joined(log: ReadLog, parts: Sequence[Samples], block: int) -> Series:
 
 
 def join_tables(tables: Sequence[Table]) -> list[Table]:
-    """Join tables of one layout, workload and title side by side; a table without a row has missing cells there."""
+    """Join tables of one layout, workload and title side by side; a table that lacks a row has missing cells in the
+    row."""
     groups: dict[tuple[str, str, str], list[Table]] = {}
     for table in tables:
         groups.setdefault((table.layout, table.workload, table.title), []).append(table)

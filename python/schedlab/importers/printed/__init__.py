@@ -27,7 +27,7 @@ _MOST_NOTES = 3
 
 
 def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Import:
-    """Return all tables and series of a text; ``source`` names it in errors.
+    """Return all tables and series of a text; ``source`` names the text in errors.
 
     Raises:
         ImportProblem: a line inside a table cannot be read, or does not fit the stated layout.
@@ -82,7 +82,8 @@ class _Readers:
         self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)
 
     def read(self, at: int, floor: int) -> Part | None:
-        """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises it."""
+        """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises the
+        table."""
         if (end := self.hackbench.read(at)) is not None or (end := self.perf.read(at, floor)) is not None:
             return Part(end)
         return (

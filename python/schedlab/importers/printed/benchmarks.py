@@ -43,7 +43,7 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"stress-ng", Benchmark("stress-ng", "instances", "", "higher")),
     (r"unixbench", Benchmark("unixbench", "copies", "", "higher")),
     (r"ebizzy", Benchmark("ebizzy", "threads", "records/s", "higher")),
-    # Only the upper-case name, or the word alone at the beginning, is the benchmark STREAM.
+    # Only the upper-case name, or the isolated word at the beginning, is the benchmark STREAM.
     (r"(?-i:STREAM)|^\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
     (r"cyclictest", Benchmark("cyclictest", "threads", "us", "lower")),
     (r"lmbench3?", Benchmark("lmbench", "", "", None)),
@@ -62,7 +62,8 @@ _HACKBENCH_VARIANT = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipe
 
 @lru_cache(maxsize=1024)
 def benchmark(text: str) -> Benchmark | None:
-    """Return the benchmark that a title or command names: the first name, and the longest that begins there."""
+    """Return the benchmark that a title or command names: the first name, or the longest of several names that begin
+    at the same place."""
     matches = [(match.start(), -match.end(), entry) for pattern, entry in _PATTERNS if (match := pattern.search(text))]
     if not matches:
         return None

@@ -71,7 +71,7 @@ class Reader:
             match, end = running
             self._drop_unfinished(line.number)
             parameters = {name: int(match[name]) for name in ("groups", "fds") if match[name]}
-            # hackbench prints the descriptors of senders and receivers together; its option counts one side.
+            # hackbench prints the descriptors of senders and receivers together; its option counts only senders.
             parameters |= {"fds": parameters["fds"] // 2} if "fds" in parameters else {}
             self._run = _Run(line.number, parameters, (match["mode"] or "process").removesuffix("ed"))
             return end
@@ -123,7 +123,7 @@ class Reader:
     def _drop_unfinished(self, next_line: int) -> None:
         if self._run is not None:
             self.notes.append(
-                f"line {self._run.line}: a run of hackbench without a time before line {next_line}; it is left out"
+                f"line {self._run.line}: a run of hackbench without a time before line {next_line}; the run is left out"
             )
             self._run = None
 

@@ -1,4 +1,4 @@
-"""The layout of a printed table as the user states it: ``--table columns=runs,label=1,baseline=2,better=lower``.
+"""The layout of a printed table as stated by the user: ``--table columns=runs,label=1,baseline=2,better=lower``.
 
 ``docs/importing-tables.md`` documents the keys. :class:`Layout` declares them, and :data:`_KEYS` their values.
 """

@@ -1,7 +1,7 @@
 """Lines that may contain a table: quoting removed, tabs expanded, and patches and mail headers blanked.
 
-Patches, diffstats and mail headers contain numbers in columns that are not results. They become empty lines, so that
-line numbers stay and no table extends across them.
+Patches, diffstats and mail headers contain numbers in columns that are not results. Such lines become empty lines, so
+that line numbers do not change and no table extends across a removed line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _QUOTE_WIDTH = 80
 class Line:
     """A line of the source: its ``number`` from 1, its ``text`` without quoting, and whether it was ``quoted``.
 
-    ``tabbed`` is the text before its tabs were expanded; empty if it has no tabs.
+    ``tabbed`` is the text before its tabs were expanded; empty if the line has no tabs.
     """
 
     number: int
@@ -62,7 +62,7 @@ def malformed(source: str, line: Line, why: str) -> ImportProblem:
     return ImportProblem(
         f'a line of a table is malformed: {why}: "{line.text.strip()[:100]}"',
         where=f"{source}:{line.number}",
-        todo="correct the line or remove it from the file; a table is imported whole or not at all",
+        todo="correct the line or remove the line from the file; a table is imported completely or not at all",
     )
 
 
@@ -82,7 +82,7 @@ def is_rule(text: str) -> bool:
 
 
 def number_or_text(text: str) -> str | int | float:
-    """Return a number if it prints as the text does: ``6.10`` is the name of a kernel, not 6.1."""
+    """Return a number if the number prints as the same text: ``6.10`` is the name of a kernel, not 6.1."""
     if re.fullmatch(r"\d{1,15}(\.\d{1,15})?", text):
         number = float(text) if "." in text else int(text)
         return number if str(number) == text else text
@@ -114,7 +114,7 @@ def title_above(lines: Sequence[Line], at: int, floor: int) -> str:
 
 
 def _is_sentence(text: str, above: str) -> bool:
-    """Whether a line ends a sentence or paragraph; ``above`` is the line before it."""
+    """Whether a line ends a sentence or paragraph; ``above`` is the previous line."""
     if text.endswith((" wrote:", " writes:")):
         return True
     if text.endswith(":"):

@@ -47,7 +47,7 @@ def numbered_lines(data: bytes) -> list[Numbered]:
 
 @dataclass
 class _Part:
-    """Consecutive lines in one transfer encoding; ``body`` is False for the headers before it."""
+    """Consecutive lines in one transfer encoding; ``body`` is False for the headers before the body."""
 
     encoding: str = "7bit"
     html: bool = False
@@ -140,7 +140,7 @@ def _base64(lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
 
 
 def text_of(line: bytes) -> str:
-    """Decode a line as UTF-8, else as Windows-1252; replace typographic spaces, remove control sequences."""
+    """Decode a line as UTF-8, otherwise as Windows-1252; replace typographic spaces, remove control sequences."""
     try:
         text = line.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Comparison tables of MMTests, as ``compare-mmtests.pl`` and schedlab's own ``mmtests`` report format print them.
+"""Comparison tables of MMTests, as printed by ``compare-mmtests.pl`` and schedlab's ``mmtests`` report format.
 
     tbench4
                               4.5.0-rc1             4.5.0-rc1
@@ -6,9 +6,9 @@
     Hmean    mb/sec-1     500.85 (  0.00%)      522.43 *  4.31%*
     Duration User        5702.00              10264.25
 
-A row begins with an operation of MMTests. A printed change is in parentheses, or between stars if it is significant;
-it is positive where the column is better than the baseline. Rows without changes are read only where MMTests prints
-such rows: ``Duration`` and ``Ops``, and any operation under the column names of the table before.
+A row begins with an operation of MMTests. A printed change is in parentheses, or between stars if the change is
+significant. A change is positive where the column is better than the baseline. Rows without changes are read only where
+MMTests prints such rows: ``Duration`` and ``Ops``, and any operation under the column names of the table before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _GAIN_IN_NAME = re.compile(r"\s+%\s?(?:gain|diff|change|improvement)\Z", re.IGNO
 _HIGHEST_HEADER = 8
 """Lines above a table in which its header may begin."""
 _ALIGNED = 2
-"""Characters by which the end of a name may differ from its column's end; MMTests aligns both to the right."""
+"""Characters by which the end of a name may differ from its column's end; MMTests aligns labels and cells to the
+right."""
 _LONGEST_HEAD = 200
 """Characters of a row's name."""
 
@@ -75,7 +76,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Header:
-    """Names of the columns; ``levels`` are the header's lines from the top, ``at`` the first of them."""
+    """Names of the columns; ``levels`` are the header's lines from the top, ``at`` the index of the first line."""
 
     names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
@@ -95,7 +96,7 @@ class Reader:
     """Lines before this one have been tried as rows without a header."""
 
     def read(self, at: int, floor: int) -> Part | None:
-        """Return the table whose first row is ``lines[at]``; None if no row of MMTests is there.
+        """Return the table whose first row is ``lines[at]``; None if no row of MMTests begins at the line.
 
         The search for the header of the table ends at ``lines[floor]``.
         """
@@ -109,13 +110,13 @@ class Reader:
             return None
         for place in (first.at - 1, rows[-1].end):
             if floor <= place < len(self.lines) and self._is_broken(place):
-                raise malformed(self.source, self.lines[place], "it has figures that cannot be read")
+                raise malformed(self.source, self.lines[place], "the row has figures that cannot be read")
         table, notes = self._table(rows, header, title_above(self.lines, header.at, floor))
         self.last = header
         return Part(rows[-1].end, (table,), tuple(notes))
 
     def _row(self, at: int) -> _Row | None:
-        """Return the row that begins at ``lines[at]``, with the lines on which a mail program continued it."""
+        """Return the row that begins at ``lines[at]``, with the continuation lines of a mail program."""
         text = self.lines[at].text.replace("|", " ")
         if not OPERATION.match(text.lstrip()):
             return None
@@ -141,12 +142,12 @@ class Reader:
         return _Row(at, end, self.lines[at], text, head, cells, marked, remark)
 
     def _is_broken(self, at: int) -> bool:
-        """Whether a line beside a table begins as a row and has a printed change, but cannot be read."""
+        """Whether a line next to a table begins as a row and has a printed change, but cannot be read."""
         text = self.lines[at].text
         return OPERATION.match(text.lstrip()) is not None and bool(_CHANGE_MARK.search(text)) and self._row(at) is None
 
     def _block(self, first: _Row) -> list[_Row]:
-        """Return the consecutive rows from ``first``; one blank line may stand between rows with changes."""
+        """Return the consecutive rows from ``first``; one blank line may separate rows with changes."""
         rows = [first]
         while (at := rows[-1].end) < len(self.lines):
             at += is_rule(self.lines[at].text)
@@ -161,7 +162,8 @@ class Reader:
         return rows
 
     def _header(self, rows: Sequence[_Row], floor: int) -> _Header | None:
-        """Return the columns: of the header above, else of the table before; None if the rows are not a table."""
+        """Return the columns: of the header above, otherwise of the previous table; None if the rows are not a
+        table."""
         counts = Counter(len(row.cells) for row in rows)
         if not rows[0].marked:
             return self._header_of_bare_rows(rows, floor)
@@ -269,17 +271,18 @@ class Reader:
         return Table("mmtests", title.text, workload, header.names, directed, line, baseline), notes
 
     def _placed(self, row: _Row, count: int, zones: Sequence[tuple[int, int]]) -> list[re.Match[str] | None]:
-        """Return the cells of a row by column; cells of a row with too few are placed by the column name above them."""
+        """Return the cells of a row by column; cells of a row with too few cells are placed by the column name above
+        the cell."""
         if len(row.cells) == count:
             return list(row.cells)
         ends_text = row.end >= len(self.lines)
         if len(row.cells) > count or row.wrapped or not zones or ends_text:
             raise malformed(
-                self.source, row.line, f"it has {len(row.cells)} figures where the table has {count} columns"
+                self.source, row.line, f"the row has {len(row.cells)} figures where the table has {count} columns"
             )
         places = _columns_of([cell.span() for cell in row.cells], zones)
         if places is None:
-            raise malformed(self.source, row.line, "its figures do not stand under the columns")
+            raise malformed(self.source, row.line, "the figures of the row are not under the columns")
         placed: list[re.Match[str] | None] = [None] * count
         for place, cell in zip(places, row.cells, strict=True):
             placed[place] = cell
@@ -304,7 +307,7 @@ def _last_cells(row: _Row, count: int) -> _Row:
 
 
 def _zones(rows: Sequence[_Row]) -> list[tuple[int, int]]:
-    """Return where the figures of each column begin and end; empty if they do not stand under one another."""
+    """Return where the figures of each column begin and end; empty if the figures are not aligned."""
     columns = zip(*(row.cells for row in rows), strict=True)
     zones = [(min(c.start() for c in column), max(c.end() for c in column)) for column in columns]
     return zones if all(a[1] <= b[0] for a, b in pairwise(zones)) else []
@@ -316,10 +319,11 @@ def _fields(text: str) -> list[tuple[int, int, str]]:
 
 
 def _names_in(text: str, zones: Sequence[tuple[int, int]], indent: int) -> tuple[tuple[str, ...], str] | None:
-    """Return the names of the columns in a header line and the name of the rows' heads; None if it is not a header.
+    """Return the names of the columns in a header line and the name of the rows' heads; None if the line is not a
+    header.
 
-    A line may leave out the names of some columns; the others then stand above theirs, and right of the ``indent`` of
-    the rows.
+    A line may leave out the names of some columns. Each other name is then above its column, and right of the
+    ``indent`` of the rows.
     """
     words = [(match.start(), match.end(), match[0]) for match in re.finditer(r"\S+", text)]
     for separated in (_fields(text), words):
@@ -344,7 +348,7 @@ def _names_in(text: str, zones: Sequence[tuple[int, int]], indent: int) -> tuple
 
 
 def _end_above(fields: Sequence[tuple[int, int, str]], zones: Sequence[tuple[int, int]]) -> bool:
-    """Whether each field ends above its column, and not above the next one."""
+    """Whether each field ends above its column, and not above the next column."""
     limits = [start for start, _ in zones[1:]] + [len(fields[-1][2]) + fields[-1][1]]
     return all(zone[0] < end <= limit for (_, end, _), zone, limit in zip(fields, zones, limits, strict=True))
 

@@ -57,9 +57,8 @@ class Title:
 
     Attributes:
         text: the title.
-        named: the benchmark that it names.
-        workload: the name of a benchmark that :mod:`benchmarks` does not list.
-        report: the match, if a report of schedlab has this title.
+        named: the benchmark that the title names. workload: the name of a benchmark that :mod:`benchmarks` does not
+        list. report: the match, if a report of schedlab has this title.
     """
 
     text: str
@@ -80,7 +79,7 @@ def title_of(text: str, columns: Sequence[str]) -> Title:
 
 
 def _is_run_together(title: str, columns: Sequence[str]) -> bool:
-    """Whether a title is the ends of two columns' names without the space between them."""
+    """Whether a title consists of the ends of two columns' names without the space between the names."""
     return any(columns[-2].endswith(title[:k]) and columns[-1].endswith(title[k:]) for k in range(3, len(title) - 2))
 
 
@@ -98,7 +97,8 @@ def name_row(head: str, corner: str, title: Title, bench: Benchmark | None) -> T
 
 
 def _own_parameters(title: re.Match[str], label: str) -> Parameters | None:
-    """Return the parameters in a label of schedlab's own table; None if the title does not name as many."""
+    """Return the parameters in a label of a table that schedlab printed; None if the title names a different number
+    of parameters."""
     if title["names"] is None:
         return None
     metrics, names = title["metrics"].split(", "), title["names"].split(", ")
@@ -167,7 +167,8 @@ def baseline_of(rows: Sequence[TableRow]) -> int:
 def with_proved_directions(
     rows: Sequence[TableRow], baseline: int, bench: Benchmark | None
 ) -> tuple[tuple[TableRow, ...], list[str]]:
-    """Return the rows with the direction that their printed changes prove, and notes on where names say otherwise.
+    """Return the rows with the direction that their printed changes prove, and notes on names that contradict these
+    changes.
 
     A change of MMTests is positive where the column is better. So the direction is ``higher`` where the change and the
     difference of the values have the same sign.
@@ -186,7 +187,8 @@ def with_proved_directions(
 
 
 def _without_foreign_unit(row: TableRow, bench: Benchmark | None) -> TableRow:
-    """Return the row without its benchmark's unit if its direction shows that it is of another metric."""
+    """Return the row without its benchmark's unit if the row's direction shows that the row belongs to another
+    metric."""
     if bench is None or row.unit != bench.unit or bench.direction in (None, row.direction):
         return row
     return row if _SPREAD_OPERATION.match(row.operation) else replace(row, unit="")
@@ -195,11 +197,11 @@ def _without_foreign_unit(row: TableRow, bench: Benchmark | None) -> TableRow:
 def _note(rows: Sequence[TableRow]) -> str:
     first = rows[0]
     name = f"{first.operation} {first.label}".strip()
-    more = f" and {len(rows) - 1} rows like it" if len(rows) > 1 else ""
+    more = f" and {len(rows) - 1} similar rows" if len(rows) > 1 else ""
     proved = "lower" if first.direction == "higher" else "higher"
     return (
         f'line {first.line}: "{name}"{more} is assumed to be {proved}-is-better, as the printed changes show; '
-        f"by its name it would be {first.direction}-is-better"
+        f"the name suggests {first.direction}-is-better"
     )
 
 

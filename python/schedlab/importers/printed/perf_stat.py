@@ -79,7 +79,7 @@ class _Event:
 
 @dataclass(frozen=True)
 class _Block:
-    """The counters under one ``heading``; ``title`` is the heading above a block whose heading is in its own line."""
+    """The counters under one ``heading``; ``title`` is the heading above a block with a separate heading line."""
 
     heading: str
     command: str
@@ -98,7 +98,7 @@ class Reader:
     blocks: list[_Block] = field(default_factory=list)
 
     def read(self, at: int, floor: int) -> int | None:
-        """Read the block that begins at ``lines[at]`` and return its end; None if none begins there."""
+        """Read the block that begins at ``lines[at]`` and return its end; None if no block begins at the line."""
         text = self.lines[at].text
         if len(text) > _LONGEST_LINE:
             return None
@@ -172,7 +172,9 @@ class Reader:
         if _ELAPSED.search(line.text) or _COUNTER.match(line.text) or line.text.lstrip().startswith("#"):
             return True
         if _DAMAGED.match(line.text):
-            raise malformed(self.source, line, "its figure or event cannot be read as one of perf stat")
+            raise malformed(
+                self.source, line, ("the figure or the event of the line cannot be read as output of perf stat")
+            )
         return False
 
     def _continues(self, at: int) -> bool:

@@ -14,7 +14,7 @@ _LONGEST_FIGURE = 40
 _UNITS = frozenset(
     {"%", "ns", "us", "µs", "μs", "ms", "s", "sec", "MB/s", "GB/s", "ops/s", "kB", "KB", "MB", "GB", "W", "J"}
 )
-"""Units that may stand apart from their figure."""
+"""Units that a space may separate from their figure."""
 _FIGURE = re.compile(
     r"[-+~±(*\[]*\d[-\d.,%()*\[\]±+/~]*(?:(?<=\d)[a-zA-Zµμ][a-zA-Zµμ%/]{0,5})?[)*\]%,;]*|[-+±/()*\[\]%]+|pct\)|[nN]/?[aA]N?"
 )
@@ -51,7 +51,7 @@ def possible_tables(lines: Sequence[Line], taken: Mapping[int, int]) -> Iterator
 def paragraphs_with_figures(
     lines: Sequence[Line], results: Sequence[Line], taken: Mapping[int, int]
 ) -> Iterator[PossibleTable]:
-    """Yield every paragraph with a line that ends with a figure, or that has a figure in one of several columns.
+    """Yield every paragraph with a line that ends with a figure, or that contains a figure in one of several columns.
 
     Paragraphs that ``results`` leaves out entirely are patches and mail headers.
     """
@@ -65,7 +65,7 @@ def paragraphs_with_figures(
 
 
 def trailing_figures(text: str) -> int:
-    """Return the number of figures that end a line; ``n/a`` counts beside a figure."""
+    """Return the number of figures that end a line; ``n/a`` counts as a figure in a line with a figure."""
     figures, missing, after_unit = 0, 0, False
     spaced = text.replace("|", " ").replace(";", " ")
     for word in reversed((spaced if " " in spaced.strip() else spaced.replace(",", " ")).split()):
@@ -105,7 +105,7 @@ def _is_alone(lines: Sequence[Line], at: int, start: int) -> bool:
 
 
 def _paragraphs(lines: Sequence[Line], taken: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the first index and the end of each run of lines that are neither empty nor taken."""
+    """Yield the first index and the end of each sequence of lines that are neither empty nor already read."""
     at = 0
     while at < len(lines):
         start = at

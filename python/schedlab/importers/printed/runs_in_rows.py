@@ -56,7 +56,7 @@ _GRAMMARS = {
 
 
 def read(lines: Sequence[Line], at: int, floor: int, source: str) -> Part | None:
-    """Return the table whose header is ``lines[at]``; None if it is not a header of these benchmarks."""
+    """Return the table whose header is ``lines[at]``; None if the line is not a header of these benchmarks."""
     text = lines[at].text
     header = " ".join(text.split()) if len(text) <= _LONGEST else ""
     if header not in _GRAMMARS:
@@ -78,7 +78,7 @@ def read(lines: Sequence[Line], at: int, floor: int, source: str) -> Part | None
 
 
 def _is_broken(lines: Sequence[Line], at: int, grammar: _Grammar) -> bool:
-    """Whether the line that ends the rows is a damaged row: it has a figure, or a row follows it."""
+    """Whether the line after the rows is a damaged row: the line has a figure, or a row follows the line."""
     words = lines[at].text.split()
     if any(map(_FIGURE_OR_ITS_BEGINNING.fullmatch, words)):
         return True
@@ -106,7 +106,8 @@ def _metrics(
 def _shares(
     _header: Sequence[str], runs: Sequence[tuple[int, str, list[str]]], parameters: Mapping[str, int], line: int
 ) -> tuple[tuple[TableRow, ...], tuple[str, ...]]:
-    """Return the row of throughputs with their deviations, and a note if they are relative to the first run."""
+    """Return the row of throughputs with their deviations, and a note if the throughputs are relative to the first
+    run."""
     percents = [[figure.rstrip("%") for figure in figures] for _, _, figures in runs]
     cells = tuple(
         Cell(float(mean), mean, spread_percent=float(deviation), spread_kind="standard deviation")
@@ -114,5 +115,5 @@ def _shares(
     )
     relative = percents[0][0] == "100.0"
     row = TableRow("Throughput", "", parameters, "% of first" if relative else "%", "higher", cells, line)
-    note = f"line {line}: Throughput is in per cent of the first run, not in a unit of its own"
+    note = f"line {line}: Throughput is in per cent of the first run, without a unit"
     return (row,), (note,) if relative else ()

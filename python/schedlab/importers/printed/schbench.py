@@ -5,7 +5,7 @@
     *99.0th: 120 (9 samples)  |   *99.0th: 100 (9 samples)  | *99.0th: 108 (8 samples)
 
 Each output has its own label in the line, so the columns are runs. The percentiles are latencies in microseconds,
-unless the heading says that they are requests a second.
+unless the heading calls the percentiles requests a second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FARTHEST_HEADING = 14
 
 
 def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
-    """Return the table whose first row is ``lines[at]``; None if no percentiles are side by side there."""
+    """Return the table whose first row is ``lines[at]``; None if the line does not have percentiles side by side."""
     first = _row(lines[at])
     if first is None:
         return None
@@ -39,7 +39,9 @@ def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
         if row is not None and len(row.cells) == len(first.cells):
             rows.append(row)
         elif len(lines[end].text) <= _LONGEST_LINE and _OTHER_LINE.match(lines[end].text):
-            notes.append(f'line {lines[end].number}: left out, it has no percentile: "{lines[end].text.strip()}"')
+            notes.append(
+                f'line {lines[end].number}: left out, because the line has no percentile: "{lines[end].text.strip()}"'
+            )
         else:
             break
         end += 1
@@ -72,7 +74,7 @@ def _row(line: Line) -> TableRow | None:
 
 
 def _columns(lines: Sequence[Line], at: int, floor: int, count: int) -> tuple[tuple[str, ...], int]:
-    """Return the names of the runs and the index of their line; numbered names if no line above has them."""
+    """Return the names of the runs and the index of their line; numbered names if no line above contains names."""
     for place in range(at - 1, max(floor, at - 3) - 1, -1):
         text = lines[place].text.strip()
         names = [name.strip() for name in (text.split("|") if "|" in text else re.split(r"\s{2,}", text))]

@@ -1,7 +1,7 @@
 """Tables that are read by the layout that the user states.
 
-Nothing is inferred from words. Keys that are not stated have fixed defaults. A line that does not fit is refused with
-its number, so that no row is lost.
+The reader infers nothing from the wording of a text. Keys that are not stated have fixed defaults. A line that does not
+fit is refused with its number, so that no row is lost.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BESIDE_FIGURE = re.compile(
     r"(?<=[\d%)\]])\s*(?:\(\s*(?:±|\+-|\+/-)?\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\)|\[\s*[-+]?[\d.,]+\s*(?:%|pct)?\s*\]"
     r"|\*\s*[-+]?[\d.]+\s*%\s*\*|(?:±|\+-|\+/-)\s*[\d.,]+(?:\s*%)?)"
 )
-"""A spread or change after a figure. It belongs to the figure's column, also if spaces surround or divide it."""
+"""A spread or change after a figure. The text belongs to the figure's column, even if the text contains spaces."""
 
 _SUFFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0}
@@ -95,7 +95,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     width = len(header)
     for row in body:
         if len(row.fields) != width:
-            raise _misfit(source, row.line, f"it has {len(row.fields)} columns where the header has {width}")
+            raise _misfit(source, row.line, f"the line has {len(row.fields)} columns where the header has {width}")
     if outside := [k for k in (*layout.label, *layout.skip) if k > width]:
         raise ImportProblem(f"the table has {width} columns, not {outside[0]}", where=where, todo="correct --table")
     places = [k for k in range(width) if k + 1 not in layout.label and k + 1 not in layout.skip]
@@ -252,7 +252,7 @@ def _with_decimal_points(text: str) -> str | None:
 
 
 def _figure(row: _Row, place: int, layout: Layout, source: str) -> _Figure:
-    """Read a field: a value, its unit, a spread and a change; anything else is refused."""
+    """Read a field: a value, its unit, a spread and a change. Refuse any other text."""
     text = row.fields[place]
 
     def refused(why: str, todo: str = _OTHER_LAYOUT) -> ImportProblem:
@@ -299,7 +299,7 @@ def _percent(number: str, percent: bool, value: float) -> float | None:
 
 
 def _scale(unit: str) -> tuple[float, str]:
-    """Return the factor of a decimal or binary suffix, and the unit without it: ``M`` of ``9.7M``."""
+    """Return the factor of a decimal or binary suffix, and the unit without the suffix: ``M`` of ``9.7M``."""
     return (_SUFFIXES[unit], "") if unit in _SUFFIXES else (1.0, unit)
 
 

@@ -80,7 +80,8 @@ class Reader:
         self._last: _Heading | None = None
 
     def read(self, at: int, floor: int) -> Part | None:
-        """Return the table that begins at ``lines[at]`` with its header, or with its first row if it has no header."""
+        """Return the table that begins at ``lines[at]`` with its header, or with its first row if the table has no
+        header."""
         text = self._lines[at].text
         if len(text) > _LONGEST_LINE:
             return None
@@ -108,7 +109,7 @@ class Reader:
                 rows.append(row)
                 at = end
             elif _LIKE_A_ROW.match(text):
-                raise malformed(self._source, line, f"it cannot be read as {count} columns of a 0-day report")
+                raise malformed(self._source, line, f"the line cannot be read as {count} columns of a 0-day report")
             else:
                 break
         if not rows:
@@ -197,7 +198,7 @@ def _fails(match: re.Match[str], heading: _Heading, line: int) -> TableRow:
 
 
 def direction(name: str) -> Direction | None:
-    """Return which direction of a benchmark's own metric is better; None for the counts of monitors."""
+    """Return which direction of a benchmark's metric is better; None for the counts of monitors."""
     if _MONITORS.match(name):
         return None
     if re.search(r"will-it-scale\.\d+\.(?:processes|threads)\Z", name):
@@ -206,7 +207,8 @@ def direction(name: str) -> Direction | None:
 
 
 def _named_direction(metric: str) -> Direction | None:
-    """Return the direction in the name of a metric; None if the name has words of both directions or of neither."""
+    """Return the direction in the name of a metric; None if the name contains words of both directions or of no
+    direction."""
     lower, higher = _LOWER.search(metric), _HIGHER.search(metric)
     if bool(lower) == bool(higher):
         return None

@@ -35,7 +35,7 @@ class Snapshot:
 class Counters:
     """The counters of one machine, open for a run.
 
-    ``notes`` names missing counters and how to enable them; :meth:`delta` adds the counters that it leaves out.
+    ``notes`` names missing counters and how to enable these counters. :meth:`delta` adds the counters that it omits.
     """
 
     def __init__(self, sources: Sequence[Source], notes: Iterable[str] = ()) -> None:
@@ -69,7 +69,7 @@ class Counters:
         return Snapshot({source.name: _read(source) for source in self._sources})
 
     def remarks(self, snapshot: Snapshot) -> list[str]:
-        """Return the counters that were switched off at this snapshot, and how to switch them on."""
+        """Return the counters that were switched off at this snapshot, and how to switch the counters on."""
         pairs = ((source, snapshot.raw.get(source.name)) for source in self._sources)
         return [remark for source, raw in pairs if raw is not None and (remark := source.remark(raw))]
 
@@ -85,7 +85,7 @@ class Counters:
 
     def _delta(self, source: Source, before: bytes | None, after: bytes | None) -> dict[str, float]:
         if before is None or after is None:
-            self._note(f"{source.name} could not be read around a trial; its counters are missing there")
+            self._note(f"{source.name} could not be read around a trial; its counters are missing for this trial")
             return {}
         try:
             difference = between(source.parse(before), source.parse(after), source.by_cpu)
@@ -95,7 +95,7 @@ class Counters:
         for reason in sorted(set(difference.dropped.values())):
             names = sorted(name for name, why in difference.dropped.items() if why == reason)
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            self._note(f"{', '.join(names[:SHOWN])}{more} {reason} during a trial; left out there")
+            self._note(f"{', '.join(names[:SHOWN])}{more} {reason} during a trial and omitted for this trial")
         return difference.values
 
     def _note(self, text: str) -> None:

@@ -1,7 +1,8 @@
 """Events that a guest's kernel counted in its own histograms (Documentation/trace/histogram.rst).
 
-Guests enable them before their first trial. A histogram counts in the kernel and costs a table look-up at each event.
-Unlike the files of /proc it has source and destination CPU, and therefore shows migrations between NUMA nodes.
+Guests enable these histograms before their first trial. A histogram counts in the kernel and costs a table look-up at
+each event. Unlike the files of /proc, a histogram has source and destination CPU, and therefore shows migrations
+between NUMA nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
 
 _MIGRATE = "sched/sched_migrate_task"
 _NUMA = {"sched/sched_move_numa": "numa-task-moves", "sched/sched_swap_numa": "numa-task-swaps"}
-"""NUMA balancing moves a task to its preferred node, or swaps two tasks for it."""
+"""NUMA balancing moves a task to its preferred node, or swaps two tasks for the same purpose."""
 
 _WORKS = "workqueue/workqueue_execute_start"
 _SINGLE_WORKS = ("vmstat_update",)
@@ -31,7 +32,7 @@ _SINGLE_WORKS = ("vmstat_update",)
 BY_CPU = frozenset({"works", *(f"works.{function}" for function in _SINGLE_WORKS)})
 
 ABSENT = (
-    "cpu-migrations are not known: a tree of files has no perf events, and this tree has no histogram of them "
+    "cpu-migrations are missing: a tree of files has no perf events, and this tree has no histogram of them "
     "(a guest's kernel needs CONFIG_HIST_TRIGGERS=y)"
 )
 
@@ -79,7 +80,8 @@ def _counters(text: str, node_of: dict[int, str]) -> Iterator[tuple[str, dict[st
 
 
 def _works(part: str, cpus: Collection[int]) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield counts of all workers' functions, and of each of :data:`_SINGLE_WORKS`; by CPU if CPUs are known."""
+    """Yield counts of all workers' functions, and of each function in :data:`_SINGLE_WORKS`; by CPU if CPUs are
+    known."""
     entries = _WORK.findall(part)
     for selected in (None, *_SINGLE_WORKS):
         counts = {str(cpu): 0 for cpu in cpus} or {"": 0}

@@ -1,10 +1,10 @@
-"""CPU migrations of the whole machine, from perf's software event: no file of the kernel shows them.
+"""CPU migrations of the whole machine, from perf's software event, because no file of the kernel shows migrations.
 
-A counter for each CPU stays open for the run, so that a read costs microseconds. It belongs to the CPU, not to the
-command: ``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back at
-every exit. That cost would distort a workload that forks. perf's events for context switches and page faults are not
-used for a similar reason: they cost tens of nanoseconds at each switch or fault. /proc/stat and /proc/vmstat count
-both anyway. Migrations are so rare and expensive that the cost of counting does not matter.
+A counter for each CPU stays open for the run, so that a read costs microseconds. The counter belongs to the CPU, not to
+the command: ``perf stat COMMAND`` counts with inherited counters, which the kernel copies at every fork and folds back
+at every exit. That cost would distort a workload that forks. perf's events for context switches and page faults are not
+used for a similar reason: they cost tens of nanoseconds at each switch or fault. /proc/stat and /proc/vmstat count both
+anyway. Migrations are so rare and expensive that the cost of counting does not matter.
 
 The counters are opened by perf_event_open(2) directly from libc, so that no process runs beside the trial.
 """
@@ -51,7 +51,7 @@ _NO_PROCESS, _NO_GROUP = -1, -1
 
 
 def probe(root: Path) -> Probed:
-    """Probe this machine's perf events. A tree of files has none, but may contain a guest's histograms."""
+    """Probe this machine's perf events. A tree of files has no perf events, but may contain a guest's histograms."""
     if root != Path("/"):
         return histograms.probe(root)
     try:
@@ -163,7 +163,7 @@ def _reason(error: OSError, root: Path) -> str:
             "run as root, give CAP_PERFMON, or set kernel.perf_event_paranoid=0"
         )
     if error.errno in (errno.ENOSYS, errno.ENOENT):
-        return f"{NAME} is not known: this kernel has no perf software events, they need CONFIG_PERF_EVENTS=y"
+        return f"{NAME} is missing: this kernel has no perf software events, which need CONFIG_PERF_EVENTS=y"
     if error.errno == errno.EMFILE:
         return f"{NAME} is not known: perf needs two open files for each CPU, raise 'ulimit -n'"
     return f"{NAME} is not known: perf events cannot be opened ({error.strerror})"

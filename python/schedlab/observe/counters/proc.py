@@ -60,7 +60,7 @@ _BY_NUMA_STAT = {b"numa_hit", b"numa_miss", b"numa_foreign", b"numa_interleave",
 def probe_vmstat(root: Path) -> Probed:
     """Probe /proc/vmstat, with notes on NUMA counters that this kernel lacks."""
     read = switched(root / "proc/sys/vm/numa_stat", root / "proc/vmstat")
-    absent = "there is no /proc/vmstat: it needs CONFIG_VM_EVENT_COUNTERS=y"
+    absent = "there is no /proc/vmstat, which needs CONFIG_VM_EVENT_COUNTERS=y"
     off = "NUMA allocation counters (numa_hit, …) are off: `vm.numa_stat=1` turns them on"
     probed = probe_source("/proc/vmstat", read, parse_vmstat, absent, off=off)
     if probed.source is not None and "vmstat.numa_hint_faults" not in parse_vmstat(read()):

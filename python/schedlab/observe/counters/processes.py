@@ -1,12 +1,12 @@
-"""Counters of the trial's own processes: ``tree.*`` for all of them, ``process.*`` for the command's first process.
+"""Counters of the trial's processes: ``tree.*`` for all processes, ``process.*`` for the command's first process.
 
 ``tree.*`` is the kernel's account of children that ended. The launcher reaps all processes of a trial, so that this
-process's account of its children covers the trial's whole tree, launcher included (getrusage(2), RUSAGE_CHILDREN). It
-lacks children that a program let the kernel discard (SIGCHLD ignored; wait(2), "NOTES").
+process's account of its children covers the trial's whole tree, launcher included (getrusage(2), RUSAGE_CHILDREN). The
+account lacks children that a program let the kernel discard (SIGCHLD ignored; wait(2), "NOTES").
 
 ``process.*`` comes from /proc/PID/sched (``proc_sched_show_task`` in kernel/sched/debug.c). The file covers one thread
 and disappears with it, so the launcher reads it between the end of the first process and its reaping (waitid(2) with
-WNOWAIT). Its figures then cover the process's whole life. Sampling all threads would disturb the trial.
+WNOWAIT). The file's figures then cover the process's complete run time. Sampling all threads would disturb the trial.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""/proc/schedstat: the scheduler's own counters, by runqueue and by scheduling domain.
+"""/proc/schedstat: counters of the scheduler, by runqueue and by scheduling domain.
 
 Source: Documentation/scheduler/sched-stats.rst for the meanings, ``show_schedstat`` in kernel/sched/stats.c for the
 order of the fields. Version 15 is Linux 3.x to 6.9, 16 is 6.10 to 6.13, 17 is 6.14 and later.
@@ -77,7 +77,7 @@ def parse(raw: bytes) -> Reading:
     """Return ``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD``, each by the CPU that counted it.
 
     The first line is the switch's state, the rest the file. While the switch is off, only fields that are counted
-    regardless are returned: the others stand still and would look like zeros.
+    regardless are returned: other fields do not change and would appear as zeros.
     """
     switch, _, table = raw.partition(b"\n")
     on = switch != b"0"
@@ -99,10 +99,12 @@ def parse(raw: bytes) -> Reading:
 def _version(line: str) -> Layout:
     word, _, number = line.partition(" ")
     if word != "version" or not number.strip().isdecimal():
-        raise NotUnderstood(f"it begins with {line[:40]!r}, not with a version")
+        raise NotUnderstood(f"the file begins with {line[:40]!r}, not with a version")
     layout = LAYOUTS.get(int(number))
     if layout is None:
-        raise NotUnderstood(f"its version is {int(number)}; known versions are {', '.join(map(str, LAYOUTS))}")
+        raise NotUnderstood(
+            f"the file's version is {int(number)}; supported versions are {', '.join(map(str, LAYOUTS))}"
+        )
     return layout
 
 
@@ -122,5 +124,6 @@ def _add(
 
 @cache
 def _counters(prefix: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the counters' whole names. The cache helps on a large machine, where a thousand lines have the same."""
+    """Return the counters' complete names. The cache helps on a large machine, where a thousand lines have the same
+    names."""
     return tuple(name and f"{prefix}.{name}" for name in names)

@@ -21,12 +21,10 @@ class Source:
 
     Args:
         name: for notes, usually the file's path.
-        read: returns raw bytes, as cheaply as possible, since it runs next to the trial. May raise OSError.
-        parse: interprets these bytes after the trial. Raises NotUnderstood.
-        by_cpu: counters that are also reported for each CPU (``interrupts.RES.cpu0``).
-        close: closes open files.
-        remark: returns the counters that are off in these bytes and how to switch them on, or an empty text. Trials
-            of one experiment may differ in this.
+        read: returns raw bytes, as cheaply as possible, since the read runs next to the trial. May raise OSError.
+        parse: interprets these bytes after the trial. Raises NotUnderstood. by_cpu: counters that are also reported for
+        each CPU (``interrupts.RES.cpu0``). close: closes open files. remark: returns the counters that are off in these
+        bytes and how to switch the counters on, or an empty text. Trials of one experiment may differ in this remark.
     """
 
     name: str
@@ -39,14 +37,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Probed:
-    """A probe's result: the source, None if it does not exist, and notes on missing counters and how to enable them."""
+    """A probe's result: the source, None if the source does not exist, and notes on missing counters and how to
+    enable the counters."""
 
     source: Source | None
     notes: list[str] = field(default_factory=list)
 
 
 def contents(path: Path | str) -> bytes:
-    """Read a whole file without buffering, since /proc returns a page at a time. Raises OSError."""
+    """Read a complete file without buffering, since /proc returns a page at a time. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         return file.read()
 
@@ -59,7 +58,7 @@ def probe_source(
     by_cpu: frozenset[str] = frozenset(),
     off: str = "",
 ) -> Probed:
-    """Return a source that could be read and parsed once, else a note with the reason and a remedy.
+    """Return a source that could be read and parsed once, otherwise a note with the reason and a remedy.
 
     ``absent`` is the note for a kernel without such a file, ``off`` the remark on a :func:`switched` file that is off.
     """
@@ -77,8 +76,8 @@ def probe_source(
 def switched(switch: Path, path: Path) -> Callable[[], bytes]:
     """Return a function that reads the line of a sysctl and then the file whose counters it switches on and off.
 
-    The sysctl is read every time, because variants of an experiment may differ in it. A kernel without it always
-    counts.
+    The sysctl is read every time, because variants of an experiment may differ in it. A kernel without the sysctl
+    always counts.
     """
     switch_path, file_path = str(switch), str(path)
 

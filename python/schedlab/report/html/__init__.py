@@ -4,7 +4,7 @@
                (places and sentences)     report.js + Vega ──▶ plots, sorting and filtering
 
 Verdicts and the forest plot are in the page itself and need no script. Vega draws the other plots in the reader's
-browser when they come into view, from block values that the file contains once.
+browser when a plot becomes visible. The file contains the block values once.
 """
 
 from schedlab.report.html.page import render

@@ -14,7 +14,7 @@ from schedlab.report.document import Report, Row
 from schedlab.report.numbers import change
 
 _NAMED = 3
-"""Rows that a sentence names; the table has all of them."""
+"""Maximum number of rows that a sentence names. The table contains all rows."""
 
 _REASONS = 2
 """Reasons for unknown numbers that a sentence names."""
@@ -22,7 +22,7 @@ _REASONS = 2
 
 @dataclass(frozen=True)
 class Clause:
-    """The number of rows with a word, and a remark on them."""
+    """The number of rows with a verdict, and a remark on these rows."""
 
     word: Word
     count: int

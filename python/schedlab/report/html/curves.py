@@ -44,7 +44,8 @@ class Curve:
 
 
 def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
-    """Return a curve for each numeric parameter with two values or more, in each setting of the others."""
+    """Return a curve for each numeric parameter with two values or more, in each combination of the other
+    parameters."""
     groups: dict[tuple[str, str, str, str], list[PlottedRow]] = {}
     for row in rows:
         for name in row.parameters:
@@ -52,7 +53,7 @@ def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
             group = row.workload, row.metric, name, json.dumps(others, sort_keys=True)
             groups.setdefault(group, []).append(row)
     found: list[Curve] = []
-    # The curves over one parameter stand together, for all settings of the others.
+    # Curves over one parameter are adjacent, for all combinations of the other parameters.
     first = {(*key[:3],): place for place, key in reversed([*enumerate(groups)])}
     for (workload, _, name, rest), of_group in sorted(groups.items(), key=lambda group: first[group[0][:3]]):
         places = positions([row.parameters[name] for row in of_group])

@@ -40,8 +40,8 @@ class Tick:
 class Axis:
     """A scale that is linear near no change and logarithmic beyond, so that it fits rows of ±1 % and of −70 %.
 
-    Places are asinh(log(ratio) / linear), the inverse hyperbolic sine transform (Johnson 1949). It needs no clipping,
-    and halving and doubling have the same distance from the middle.
+    Places are asinh(log(ratio) / linear), the inverse hyperbolic sine transform (Johnson 1949). The scale needs no
+    clipping. Halving and doubling have the same distance from the middle.
 
     Attributes:
         linear: the log-ratio below which the scale is about linear: log(1 + delta).

@@ -31,7 +31,8 @@ OPENED = 4
 """Rows whose plots are open at first, among rows without a curve over a parameter."""
 
 MOST_COUNTERS = 12
-"""Maximum number of counters of a variant in a row that moved and are not headlines; there may be hundreds."""
+"""Maximum number of counters of a variant in a row that moved and are not headlines. A row may have hundreds of such
+counters."""
 
 NO_SCRIPT = "'none'"
 
@@ -109,7 +110,7 @@ class Moved:
 
 
 def _moved(report: Report) -> dict[tuple[str, str], list[Moved]]:
-    """Return by row the counters of each variant: headlines and the clearest others, or the named ones."""
+    """Return by row the counters of each variant: headlines and the clearest other counters, or the named counters."""
     rows: dict[tuple[str, str], dict[str, list[Counter]]] = {}
     for counter in report.counters or []:
         rows.setdefault(counters.row_key(counter), {}).setdefault(counter.variant, []).append(counter)

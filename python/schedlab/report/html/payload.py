@@ -1,4 +1,4 @@
-"""The data of the page's script: looks of columns, values of rows, curves, and plot specifications."""
+"""The data of the page's script: styles of columns, values of rows, curves, and plot specifications."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ COLOURS = 8
 
 @dataclass(frozen=True)
 class Look:
-    """One column's look: CSS colour, Vega symbol with its character, dashes. Colour is never the only distinction."""
+    """The style of a column: CSS colour, Vega symbol with its character, dashes. Colour is never the only
+    distinction."""
 
     name: str
     colour: str

@@ -1,4 +1,4 @@
-"""A machine file of the host with measured costs, as far as they can be measured."""
+"""A machine file of the host with measured costs, where a cost can be measured."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ def _ns(figure: Figure | Mapping[str, Figure]) -> int:
 def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
     """The machine file with the measured costs, and a comment on the source of each cost."""
     head, _, copied = text.partition("[costs]")
-    nearest = copied.partition("'s, all of them")[0].removeprefix(" # ")
+    nearest = copied.partition("'s, without exception")[0].removeprefix(" # ")
     lines = [line for line in head.splitlines() if not line.startswith(_FROM_HOST)]
     lines[0:0] = [
         "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
         f"# except where a comment says otherwise. Idle states are {nearest}'s, the most similar shipped machine.",
-        "# Costs that one task, or two on one CPU, can measure are measured; each try is the least of many.",
+        "# Costs that one task, or two tasks on one CPU, can measure are measured: each try is the least of many.",
     ]
     lines.append(f"[costs] # measured here, or copied from {nearest}")
     taken = f"copied from {nearest}"
@@ -158,7 +158,7 @@ def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
 
 
 _FROM_HOST = ("# Made from this host", "# except where a comment", "# the most similar shipped machine")
-"""The first words of the lines about 'from-host' at the beginning of its file."""
+"""Beginnings of the lines about 'from-host' at the start of the file of 'from-host'."""
 
 
 def _toml(cost: int | Mapping[str, int]) -> str:

@@ -16,20 +16,20 @@ from schedlab.simulation.host.topology import Topology, read
 from schedlab.simulation.models import Model
 
 _ARM = ("kunpeng920", "rpi4b")
-"""The shipped machines of the Arm architecture; the others are x86."""
+"""The shipped machines of the Arm architecture. The other shipped machines are x86."""
 
 _OWN_LINES = frozenset({
     "name", "about", "sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache", "threads_per_core",
     "numbering", "distances", "hz", "mhz", "memory_mib", "private_kib", "llc_kib", "idle", "costs",
 })  # fmt: skip
-"""The keys that `_text_of` writes explicitly; all others are copied from the most similar machine."""
+"""The keys that `_text_of` writes explicitly. All other keys are copied from the most similar machine."""
 
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """Properties of the host besides its topology; None where the host does not show them."""
+    """Properties of the host besides its topology; None where the host does not show a property."""
 
     arm: bool | None
     model: str | None
@@ -39,7 +39,8 @@ class _Facts:
 
 
 def machine_file(root: Path, name: str | None = None) -> str:
-    """Return the TOML text of a machine like the host below ``root``; ModelError when no model can represent it."""
+    """Return the TOML text of a machine like the host below ``root``; ModelError when no model can represent the
+    host."""
     topology, facts = read(root), _facts(root)
     shipped = map(models.machine, models.machine_names())
     nearest = min(shipped, key=lambda model: _distance(topology, facts, model))
@@ -95,7 +96,7 @@ def _distance(topology: Topology, facts: _Facts, model: Model) -> float:
 
 
 def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> str:
-    data, copied = nearest.data, f"# {nearest.name}'s: this host does not show it"
+    data, copied = nearest.data, f"# {nearest.name}'s: this host does not show this value"
     memory = None if facts.memory_mib is None else max(1, facts.memory_mib // topology.nodes)
 
     def line(key: str, value: int | None) -> str:
@@ -105,7 +106,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
     lines = [
         "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are this host's,",
         f"# except where a comment says otherwise. Idle states and costs are copied from {nearest.name},",
-        "# the most similar shipped machine: they were NOT measured here.",
+        "# the most similar shipped machine: these values were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),
         f"name = {quoted(name)}",
         f"about = {quoted(about)}",
@@ -124,7 +125,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
         *(f"{key} = {_value(data[key])} {copied}" for key in data if key not in _OWN_LINES),
         f"idle = [{', '.join(_inline(state) for state in data['idle'])}] # {nearest.name}'s",
         "",
-        f"[costs] # {nearest.name}'s, all of them",
+        f"[costs] # {nearest.name}'s, without exception",
         *(f"{key} = {_inline(cost) if isinstance(cost, dict) else cost}" for key, cost in data["costs"].items()),
     ]
     return "\n".join(lines) + "\n"

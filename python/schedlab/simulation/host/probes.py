@@ -18,7 +18,7 @@ from timeit import repeat
 import numpy as np
 
 CALLS = 200
-"""Calls in one try: they take tens of microseconds, so that most tries are undisturbed."""
+"""Calls in one try. A try takes tens of microseconds, so that most tries are undisturbed."""
 
 TRIES = 300
 """Number of tries. A probe returns the least time of all tries: other activity of the machine only adds time."""
@@ -43,7 +43,7 @@ def _nothing() -> object:
 
 
 def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple[float, float]:
-    """Return the ns of sending a message of 4 bytes and of receiving it in the same task, less empty calls."""
+    """Return the ns of sending a message of 4 bytes and of receiving the message in the same task, less empty calls."""
     least = [float("inf"), float("inf")]
     for _ in range(TRIES):
         for side, function in enumerate((send, receive)):
@@ -56,7 +56,7 @@ def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple
 
 
 def pipe() -> tuple[float, float]:
-    """Return the ns of writing to a pipe and of reading from it."""
+    """Return the ns of writing to a pipe and of reading from the same pipe."""
     reader, writer = os.pipe()
     try:
         return messages(lambda: os.write(writer, b"1234"), lambda: os.read(reader, 4))

@@ -44,7 +44,8 @@ class Topology:
 
 
 def read(root: Path) -> Topology:
-    """Read the topology below ``root``. ModelError when it does not exist, or when units of one level differ."""
+    """Read the topology below ``root``. ModelError when the folder does not exist, or when units of one level
+    differ."""
     folder = root / "sys/devices/system/cpu"
     try:
         online = parse_cpu_list((folder / "online").read_text())
@@ -55,7 +56,7 @@ def read(root: Path) -> Topology:
         raise ModelError(f"the topology cannot be read: {reason}", where=where, todo=_BY_HAND) from error
 
 
-_BY_HAND = "write a machine file by hand; 'schedlab machines show NAME' prints one to start from"
+_BY_HAND = "write a machine file by hand; 'schedlab machines show NAME' prints an example"
 
 
 def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
@@ -70,10 +71,10 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     private, llc = _caches(folder, online, cores)
     shared = _sets(cpus for cpus, _ in llc.values()) if llc else nodes
     if not llc:
-        remarks.append("sysfs shows no shared cache: the model has one for each node")
+        remarks.append("sysfs shows no shared cache: the model has a cache for each node")
     if not _inside(shared, nodes):
         shared = nodes
-        remarks.append("a last-level cache spans NUMA nodes: the model has one for each node")
+        remarks.append("a last-level cache spans NUMA nodes: the model has a cache for each node")
     counts = {
         "nodes_per_socket": _each(sockets, nodes, "sockets", "NUMA nodes"),
         "caches_per_node": _each(nodes, shared, "NUMA nodes", "last-level caches"),
@@ -82,10 +83,10 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     }
     numbering = "adjacent" if all(max(core) - min(core) == len(core) - 1 for core in cores) else "split"
     if _model_nodes(len(nodes), len(cores), counts["threads_per_core"], numbering) != nodes:
-        remarks.append("CPU numbers are the model's, node by node: those of this host are distributed otherwise")
+        remarks.append("CPU numbers are the model's, node by node: this host distributes its CPU numbers differently")
     if len(nodes) > 1 and not _is_plausible(distances):
         distances = []
-        remarks.append("the distances between nodes are not plausible: the model has 20 for each")
+        remarks.append("the distances between nodes are not plausible: the model uses 20 for each distance")
     return Topology(
         sockets=len(sockets),
         **counts,
@@ -107,7 +108,7 @@ def _inside(inner: list[Cpus], outer: list[Cpus]) -> bool:
 
 
 def _each(outer: list[Cpus], inner: list[Cpus], of: str, what: str) -> int:
-    """The number of inner units in each outer unit; ModelError when it is not the same for all."""
+    """The number of inner units in each outer unit; ModelError when the number is not the same for all."""
     numbers = [sum(small <= large for small in inner) for large in outer]
     if len(set(numbers)) > 1 or numbers[0] == 0:
         counts = ", ".join(map(str, dict.fromkeys(numbers)))
@@ -120,7 +121,7 @@ def _each(outer: list[Cpus], inner: list[Cpus], of: str, what: str) -> int:
 
 def _siblings(folder: Path, cpu: int, online: list[int]) -> Cpus:
     topology = folder / f"cpu{cpu}/topology"
-    names = ("core_cpus_list", "thread_siblings_list")  # the second name is that before 5.3
+    names = ("core_cpus_list", "thread_siblings_list")  # the second name was used before 5.3
     file = next((topology / name for name in names if (topology / name).exists()), topology / names[0])
     return frozenset(parse_cpu_list(file.read_text())) & frozenset(online)
 
@@ -134,7 +135,8 @@ def _packages(folder: Path, online: list[int]) -> list[Cpus]:
 
 
 def _nodes(root: Path, online: list[int]) -> tuple[list[Cpus], list[list[int]]]:
-    """The nodes with CPUs, ordered by their first CPU, and their distances; a single node where sysfs shows none."""
+    """The nodes with CPUs, ordered by their first CPU, and their distances; a single node where sysfs shows no
+    nodes."""
     folder, nodes = root / "sys/devices/system/node", {}
     for path in folder.glob("node[0-9]*"):
         text = (path / "cpulist").read_text().strip()
@@ -150,7 +152,7 @@ def _nodes(root: Path, online: list[int]) -> tuple[list[Cpus], list[list[int]]]:
 
 
 def _present(folder: Path) -> list[int]:
-    """The numbers of all nodes, with and without CPUs: a row of distances has an element for each."""
+    """The numbers of all nodes, with and without CPUs: a row of distances has an element for each node."""
     return sorted(int(path.name.removeprefix("node")) for path in folder.glob("node[0-9]*"))
 
 
@@ -160,7 +162,8 @@ def _is_plausible(distances: list[list[int]]) -> bool:
 
 
 def _caches(folder: Path, online: list[int], cores: list[Cpus]) -> tuple[int | None, dict[int, tuple[Cpus, int]]]:
-    """The KiB of the last private level, and for each CPU its last level: the CPUs that share it, and its KiB."""
+    """The KiB of the last private level, and for each CPU its last level: the CPUs that share the cache, and its
+    KiB."""
     private: int | None = None
     last: dict[int, tuple[Cpus, int]] = {}
     for cpu in online:

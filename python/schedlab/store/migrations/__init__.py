@@ -19,8 +19,8 @@ CHECKSUMS = 4
 def upgrade(connection: Connection, stored: int) -> None:
     """Upgrade a store of version ``stored`` in the transaction of ``connection``.
 
-    ``schedlab_store`` records the version, since every schedlab reads it there before anything else. alembic's own
-    table exists only while the scripts run.
+    ``schedlab_store`` records the version, since every schedlab reads this table first. The table of alembic exists
+    only while the scripts run.
     """
     from alembic import command  # takes a quarter of a second to load, and most stores need no upgrade
     from alembic.config import Config
