@@ -68,7 +68,7 @@ def test_a_dry_run_without_an_available_kernel_names_the_missing_tool(
     monkeypatch.setenv("PATH", "/nonexistent")
     done = schedlab("run", EXAMPLE, "--dry-run")
     assert done.code == 3
-    assert "debian-6.12: this kernel is not in the cache, and there is no apt here to fetch it with" in done.out
+    assert "debian-6.12: this kernel is not in the cache, and apt cannot fetch it here" in done.out
     assert "name another kernel: the path of a bzImage" in done.out
 
 

@@ -142,7 +142,7 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "what", "todo"),
     [
-        (["--name", "a", "--name", "b"], "2 names for 1 paths", "one for each PATH"),
+        (["--name", "a", "--name", "b"], "2 names for 1 paths", "a name for each PATH"),
         (["--name", "x=y"], "renames no column", "before"),
         (["--baseline", "x"], "no column is called 'x'", "before"),
         (["--higher", "x"], "no metric is called x", "time"),

@@ -77,7 +77,7 @@ def test_a_fraction_names_its_confounded_effects(tmp_path: Path) -> None:
 def test_the_noise_of_a_run_gives_iterations_and_blocks(pilot: Path) -> None:
     done = plan(pilot, "--from", 1)
     assert max(map(len, done.stdout.splitlines())) <= 80
-    for words in ("Noise of run 1 (12 blocks × 3 iterations, complete)", "hackbench groups=4 time", "To find 1 %"):
+    for words in ("Noise of run 1 (12 blocks × 3 iterations, complete)", "hackbench groups=4 time", "To detect 1 %"):
         assert words in done.stdout
     output = json.loads(plan(pilot, "--from", 1, "--format", "json").stdout)
     row = output["from"]["rows"][0]

@@ -194,7 +194,7 @@ def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Eng
         ("9", "no run '9'"),
         ("olt", "no run 'olt'"),
         ("old", "use a number: 1, 3"),
-        ("5:chnged", "its variants are base, control, changed"),
+        ("5:chnged", "the run's variants are base, control, changed"),
     ):
         with pytest.raises(StoreError) as error:
             select(engine, word)

@@ -186,7 +186,7 @@ def test_a_very_long_text_is_not_searched_for_tables(tmp_path: Path, monkeypatch
     path.write_text(f"{table}{'words without any figure' * 10}\n" * 20)
     assert len(detect.read(path).tables) == 20
     path.write_text(f"{table}{'words without any figure' * 10}\n" * 200)
-    with pytest.raises(ImportProblem, match="too long to look for tables in") as problem:
+    with pytest.raises(ImportProblem, match="too long for a search for tables") as problem:
         detect.read(path)
     assert problem.value.where == f"{path}:1"
 

@@ -55,7 +55,7 @@ def test_programs_unpack_the_other_formats_of_kernels(tmp_path: Path, program: l
     [
         (b"\x28\xb5\x2f\xfd....", "with zstd: apt-get install zstd"),
         (b"\x02\x21\x4c\x18....", "with lz4: apt-get install lz4"),
-        (gzip.compress(KERNEL)[:200], "damaged: it ends too early"),
+        (gzip.compress(KERNEL)[:200], "damaged: the compressed data end too early"),
         (lzma.compress(KERNEL)[:50] + b"x" * 100, "damaged"),
         (gzip.compress(b"no kernel"), "contains no ELF kernel"),
         (b"an unsupported format", "in an unknown way"),

@@ -36,8 +36,8 @@ def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_
         ["built:stack+03", "built"],
     ]
     assert "gap: make bzImage failed: kernel/core.c:3" in done.out
-    assert "CONFIG_SMP=y was wanted" not in done.out
-    assert "CONFIG_SCHEDSTATS=y was wanted, which this kernel does not have; it is n" in done.out
+    assert "CONFIG_SMP=y was requested" not in done.out
+    assert "CONFIG_SCHEDSTATS=y was requested, which this kernel does not have; the value is n" in done.out
 
     experiment, _ = load(file)
     assert experiment.attribution is not None

@@ -149,7 +149,7 @@ def test_without_apt_the_error_names_missing_programs_and_alternatives(
         debian.offered("debian-6.12")
     messages = str(refused.value)
     assert "debian-6.12: this kernel is not in the cache" in messages
-    assert "there is no apt here to fetch it with (no apt-get, apt-cache, dpkg-deb)" in messages
+    assert "apt cannot fetch it here (no apt-get, apt-cache, dpkg-deb)" in messages
     for alternative in (
         "the path of a bzImage",
         "tree:FOLDER",
@@ -189,8 +189,8 @@ def test_an_image_older_than_its_tree_is_refused(tmp_path: Path) -> None:
     [
         (b"\x7fELF" + bytes(2000), "such as vmlinux"),
         (b"", "name a bzImage"),
-        (image_bytes("6.1.0")[:0x300], "it is damaged"),
-        (image_bytes("6.1.0")[:0x305], "it is damaged"),
+        (image_bytes("6.1.0")[:0x300], "the file is damaged"),
+        (image_bytes("6.1.0")[:0x305], "the file is damaged"),
         (b"!<arch>\ndebian-binary", "dpkg-deb -x"),
     ],
 )

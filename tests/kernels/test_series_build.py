@@ -116,12 +116,12 @@ def test_after_a_patch_that_does_not_apply_all_prefixes_are_gaps(series: Series,
     outcomes = builder(tree, patches)
     assert states(outcomes) == {"base": "built", "01": "built", "02": "gap", "03": "gap"}
     assert outcomes[2].record.reason.startswith("patch 02 does not apply: patch failed: kernel/core.c:1")
-    assert outcomes[3].record.reason.startswith("it needs a patch before it: patch 02 does not apply")
+    assert outcomes[3].record.reason.startswith("the prefix needs an earlier patch: patch 02 does not apply")
 
 
 def test_unmet_options_of_a_fragment_are_reported(series: Series) -> None:
     unmet = set(series.outcomes[0].record.unmet)
-    assert "CONFIG_SCHED_NOT_THERE=y was wanted, which this kernel does not have; it is n" in unmet
+    assert "CONFIG_SCHED_NOT_THERE=y was requested, which this kernel does not have; the value is n" in unmet
     assert not [option for option in unmet if option.startswith(("CONFIG_NUMA=", "CONFIG_HZ="))]
     config = (series.builder.cache.place(series.outcomes[0].record.key) / "config").read_text().splitlines()
     assert {"CONFIG_NUMA=y", "CONFIG_HZ=250", "CONFIG_TINY=y"} <= set(config)
@@ -186,7 +186,7 @@ def test_built_names_resolve_to_images_or_to_the_reason_of_a_gap(series: Series)
     built = r"built:linux\+02: make bzImage failed: kernel/core\.c:3(.|\n)*log of the build: /"
     with pytest.raises(KernelGap, match=built):
         images.resolve("built:linux+02", cache_folder=cache_folder)
-    with pytest.raises(NotBuilt, match=r"it has built:linux, built:linux\+01, built:linux\+02, built:linux\+03"):
+    with pytest.raises(NotBuilt, match=r"only built:linux, built:linux\+01, built:linux\+02, built:linux\+03"):
         images.resolve("built:linux+04", cache_folder=cache_folder)
     with pytest.raises(NotBuilt, match="built series: linux"):
         images.resolve("built:windows", cache_folder=cache_folder)

@@ -35,7 +35,7 @@ def test_costs_are_copied_from_the_nearest_shipped_machine_and_marked(recorded: 
     assert "[costs] # laptop-4's, without exception" in text
     assert "NOT measured here" in text
     # The tree has no /boot/config, so hz is copied, with a comment.
-    assert "hz = 250 # laptop-4's: this host does not show it" in text
+    assert "hz = 250 # laptop-4's: this host does not show this value" in text
 
 
 def test_properties_that_sysfs_lacks_are_copied(recorded: Callable[[str], Path]) -> None:

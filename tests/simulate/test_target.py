@@ -258,7 +258,7 @@ def test_a_fault_of_several_variants_is_reported_once() -> None:
     old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
     (message,) = missing_requirements({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
     assert "'cfs', 'eevdf'" in message
-    assert "no shipped kernel model has it" in message
+    assert "no shipped kernel model has this tunable" in message
 
 
 PATCHES = TWO_KERNELS.replace('kernel = "linux-5.14"', 'kernel = "linux-2.5.59"').replace(

@@ -151,7 +151,7 @@ def test_an_old_store_that_cannot_be_written_is_refused_with_a_remedy(
         connection.exec_driver_sql("UPDATE schedlab_store SET version = 1")
     engine.dispose()
     monkeypatch.setattr(file, "_writable", lambda path: False)
-    with pytest.raises(StoreError, match=r"needs an upgrade and cannot be written\n.*copy it"):
+    with pytest.raises(StoreError, match=r"needs an upgrade and cannot be written\n.*copy the store"):
         open_store(path, create=False)
 
 

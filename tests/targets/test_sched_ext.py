@@ -200,7 +200,7 @@ def test_a_scheduler_replaced_during_a_trial_fails_the_trial(kernel, run) -> Non
     again = f"sh -c 'grep -q enabled {kernel.folder}/state && echo 99 >{kernel.folder}/enable_seq; true'"
     done = run(planned(kernel, blocks=1, run=again))
     assert states(done) == {"base": ["ok"], "ext": ["failed"]}
-    assert "'simple_1.0' was loaded after it" in failure(done)
+    assert "'simple_1.0' was loaded later" in failure(done)
 
 
 def test_a_program_that_ends_before_loading_fails_its_trials_with_its_output(kernel, run) -> None:
@@ -266,7 +266,7 @@ def test_a_foreign_scheduler_during_the_baseline_fails_the_trial(kernel, run) ->
 
     done = run(planned(kernel), intrude)
     assert states(done) == {"base": ["failed", "ok"], "ext": ["ok", "ok"]}
-    assert "'rusty' is loaded, by somebody else" in failure(done)
+    assert "'rusty' is loaded by another process" in failure(done)
 
 
 def test_a_foreign_scheduler_in_place_of_the_variant_s_scheduler_fails_the_trial(kernel, run) -> None:

@@ -94,7 +94,7 @@ def test_a_replaced_scheduler_is_a_fault(shell, kernel) -> None:
     out = run_script(
         shell, kernel, f'scx_ready; echo 99 >{kernel.folder}/enable_seq; scx_fault && echo "$scx_reason"; scx_stop'
     )
-    assert "was ejected or ended, and 'simple_1.0' was loaded after it" in out
+    assert "was ejected or ended, and 'simple_1.0' was loaded later" in out
 
 
 def test_a_refused_scheduler_is_reported_with_its_output(shell, kernel) -> None:
@@ -142,7 +142,7 @@ def test_a_guest_s_kernel_is_refused_by_its_configuration() -> None:
     assert requirements.guest_fault(None, "6.12") is None
     fault = requirements.guest_fault({"CONFIG_BPF": "y"}, "6.12.0-debian")
     assert fault is not None
-    assert fault[0] == "kernel 6.12.0-debian has no sched_ext: it is built without CONFIG_SCHED_CLASS_EXT"
+    assert fault[0] == "kernel 6.12.0-debian has no sched_ext: the kernel is built without CONFIG_SCHED_CLASS_EXT"
 
 
 def test_the_script_declares_its_limits_and_messages_nowhere_else() -> None:

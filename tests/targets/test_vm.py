@@ -289,7 +289,7 @@ def test_debian_s_kernel_without_sched_ext_is_refused_before_the_first_boot() ->
     experiment = parse(text, "f")
     target = VirtualMachine(experiment.target, experiment.variant)
     messages = "\n".join(map(str, target.missing_requirements(plan(experiment, 1))))
-    assert "has no sched_ext: it is built without CONFIG_SCHED_CLASS_EXT" in messages
+    assert "has no sched_ext: the kernel is built without CONFIG_SCHED_CLASS_EXT" in messages
     assert "variant 'changed': sched_ext: there is no program 'scx_nowhere' here" in messages
 
 

@@ -42,7 +42,7 @@ def test_a_value_that_the_guest_did_not_take_is_a_fault() -> None:
 @pytest.mark.parametrize(
     ("tunable", "value", "remedy"),
     [
-        ("boot.isolcpus", "1", "set it in the variant's cmdline: isolcpus=1"),
+        ("boot.isolcpus", "1", "set the parameter in the variant's cmdline: isolcpus=1"),
         ("boot.threadirqs", "0", "remove the tunable: the kernel starts with this value"),
     ],
 )

@@ -167,8 +167,8 @@ def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
     )
     assert measurement.state == "ok"
     assert guest.session
-    ignored = ", and leaves it out"
-    assert f"boot parameters: the guest's kernel does not understand splash{ignored}" in guest.session.notes
+    ignored = ", and ignores this parameter"
+    assert f"boot parameters: the guest's kernel does not recognise splash{ignored}" in guest.session.notes
     assert (
         f"boot parameters: variant 'base': the guest's kernel does not understand nowatchdog{ignored}"
         in guest.session.notes

@@ -138,7 +138,7 @@ def test_a_lost_last_record_is_noticed(fake: System, journals: Path):
     path.write_bytes(b"".join(lines[:kept]))
     outcomes = recover(journals, fake)
     assert [type(o) for o in outcomes] == [Restored, Damaged]
-    assert "the end is missing, and the last records with it" in str(outcomes[-1])
+    assert "the end with the last records is missing" in str(outcomes[-1])
 
 
 def test_a_record_lost_before_the_end_mark_is_noticed(fake: System, journals: Path):
@@ -250,7 +250,7 @@ def test_a_journal_of_another_user_is_not_obeyed(fake: System, journals: Path):
     path = dead(fake, journals, {"sched.nr_migrate": 8})
     os.chown(path, 12345, 12345)
     (outcome,) = recover(journals, fake)
-    assert "it belongs to another user" in str(outcome)
+    assert "the journal belongs to another user" in str(outcome)
     assert file_of(fake, "sched.nr_migrate").read_text() == "8\n"
 
 
@@ -333,7 +333,7 @@ def test_the_shell_script_handles_features_and_choices_and_leaves_values_of_othe
     assert features.read_text() == "PLACE_LAG\n"
     assert preempt.read_text() == "voluntary\n"
     assert done.returncode == 1
-    assert "left at 42, which somebody else set (before the run: 1)" in done.stderr
+    assert "left at 42, which another process set (before the run: 1)" in done.stderr
     assert file_of(fake, "vm.stat_interval").read_text() == "42\n"
 
 

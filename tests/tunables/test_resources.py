@@ -167,7 +167,7 @@ def test_shared_memory_in_use_stays_until_a_later_start(
 def test_a_kind_of_a_later_version_is_reported_and_stays_on_record(fake: System, journals: Path):
     killed(fake, journals, ("satellite", "7"))
     assert [str(each) for each in recover(journals, fake)] == [
-        "satellite 7 could not be removed: this program does not know this kind"
+        "satellite 7 could not be removed: this program does not support this kind"
     ]
     assert len(pending(journals)) == 1
 

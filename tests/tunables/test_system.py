@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_written_is_read_only(tmp_path: Path):
     files = LockedFiles("/proc/sys", errno.EROFS, readable=True)
     here = System(tmp_path, uid=0, files=files).resolve("vm.stat_interval")
     assert isinstance(here, ReadOnly)
-    assert "can be read (now 1), not written: its file system is mounted read-only, as in a container" in here.why
+    assert "can be read (now 1), not written: the file system is mounted read-only, as in a container" in here.why
 
 
 def test_an_unsupported_choice_is_read_only(tmp_path: Path):
@@ -168,7 +168,7 @@ def test_a_tree_without_debugfs_has_unmounted_tunables(tmp_path: Path):
     here = System(tmp_path, uid=0).resolve("HRTICK")
     assert isinstance(here, Refused)
     assert here.unmounted
-    assert "this tree has no sys/kernel/debug: its debugfs is not mounted" in here.why
+    assert "this tree has no sys/kernel/debug: debugfs is not mounted" in here.why
 
 
 def test_a_boot_parameter_shows_its_value_on_the_command_line(tmp_path: Path):

@@ -134,7 +134,7 @@ def test_a_wrong_declaration_is_explained_with_its_place(keys: str, message: str
 def test_other_workloads_take_names_only() -> None:
     text = FILE.format(keys='metrics = [{ name = "a", unit = "s", better = "lower", regex = "(.)" }]')
     text = text.replace('"command"', '"hackbench"').replace('run = ["./bench 1", "./bench 2"]\nsetup = "make"\n', "")
-    with pytest.raises(ExperimentError, match="'hackbench' has its own metrics: only names can be given"):
+    with pytest.raises(ExperimentError, match="'hackbench' has fixed metrics: give only names"):
         parse(text, "f.toml")
 
 

@@ -79,7 +79,7 @@ def test_its_parameters_are_checked_like_those_of_other_workloads(install: Insta
     [
         ("bad = schedlab_bad:Bad", "import nothing_of_this_name", "ModuleNotFoundError: No module named"),
         ("bad = schedlab_bad:Bad", "syntax error", "SyntaxError"),
-        ("bad = schedlab_bad:Bad", "raise SystemExit(3)", "its import ends the process"),
+        ("bad = schedlab_bad:Bad", "raise SystemExit(3)", "importing the package ends the process"),
         ("bad = schedlab_bad:Bad", "x = 1", "AttributeError"),
         ("bad = schedlab_bad:Bad", "Bad = 3", "schedlab_bad:Bad is not a subclass of schedlab.workloads.base.Adapter"),
         ("bad = schedlab_bad:Dd", MODULE, "schedlab_bad:Dd has the name 'dd', and its entry point 'bad'"),

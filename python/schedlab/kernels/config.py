@@ -60,7 +60,7 @@ class Recipe:
         declared = _declared(source, faults) if faults else set()
         return [
             f"{name}={want} was requested"
-            f"{'' if name in declared else ', which this kernel does not have'}, but the value is {got.get(name, 'n')}"
+            f"{'' if name in declared else ', which this kernel does not have'}; the value is {got.get(name, 'n')}"
             for name, want in faults.items()
         ]
 

@@ -1,1 +1,1 @@
-"""Targets: where trials run. They put variants in place and run workloads, and know nothing of statistics."""
+"""Targets: where trials run. Targets put variants in place and run workloads. Targets contain no statistics."""

@@ -1,4 +1,4 @@
-"""Commits of a git repository, each checked out and built in a folder of its own. The user's work tree is only read."""
+"""Commits of a git repository, each checked out and built in a separate folder. The user's work tree is only read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schedlab.workloads import launcher
 
 
 class Checkouts:
-    """Folders of commits, in the cache, so that a search that was interrupted finds its built states again.
+    """Folders of commits, in the cache, so that a resumed search reuses its built states.
 
     Args:
         repository: a git repository.
-        build: a shell command that runs in each checked-out folder; None without one.
+        build: a shell command that runs in each checked-out folder; None without a build command.
     """
 
     def __init__(self, repository: Path, build: str | None) -> None:
@@ -28,7 +28,8 @@ class Checkouts:
         self._failed: dict[str, str] = {}
 
     def make(self, variant: Variant) -> str:
-        """Check out and build a state's commit, unless that is done; return the reason when it fails, else empty."""
+        """Check out and build a state's commit, unless the commit is already built. Return the reason of a failure,
+        otherwise an empty text."""
         commit = variant.environment[COMMIT]
         if commit not in self._failed:
             try:

@@ -12,7 +12,9 @@ from schedlab.experiment.plan import CONTROL, Plan, Trial
 from schedlab.observe.fingerprint import differences, stable_hash
 from schedlab.results.measurement import Measurement
 
-SILENT_CONTROL = f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that it shows no noise"
+SILENT_CONTROL = (
+    f"{CONTROL!r} is the baseline under the same seeds: equal by construction, so that the control shows no noise"
+)
 """Note of targets whose trials depend on their seed only."""
 
 Fault = tuple[str, str]
@@ -33,7 +35,7 @@ class MissingRequirement:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that a run fetches before its first trial: a description, and the call that fetches it."""
+    """A file that a run fetches before its first trial: a description, and the call that fetches the file."""
 
     what: str
     fetch: Callable[[], object]
@@ -53,10 +55,10 @@ class Session(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Data that could not be observed, and how to enable it."""
+        """Data that could not be observed, and how to enable the observation."""
 
     def put_in_place(self, variant: Variant) -> None:
-        """Change the system to the variant's state; a no-op when it has that state."""
+        """Change the system to the variant's state; a no-op when the system has that state."""
 
     def run(self, trial: Trial) -> Measurement:
         """Run one trial under the variant in place. A trial's failure is a measurement, not an exception."""
@@ -77,7 +79,7 @@ class Target(Protocol):
     """Messages about state that the last session could not restore, or left because another process changed it."""
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
-        """Everything that would stop this plan here. The check changes and downloads nothing."""
+        """All reasons why this plan cannot run here. The check changes and downloads nothing."""
 
     def downloads(self) -> Sequence[Download]:
         """Files that a run has to fetch first. A requirement that a download meets is not missing."""
@@ -95,11 +97,11 @@ class Target(Protocol):
         return differences(fingerprint, self.fingerprint())
 
     def session(self, plan: Plan, run_id: int) -> AbstractContextManager[Session]:
-        """Prepare a run; at the exit the machine's state is restored, whatever happened."""
+        """Prepare a run; at the exit the machine's state is restored, even after an error."""
 
 
 def by_variant(faults: Iterable[tuple[str, Fault]], every: int | None = None) -> Iterator[MissingRequirement]:
-    """Report each fault of the (variant, fault) pairs once, with all variants that have it.
+    """Report each fault of the (variant, fault) pairs once, with all variants that have the fault.
 
     ``every`` is the number of variants that were checked, if "every variant" may replace their names.
     """

@@ -17,7 +17,7 @@ Script = Callable[[Trial], "float | Measurement"]
 
 
 class Scripted(Target):
-    """Target that runs a script instead of a kernel; its runs are labelled ``scripted`` wherever they appear.
+    """Target that runs a script instead of a kernel; every report labels its runs ``scripted``.
 
     ``log`` lists in order the names of the variants that were put in place, and the trials.
     """

@@ -1,4 +1,4 @@
-"""The choice of a run's target: the command line's ``--target``, else the file's ``[target]`` table."""
+"""The choice of a run's target: the command line's ``--target``, otherwise the file's ``[target]`` table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def parse_guest(spec: str) -> tuple[str, Topology]:
 
 
 def _guest(spec: str, table: TargetTable) -> TargetTable:
-    """The table for a ``vm:`` specification. The file's distances stay if they fit the number of nodes."""
+    """The table for a ``vm:`` specification. The file's distances are used if the distances fit the number of nodes."""
     kernel, topology = parse_guest(spec)
     kept = table.model_dump(exclude_unset=True, exclude={"kind", "kernel", "topology"}) if table.kind == "vm" else {}
     if len(kept.get("distances") or ()) != topology.nodes:
@@ -81,7 +81,7 @@ def _split(rest: str) -> tuple[str, str | None]:
 
 
 def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
-    """Return the target; SchedlabError when it does not exist."""
+    """Return the target; SchedlabError when the kernel does not exist."""
     table = table_of(spec, experiment)
     if table.kind == "host":
         return Host(sysroot) if sysroot else Host()
@@ -92,7 +92,7 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
         return Remote(table.host, sysroot or Path("/"))
     if sysroot is not None:
         raise UnknownTarget("only tunables of host and ssh can be taken from other files", where="--sysroot")
-    # Imported here, so that a run on the host does not load the simulator or the guest machinery.
+    # This late import keeps the simulator and the guest machinery out of a run on the host.
     if table.kind == "vm":
         from schedlab.targets.vm import VirtualMachine
 

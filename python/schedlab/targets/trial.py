@@ -17,7 +17,7 @@ from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
 
 SHOWN = 300
-"""Characters of a command's last output that a failure's reason quotes; the store has the whole text."""
+"""Characters of a command's last output that a failure's reason quotes; the store contains the complete text."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def interpret(
     if report is None:
         return "failed", (), f"could not be started: {_end_of(launched.stderr) or f'status {launched.status}'}"
     if report["timed_out"]:
-        return "timeout", (), f"still running after {timeout:g} s, killed with everything it started"
+        return "timeout", (), f"still running after {timeout:g} s, killed with all its child processes"
     if fault := _fault(launched, report, adapter.good_exit(parameters)):
         return "failed", (), fault
     output = Output(
@@ -83,7 +83,7 @@ def interpret(
 
 
 def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:
-    """Describe how a command failed; empty for a command that ended as it should."""
+    """Describe how a command failed; empty for a successful command."""
     if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
         return f"printed more than {LARGEST_OUTPUT >> 20} MiB and was ended"
     if report["signal"] is not None:

@@ -1,8 +1,9 @@
-"""Tunables of the Linux scheduler: the catalogue, whether this kernel lets them be set, and setting them safely.
+"""Tunables of the Linux scheduler: the catalogue, the availability of tunables on this kernel, and safe changes of
+their values.
 
 `lookup` finds a tunable by any of its names, and `setting` parses a value for it. `System.resolve` returns whether
 this kernel lets the tunable be set, and why not. A `Journal` sets tunables, and restores their values however the run
-ends. Every start calls `recover` first. Importing this package is cheap: the catalogue, and with it pydantic, is read
+ends. Every start calls `recover` first. Importing this package is cheap: the catalogue is read, and pydantic imported,
 on first use.
 """
 

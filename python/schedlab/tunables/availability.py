@@ -1,4 +1,5 @@
-"""Results of `System.resolve`: whether a tunable can be set here, and otherwise why not, and where it can be set."""
+"""Results of `System.resolve`: whether a tunable can be set here, the reason if not, and the place where it can be
+set."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class Available:
 
 @dataclass(frozen=True)
 class Absent:
-    """A tunable that this kernel lacks. `range` is the kernels that have it, `config` the missing build option."""
+    """A tunable that this kernel lacks. `range` is the kernels that have the tunable, `config` the missing build
+    option."""
 
     state: ClassVar = State.ABSENT
     current: ClassVar = None
@@ -114,7 +116,7 @@ class BootOnly:
     @property
     def why(self) -> str:
         where = f"with {self.parameter} on the kernel's command line"
-        return f"set at boot only, {where}: boot this machine, or a virtual one, once for each value"
+        return f"set at boot only, {where}: boot this machine, or a virtual machine, once for each value"
 
 
 Resolution = Available | Absent | Refused | ReadOnly | BootOnly

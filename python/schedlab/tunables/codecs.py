@@ -5,8 +5,8 @@ write. The two differ where a file shows more than the value: a list with the cu
 scheduler features in one line. A codec has a short name, which a journal records so that a later start of the program
 can undo the write.
 
-`emulate` serves trees of plain files in place of a kernel. It returns the text that the kernel's file would show after
-the write, where a plain file would show the written text only.
+`emulate` serves trees of plain files in place of a kernel. The method returns the text that the kernel's file would
+show after the write. A plain file would show only the written text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _WRAP_32 = 1 << 32
 
 
 class Codec:
-    """Whole decimal numbers, the format of nearly all sysctl and debugfs files; also the base class of the others."""
+    """Whole decimal numbers, the format of nearly all sysctl and debugfs files; also the base class of the other
+    codecs."""
 
     steady = True
     """False when the kernel itself changes the value, so that reading back proves nothing."""
@@ -40,14 +41,14 @@ class Codec:
         return value
 
     form: Literal["whole", "word"] = "whole"
-    """Whether the file's whole text shows the value, or one of its words."""
+    """Whether the complete text of the file shows the value, or only one word of the text."""
 
     def shown(self, value: str) -> tuple[str, ...]:
         """Return the texts by which the file may show the canonical ``value``, the usual text first."""
         return (" ".join(value.split()),)
 
     def options(self, raw: str) -> tuple[str, ...] | None:
-        """Return the values that the file offers; None when the format has no list of them."""
+        """Return the values that the file offers; None when the format has no list of values."""
         return None
 
     def emulate(self, raw: str, written: str) -> str:
@@ -64,7 +65,7 @@ class VolatileCodec(Codec):
 class Unsigned32Codec(Codec):
     """A signed number of the kernel behind a debugfs file that takes unsigned numbers only.
 
-    Writing -1 there fails with EINVAL (debugfs refuses a sign since 5.10), while 4294967295 means the same.
+    Writing -1 to such a file fails with EINVAL (debugfs refuses a sign since 5.10), while 4294967295 means the same.
     """
 
     def decode(self, raw: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Errors of the tunables package: one tree, so that a caller catches `TunableError` and prints its text."""
+"""Errors of the tunables package: a single tree, so that a caller catches `TunableError` and prints its text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class ChangedMeanwhile(TunableError):
         self.name = name
         self.path = path
         super().__init__(
-            f"{name}: somebody else changed {path} from {ours} to {current} during this run; it was left alone"
+            f"{name}: another process changed {path} from {ours} to {current} during this run; schedlab did not "
+            f"restore the value"
         )
 
 
@@ -70,7 +71,7 @@ class NotTaken(TunableError):
 
 
 class WriteFailed(TunableError):
-    """A write that the kernel refused, with the reason it gave."""
+    """A write that the kernel refused, with the kernel's reason."""
 
     def __init__(self, name: str, path: Path, wrote: str, error: OSError) -> None:
         self.name = name
@@ -80,7 +81,7 @@ class WriteFailed(TunableError):
 
 
 class JournalError(TunableError):
-    """Error for an unusable journal: another run has it, or its folder cannot be written."""
+    """Error for an unusable journal: another run uses the journal, or its folder cannot be written."""
 
 
 class JournalUnreadable(JournalError):
@@ -88,11 +89,13 @@ class JournalUnreadable(JournalError):
 
     def __init__(self, path: Path, why: str) -> None:
         self.path = path
-        super().__init__(f"{path}: the journal {why}; nothing was changed. Undo it with the program that wrote it")
+        super().__init__(
+            f"{path}: the journal {why}; nothing was changed. Undo the changes with the program that wrote the journal"
+        )
 
 
 class JournalDamaged(JournalError):
-    """A damaged journal: `line` is the first line that differs from what was written."""
+    """A damaged journal: `line` is the first line that differs from the written line."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.path = path

@@ -15,10 +15,10 @@ from .codecs import Codec
 
 
 class Files(Protocol):
-    """The file operations that this package needs. Tests inject failures through it."""
+    """The file operations that this package needs. Tests replace this class to inject failures."""
 
     def read(self, path: Path) -> str:
-        """The file's text; OSError when it cannot be read."""
+        """The file's text; OSError when the file cannot be read."""
 
     def write(self, path: Path, text: str, codec: Codec) -> None:
         """Write `text` (already encoded by `codec`); OSError when the kernel refuses."""
@@ -27,7 +27,7 @@ class Files(Protocol):
         """Raise OSError when the file cannot be opened for writing. Changes nothing."""
 
     def read_bytes(self, path: Path) -> bytes:
-        """The file's contents; OSError when they cannot be read."""
+        """The file's contents; OSError when the folders cannot be read."""
 
     def matches(self, folder: Path, pattern: str) -> Iterable[Path]:
         """The existing paths below a folder that match a pattern; OSError when its fixed part cannot be opened."""
@@ -61,7 +61,7 @@ class _LocalFiles:
         return path.read_bytes()
 
     def matches(self, folder: Path, pattern: str) -> Iterable[Path]:
-        # Path.glob ignores folders that it may not read, so the fixed part is opened first to get the error.
+        # Path.glob silently ignores unreadable folders, so the fixed part is opened first to get the error.
         os.scandir(folder / fixed_part(pattern)).close()
         return folder.glob(pattern)
 
@@ -89,7 +89,7 @@ class KernelFiles(_LocalFiles):
 
 
 class PlainFiles(_LocalFiles):
-    """Plain files under another root. A write leaves the text that the kernel's file would show after it."""
+    """Plain files under another root. After a write, the file contains the text that the kernel's file would show."""
 
     def has_debugfs(self, place: Path) -> bool:
         return place.is_dir()
@@ -100,7 +100,8 @@ class PlainFiles(_LocalFiles):
     def write(self, path: Path, text: str, codec: Codec) -> None:
         shown = codec.emulate(_read(path), text)
         self.check_writable(path)
-        # In one step, as the kernel does: recovery takes a half-written value for a value of somebody else.
+        # Write in one step, as the kernel does: recovery would treat a partly written value as a value of another
+        # process.
         with replacing(path) as new:
             new.write_text(shown)
 

@@ -1,4 +1,4 @@
-"""The catalogue: every tunable that schedlab knows, and finding one by any of its names."""
+"""The catalogue: every tunable that schedlab supports, and the search for a tunable by any of its names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def catalogue() -> dict[str, Tunable]:
 
 
 def names_of(tunable: Tunable) -> tuple[str, ...]:
-    """Return the names besides the canonical name by which `lookup` finds it: old names, paths, boot parameters."""
+    """Return the names, other than the canonical name, by which `lookup` finds the tunable: old names, paths, boot
+    parameters."""
     names = list(tunable.aliases)
     for place in tunable.places:
         names.extend(_names_of_place(tunable, place))
@@ -63,7 +64,8 @@ def lookup(name: str) -> Tunable:
 
 
 def _nearest(name: str) -> tuple[str, ...]:
-    """Return the canonical names most similar to `name`. Aliases and the last parts of names are compared too."""
+    """Return the canonical names most similar to `name`. The comparison includes aliases and the last parts of
+    names."""
     import difflib
 
     words: dict[str, str] = {canonical.lower(): canonical for canonical in catalogue()}

@@ -1,4 +1,4 @@
-"""Mounting debugfs while it is needed, and unmounting it after a killed run.
+"""Mounting debugfs while a run needs it, and unmounting debugfs after a killed run.
 
 Several runs may need debugfs at once. Each run keeps a shared lock on one file meanwhile. Only a run that can convert
 its lock to an exclusive lock unmounts. Mounts of schedlab have the source `schedlab`, which identifies them even after
@@ -26,7 +26,8 @@ _UMOUNT_NOFOLLOW = 8
 
 
 def source() -> str | None:
-    """Return the source of the debugfs at its usual place (`schedlab` for our mount); None when it is not mounted."""
+    """Return the source of the debugfs at its usual place (`schedlab` for our mount); None when debugfs is not
+    mounted."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -42,8 +43,8 @@ def source() -> str | None:
 def debugfs() -> Iterator[Path]:
     """Mount debugfs for the block, and yield the mount point. Needs root.
 
-    An existing mount is used. At the end a mount of schedlab is unmounted, unless it is in use. OSError when the kernel
-    refuses the mount (a container, or a boot with debugfs=off).
+    An existing mount is used. At the end a mount of schedlab is unmounted, unless another process uses the mount.
+    OSError when the kernel refuses the mount (a container, or a boot with debugfs=off).
     """
     with locked(LOCK, 0o600, shared=True) as handle:
         if source() is None:
@@ -55,7 +56,7 @@ def debugfs() -> Iterator[Path]:
 
 
 def unmount_leftover() -> bool:
-    """Unmount a debugfs that a killed run mounted and nobody uses; True when it was unmounted."""
+    """Unmount a debugfs that a killed run mounted and nobody uses; True when debugfs was unmounted."""
     if source() != SOURCE:
         return False
     try:
@@ -70,7 +71,7 @@ def unmount_leftover() -> bool:
 
 def _unmount_ours(handle: int) -> bool:
     if not try_lock(handle):
-        return False  # another run needs it, and will unmount it
+        return False  # another run needs the mount, and will unmount debugfs
     if source() != SOURCE:
         return False
     # An error means that the mount is in use, or that the user lacks the right. The next start tries again.

@@ -58,16 +58,17 @@ class Setting:
 
     @property
     def number(self) -> int:
-        """The value as kernel models take it, 1 or 0 for a scheduler feature; ValueError when it is not a number."""
+        """The value as kernel models take it, 1 or 0 for a scheduler feature; ValueError when the value is not a
+        number."""
         if self.tunable is not None and self.tunable.kind is Kind.FEATURE:
             return int(not self.text.startswith("NO_"))
         return int(self.text)
 
 
 def setting(name: str, value: object) -> Setting:
-    """Return the setting for a tunable, by any of its names, and a value as experiment files give it.
+    """Return the setting for a tunable, by any of its names, and a value in the form of experiment files.
 
-    A :class:`Setting` as ``value`` is returned as it is. Raises UnknownTunable, and BadValue with the allowed values.
+    A :class:`Setting` as ``value`` is returned unchanged. Raises UnknownTunable, and BadValue with the allowed values.
     """
     if isinstance(value, Setting):
         return value
@@ -113,7 +114,7 @@ def parse(tunable: Tunable, value: object) -> str:
 def quantity(text: str, unit: str) -> int:
     """Read a number with an optional unit and return it in `unit`.
 
-    In: text such as `500us`, `0.5 ms`, `-1`; a bare number is in `unit` already. Out: an integer in `unit`.
+    Args: text such as `500us`, `0.5 ms`, `-1`; a bare number is already in `unit`. Out: an integer in `unit`.
     ValueError, with a reason that continues "'500us' …", for a text that is not a number, for a unit of another kind,
     and for a fraction of `unit`.
     """
@@ -148,12 +149,12 @@ def check_kernel(tunable: Tunable, text: str, version: KernelVersion) -> None:
     """Raise BadValue when the choice `text` exists, but not in mainline kernels of that version."""
     for choice in tunable.choices:
         if choice.value == text and version not in choice.range:
-            why = f"is not in kernel {version} (it is {choice.range})"
+            why = f"is not in kernel {version} (only in {choice.range})"
             raise BadValue(tunable.name, choice.name, why, allowed(tunable))
 
 
 def allowed(tunable: Tunable) -> str:
-    """The values that a tunable takes, in words: range with unit, units of texts, choices, special values."""
+    """A description of the values of a tunable: range with unit, units of texts, choices, special values."""
     match tunable.kind:
         case Kind.BOOL:
             return "true or false"

@@ -10,11 +10,12 @@ from types import FrameType
 from typing import NoReturn
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask a run to end."""
+"""Signals that end a run."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the run to end. It is not an `Exception`, so that no handler swallows it."""
+    """A signal ends the run. The class is not an `Exception`, so that no handler of `Exception` suppresses the
+    signal."""
 
     def __init__(self, signum: int) -> None:
         self.signum = signum
@@ -30,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
 def restore_on_signals() -> Iterator[None]:
     """In the block, SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the main thread.
 
-    The previous handlers are restored at the end. Outside the main thread this does nothing, because Python runs
+    The previous handlers are restored at the end. Outside the main thread the block has no effect, because Python runs
     handlers in the main thread only. A SIGHUP that the process ignores from its start (nohup) stays ignored.
     """
 

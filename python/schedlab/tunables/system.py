@@ -1,4 +1,4 @@
-"""A machine with tunables: the running one, or a tree of plain files in its place."""
+"""A machine with tunables: the running machine, or a tree of plain files that replaces it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 class System:
     """A kernel's files below `root`.
 
-    If the root is not `/`, the files are plain files (see `PlainFiles`) and nothing is ever mounted. `uid` is the user
-    who asks; it decides the wording of reasons and whether debugfs is mounted. Tests inject failures through `files`.
+    If the root is not `/`, the files are plain files (see `PlainFiles`) and nothing is mounted. `uid` is the user of
+    the command. The user determines the wording of reasons and whether debugfs is mounted. Tests inject failures
+    through `files`.
     """
 
     root: Path = Path("/")
@@ -79,7 +80,8 @@ class System:
 
     @cached_property
     def config(self) -> Mapping[str, str] | None:
-        """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when they cannot be read."""
+        """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when the options cannot
+        be read."""
         return kconfig.read(self.root, self.release, self.files.read_bytes)
 
     @cached_property
@@ -90,7 +92,7 @@ class System:
 
     @property
     def debugfs_root(self) -> Path | None:
-        """The root of debugfs; None while it is not mounted, or when a tree of plain files lacks the directory."""
+        """The root of debugfs; None while debugfs is not mounted, or when a tree of plain files lacks the directory."""
         place = self.root / "sys/kernel/debug"
         return place if self.files.has_debugfs(place) else None
 
@@ -127,7 +129,7 @@ class System:
         return self._not_here(tunable)
 
     def resolve_all(self, names: Iterable[str] | None = None) -> dict[str, Resolution]:
-        """Return the resolutions of the named tunables, or of all, by canonical name.
+        """Return the resolutions of the named tunables, or of all tunables, by canonical name.
 
         For root, debugfs is mounted meanwhile. Raises UnknownTunable.
         """
@@ -136,7 +138,7 @@ class System:
             return {tunable.name: self.resolve(tunable) for tunable in tunables}
 
     def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
-        """Return the resolutions of those tunables of `wanted` that cannot be set here.
+        """Return the resolutions of the tunables in `wanted` that cannot be set here.
 
         A tunable that appears only when another wanted tunable is set (domains, by sched.verbose) is not reported.
         Raises UnknownTunable and BadValue.
@@ -153,7 +155,7 @@ class System:
         return problems
 
     def accept(self, wanted: Setting, here: Available) -> None:
-        """Raise BadValue when the value is in the catalogue, but this kernel does not offer it."""
+        """Raise BadValue when the value is in the catalogue, but this kernel does not offer the value."""
         tunable, text = wanted.catalogued, wanted.text
         if tunable.kind is not Kind.CHOICE:
             return
@@ -164,7 +166,7 @@ class System:
             raise BadValue(tunable.name, text, "is not among this kernel's choices", ", ".join(options))
 
     def _try_place(self, tunable: Tunable, place: Place) -> Resolution | None:
-        """The resolution for this place; None when the kernel has nothing there."""
+        """The resolution for this place; None when the kernel has no such file."""
         expected = self.version in place.range
         try:
             paths = self._paths(place)
@@ -186,7 +188,7 @@ class System:
             return None
         for path, value in zip(paths, shown, strict=True):
             if tunable.kind is Kind.CHOICE and value not in {choice.value for choice in tunable.choices}:
-                return ReadOnly(path, value, 0, "the machine does not support it, according to the file")
+                return ReadOnly(path, value, 0, "the machine does not support the tunable, according to the file")
             try:
                 self.files.check_writable(path)
             except OSError as error:
@@ -217,7 +219,7 @@ class System:
 
     def _unmounted(self, path: Path) -> Refused:
         if not self.real:
-            why = "this tree has no sys/kernel/debug: its debugfs is not mounted"
+            why = "this tree has no sys/kernel/debug: debugfs is not mounted"
         elif not self.is_root:
             why = "debugfs is not mounted, and mounting it needs root"
         else:
@@ -229,19 +231,19 @@ class System:
 
     def _why_refused(self, error: OSError, place: Place) -> str:
         if error.errno == errno.EROFS:
-            return "its file system is mounted read-only, as in a container"
+            return "the file system is mounted read-only, as in a container"
         if error.errno not in {errno.EPERM, errno.EACCES}:
             return error.strerror or str(error)
         if not self.is_root:
             return "needs root"
         if self.lockdown in {"integrity", "confidentiality"}:
-            return f"kernel lockdown is at {self.lockdown}, and denies it even to root"
+            return f"kernel lockdown is at {self.lockdown}, and denies the write even to root"
         if place.kind is PlaceKind.DEBUGFS:
             return (
                 "kernel lockdown or a locked-down debugfs (CONFIG_SECURITY_LOCKDOWN_LSM with lockdown=integrity, "
-                "or Secure Boot; debugfs=no-mount or off) denies it even to root"
+                "or Secure Boot; debugfs=no-mount or off) denies the write even to root"
             )
-        return "a container or a security module denies it even to root, or the kernel made it read-only"
+        return "a container or a security module denies the write even to root, or the kernel made the file read-only"
 
     def _not_here(self, tunable: Tunable) -> Resolution:
         boot = [p for p in tunable.places if p.kind is PlaceKind.BOOT and self.version in p.range]

@@ -1,4 +1,4 @@
-"""Kernel versions and ranges of them, and the kinds of tunables, places and costs.
+"""Kernel versions, ranges of versions, and the kinds of tunables, places and costs.
 
 This module does not import pydantic, because each start of a command recovers journals and must be quick.
 """
@@ -90,7 +90,7 @@ class Cost(StrEnum):
 
 _COST_MEANING = {
     Cost.FREE: "a store to a variable",
-    Cost.FLUSHES: "drops the kernel's accumulated statistics or rebuilds a structure; warm up again after it",
+    Cost.FLUSHES: "drops the kernel's accumulated statistics or rebuilds a structure; warm up again after the write",
     Cost.STOP_MACHINE: "stops all CPUs for a moment to patch code or to take CPUs on or off line",
     Cost.REBOOT: "requires a reboot",
 }

@@ -1,6 +1,6 @@
-"""A tunable as the catalogue describes it: kind, unit, range, and every place where a kernel has it.
+"""An entry of the catalogue: kind, unit and range of a tunable, and every place where a kernel has the tunable.
 
-The classes are the file format of ``catalogue/*.toml`` as well, so that each key is checked when it is read.
+The classes are the file format of ``catalogue/*.toml`` as well, so that reading an entry checks each key.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Place(_Ranged):
     """An interface to a tunable, and the kernels that have it.
 
     `where` is a dotted sysctl name, a path below debugfs or below /sys, or the name of a boot parameter. A path may
-    contain `*`, and a write then goes to every file that matches. `codec` names the format of the file. `arguments`
-    maps values to whole words of a kernel command line, for boot parameters that are not simply `where` + value; an
-    empty word means that nothing is to be added.
+    contain `*`. A write then changes every file that matches. `codec` names the format of the file. `arguments` maps
+    values to complete words of a kernel command line, for boot parameters that are not simply `where` + value; an empty
+    word means that nothing is to be added.
 
     In the catalogue the interface is the key of `where`: `sysctl = "kernel.numa_balancing"`.
     """
@@ -190,7 +190,7 @@ class Tunable(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Tunable:
         if (self.kind is Kind.CHOICE) != bool(self.choices):
-            raise ValueError("choices belong to the type choice, and a choice needs them")
+            raise ValueError("the type choice needs choices, and no other type has choices")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ValueError(f"min {self.minimum} is above max {self.maximum}")
         return self
@@ -201,8 +201,8 @@ class Tunable(BaseModel):
     def parse(self, value: object) -> str:
         """Return the canonical text, in the unit of the file, for a value of an experiment file.
 
-        In: an integer in the tunable's own unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue,
-        which names the allowed values.
+        Args: an integer in the tunable's unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue, which names
+        the allowed values.
         """
         from .setting import parse
 

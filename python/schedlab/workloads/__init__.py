@@ -1,1 +1,2 @@
-"""Benchmarks, one folder each: adapter, reader of its logs, reader of its logs in MMTests; see `registry`."""
+"""Benchmarks, each in a folder with its adapter, the reader of its logs, and the reader of its logs in MMTests; see
+`registry`."""

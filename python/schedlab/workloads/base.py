@@ -40,14 +40,15 @@ class Tool:
     program: str
     package: str
     paths: tuple[str, ...] = ()
-    """Further places besides ``$PATH``, with ``*`` as a wildcard. The program may also be a header or another file."""
+    """Places apart from ``$PATH``, with ``*`` as a wildcard. The program may also be a header or another file."""
     source: str = ""
     """Source of the program where Debian's main archive does not have the package."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A process that must be up before the timed command starts; the launcher starts it, waits for it, and kills it.
+    """A process that must be ready before the timed command starts. The launcher starts the process, waits until it is
+    ready, and kills it.
 
     ``ready`` is ``tcp:PORT``, ``unix:PATH`` or ``exec:COMMAND``.
     """
@@ -91,8 +92,8 @@ class Output:
 class Place:
     """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run.
 
-    An adapter first names in ``register`` any resource that it makes elsewhere: after a kill, the next start of
-    schedlab removes it.
+    If an adapter makes a resource elsewhere, the adapter first names the resource in ``register``: after a kill, the
+    next start of schedlab removes the resource.
     """
 
     cache: Path
@@ -131,9 +132,10 @@ class Adapter(ABC, Generic[P]):
     metrics: tuple[MetricSpec, ...]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""
-    """A limit of the figures that readers must know (for instance: not comparable with the tool it resembles)."""
+    """A limit of the figures that readers must know (for instance: not comparable with a similar tool)."""
     surroundings: ClassVar[frozenset[str]] = frozenset()
-    """Parameters of the commands around trials. They do not name a row, and a list of them is not a list of rows."""
+    """Parameters of the commands around trials. These parameters do not name a row, and a list of their values does
+    not make several rows."""
     overhead: ClassVar[float] = 0.1
     """Seconds of a trial besides the parameter ``duration``: start and stop of servers and clients."""
 
@@ -146,8 +148,9 @@ class Adapter(ABC, Generic[P]):
         """Return the metrics in this output; raises :class:`NotUnderstood` when the output has another shape."""
 
     def with_figures(self, figures: Sequence[Figure]) -> Adapter[P]:
-        """Return this workload with metrics that an experiment declares; ValueError when it takes none."""
-        raise ValueError(f'{self.name!r} has its own metrics: only names can be given, or use = "command"')
+        """Return this workload with metrics that an experiment declares; ValueError when the workload takes no
+        metrics."""
+        raise ValueError(f'{self.name!r} has fixed metrics: give only names, or write use = "command"')
 
     def makes_files(self, parameters: P) -> bool:
         """Return whether the workload prepares something on this machine, which a guest would not have."""
@@ -163,7 +166,7 @@ class Adapter(ABC, Generic[P]):
         return 0
 
     def missing_requirements(self, parameters: P) -> list[str]:
-        """Return why these parameters cannot run on this machine and what to do, apart from missing tools."""
+        """Return why these parameters cannot run on this machine and the remedy, apart from missing tools."""
         return []
 
     @contextmanager

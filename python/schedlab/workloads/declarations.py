@@ -18,7 +18,7 @@ from schedlab.notation.units import parse_time_ns
 
 @dataclass(frozen=True)
 class Prepared:
-    """A workload with its parameters: the program as JSON, the words of ``schedload``'s command line, an estimate.
+    """A workload with its parameters: the program as JSON, the arguments of ``schedload``, an estimate.
 
     ``metrics`` are the names of the metrics that the program reports.
     """
@@ -52,9 +52,10 @@ def prepared(workload: str, parameters: str, cpus: int) -> Prepared:
 
 
 def prepared_if_valid(workload: str, given: Mapping[str, Any], cpus: int) -> Prepared | None:
-    """Prepare a workload with parameters as in an experiment file; None unless the crate accepts all of them.
+    """Prepare a workload with parameters as in an experiment file; None unless the crate accepts all parameters.
 
-    The model of :mod:`schedlab.workloads.native` accepts the same parameters, and names every fault of others.
+    The model of :mod:`schedlab.workloads.native` accepts the same parameters, and names every fault of refused
+    parameters.
     """
     times = {each["name"]: each for each in definitions()[workload]["parameters"] if each["kind"] == "time"}
     try:

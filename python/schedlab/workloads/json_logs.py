@@ -54,7 +54,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def number(value: object) -> float | None:
-    """Return a finite number; None for anything else, booleans included."""
+    """Return a finite number; None for any other value, including booleans."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -65,12 +65,12 @@ def number(value: object) -> float | None:
 
 
 def numbers(value: object) -> list[float]:
-    """Return the finite numbers of a list; an empty list for anything else."""
+    """Return the finite numbers of a list; an empty list for any other value."""
     return [converted for item in items(value) if (converted := number(item)) is not None]
 
 
 def items(value: object) -> list[Any]:
-    """Return a list unchanged; an empty list for anything else."""
+    """Return a list unchanged; an empty list for any other value."""
     return value if isinstance(value, list) else []
 
 
@@ -87,7 +87,7 @@ def inner(content: object, *path: str) -> Any:
 
 
 def parameter(value: object) -> str | int | float:
-    """Return a parameter's value: numbers stay numbers, anything else becomes text."""
+    """Return a parameter's value: numbers stay numbers, other values become text."""
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53):
         return value
     converted = number(value)

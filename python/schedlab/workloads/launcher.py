@@ -29,7 +29,8 @@ PREPARING_SECONDS = 86_400.0
 """Limit of each step before a run: loading the largest database takes hours."""
 
 LARGEST_OUTPUT = 64 << 20
-"""Largest size in bytes of an output stream. A command that prints more is ended: its output is kept in memory."""
+"""Largest size in bytes of an output stream. A command that prints more is ended, because the output is kept in
+memory."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ def run(
     options: Sequence[str] = (),
     every_second: Callable[[], object] = lambda: None,
 ) -> Launched:
-    """Run a command and return when all its processes are gone. They are killed when schedlab ends, even by SIGKILL.
+    """Run a command and return when all its processes are gone. The processes are killed when schedlab ends, even by
+    SIGKILL.
 
-    Output goes to memory files, so that no process reads along while a trial runs.
+    Output goes to memory files, so that no process reads output during a trial.
 
     Args:
         command: the command, its servers, environment and folder.
@@ -100,7 +102,8 @@ def run(
 
 
 def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
-    """Run a preparing command, which ends with schedlab. Return an empty text on success, else the end of its errors.
+    """Run a preparing command, which ends with schedlab. Return an empty text on success, otherwise the end of the
+    errors.
 
     Without the launcher, a copy of gigabytes would go on after a kill, in a folder that the next start removes.
     """
@@ -144,13 +147,13 @@ def background(
 def _parent() -> str:
     """Return the launcher's option that names this process.
 
-    A launcher that finds another parent starts nothing: this process was killed before the launcher could watch it.
+    A launcher with another parent starts nothing: this process was killed before the launcher could watch it.
     """
     return f"--parent={os.getpid()}"
 
 
 def _report(text: str) -> Mapping[str, Any] | None:
-    """Parse the launcher's report; None when the launcher ended before it wrote the whole report."""
+    """Parse the launcher's report; None when the launcher ended before it wrote the complete report."""
     try:
         report: Mapping[str, Any] = json.loads(text)
     except ValueError:
@@ -196,7 +199,7 @@ def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the launcher to kill its command. Kill the launcher only when it does not answer."""
+    """Ask the launcher to kill its command. Kill the launcher only when it does not react."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)

@@ -35,10 +35,9 @@ class Log:
 
     Attributes:
         name: path of the log, for messages.
-        text: the whole text, lines ended by ``\\n``.
-        column: column of samples for which the log names no column.
-        alone: no other log is imported with this one, so its variants may become columns.
-        mixed: the text also contains output of other tools, which their readers read.
+        text: the complete text, lines ended by ``\\n``. column: column of samples for which the log names no column.
+        alone: no other log is imported with this one, so its variants may become columns. mixed: the text also contains
+        output of other tools, which their readers read.
     """
 
     name: str
@@ -67,7 +66,7 @@ class Log:
 
     def cut_off(self, missing: str) -> NoReturn:
         """Raise the ImportProblem of a log that ends before ``missing``."""
-        raise self.problem(f"ends without {missing}: it is cut off, or the tool failed", len(self.lines))
+        raise self.problem(f"ends without {missing}: the log is cut off, or the tool failed", len(self.lines))
 
     def find(self, pattern: re.Pattern[str], wanted: str) -> list[str]:
         """Return group 1 of every match; ImportProblem names ``wanted`` where nothing matches."""
@@ -84,7 +83,7 @@ class Log:
         return matches
 
     def require_lines(self, is_known: Callable[[str], object], wanted: str) -> None:
-        """Raise ImportProblem for the first line that is neither blank nor known."""
+        """Raise ImportProblem for the first line that is neither blank nor recognised."""
         for number, line in enumerate(self.lines, 1):
             if line.strip() and not is_known(line):
                 raise self.problem(f"“{line.strip()[:60]}” is not {wanted}", number)
@@ -130,8 +129,8 @@ class Reader:
         recognises: whether a text that begins like this (64 KiB) has the format; strict and cheap.
         read: return the content of a log; ImportProblem with the unreadable line.
         in_mails: whether the format occurs inside other text, such as mails or the output of a script. False: the
-            format always fills its whole file.
-        within: whether a text contains this format beside other text; None where ``recognises`` also decides this.
+        format always fills the complete file. within: whether a text contains this format together with other text;
+        None where ``recognises`` also decides this question.
     """
 
     name: str
@@ -142,7 +141,7 @@ class Reader:
     within: Callable[[str], bool] | None = None
 
     def is_in(self, text: str) -> bool:
-        """Return whether a whole text contains this format, alone or beside other text."""
+        """Return whether a complete text contains this format, alone or together with other text."""
         return (self.within or self.recognises)(text)
 
 

@@ -1,8 +1,8 @@
 """Benchmarks over the loopback interface: parameters, ports, and the private network of a run.
 
 A server with a fixed port runs in the private network. An open file of this process, ``/proc/PID/fd/N``, and the
-processes inside keep the network alive. It disappears with them, also after SIGKILL. Without root the network needs a
-new user namespace, where the kernel allows ordinary users to make one (user_namespaces(7)).
+processes inside keep the network alive. The network disappears with these processes, also after SIGKILL. Without root
+the network needs a new user namespace, where the kernel allows ordinary users to make one (user_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MessageBytes = Annotated[int, Field(ge=1, le=LARGEST_DATAGRAM, description="byte
 
 
 class StreamParameters(Parameters):
-    """One connection, one direction: messages of ``size`` bytes as fast as they go."""
+    """Messages of ``size`` bytes over one connection in one direction, at the highest possible rate."""
 
     protocol: Protocol = "tcp"
     size: MessageBytes = 16_384
@@ -60,9 +60,9 @@ def free_port() -> int:
 def listening(port: int, enter: Sequence[str] = ()) -> str:
     """Return a ``ready`` condition of a server: a process listens on the port.
 
-    The words ``enter`` start a command in the network of the port. The condition reads /proc instead of connecting:
-    iperf3 treats a connection that closes at once as a failed test. It then reopens its port, which resets a client
-    that connects at that moment.
+    The arguments ``enter`` start a command in the network of the port. The condition reads /proc instead of connecting:
+    iperf3 treats a connection that closes at once as a failed test. A server then reopens its port, which resets a
+    client that connects at that moment.
     """
     # Line of "net/tcp" in proc_pid_net(5): the local port in hexadecimal, any peer, state 0A (listen).
     look = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A '"
@@ -100,7 +100,7 @@ def network(folder: Path) -> Iterator[None]:
 
 
 def inside(folder: Path) -> tuple[str, ...]:
-    """Return the words that start a command in the folder's network; empty when the folder has no network."""
+    """Return the arguments that start a command in the folder's network; empty when the folder has no network."""
     net, user = _links(folder)
     if not net.is_symlink():
         return ()
@@ -134,7 +134,7 @@ def _namespaces() -> Iterator[list[int]]:
 
 @contextmanager
 def _helper(argv: list[str]) -> Iterator[int]:
-    """Run a process until the block ends; OSError when it does not start."""
+    """Run a process until the block ends; OSError when the process does not start."""
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as helper:
         assert helper.stdin is not None
         assert helper.stdout is not None

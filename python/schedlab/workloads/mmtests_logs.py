@@ -60,7 +60,7 @@ class TreeLog(Log):
 
     def problem(self, what: str, line: int | None = None, todo: str = _TODO) -> ImportProblem:
         """Return an error with a reason and a line of this log."""
-        return super().problem(f"{what} in what should be a {self.kind}", line or 1, todo)
+        return super().problem(f"{what} in a place for a {self.kind}", line or 1, todo)
 
 
 def open_log(path: Path, kind: str, end: re.Pattern[str] | None = None) -> TreeLog:
@@ -106,7 +106,7 @@ def _unpack(path: Path, raw: bytes) -> bytes:
     parts: list[bytes] = []
     try:
         with _PACKED[path.suffix](BytesIO(raw)) as file:
-            # A longer read would lose the part before the damage, and with it the line number.
+            # A longer read would lose the part before the damage, including the line number.
             while part := file.read1(1 << 16):
                 parts.append(part)
     except EOFError:

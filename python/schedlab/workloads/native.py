@@ -42,7 +42,7 @@ class Native(Adapter[NativeParameters]):
     """The metrics that are stored with samples, each with the reported metric that contains these samples."""
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
-        """``schedload --json SUBCOMMAND OPTIONS``, for the place's CPUs, or those that this process may use."""
+        """``schedload --json SUBCOMMAND OPTIONS``, for the place's CPUs, or the CPUs that this process may use."""
         arguments = parameters.prepared(place.cpus or len(os.sched_getaffinity(0))).arguments
         return Command((need(SCHEDLOAD), "--json", *arguments))
 
@@ -56,7 +56,7 @@ class Native(Adapter[NativeParameters]):
         return [self._metric(reported, spec) for spec in self.metrics if spec.name in expected]
 
     def _metric(self, reported: Mapping[str, Any], spec: MetricSpec) -> Metric:
-        """Return one metric; NotUnderstood when it is missing, in another unit, or without a value."""
+        """Return one metric; NotUnderstood when the metric is missing, in another unit, or without a value."""
         if spec.name not in reported:
             raise NotUnderstood(f"schedload's output has no metric {spec.name!r}")
         metric = reported[spec.name]

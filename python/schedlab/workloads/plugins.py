@@ -1,6 +1,6 @@
 """Workloads of other packages: the Python entry points of the group ``schedlab.workloads``.
 
-A package that cannot be used is reported where its workload is wanted or listed, and disturbs nothing else.
+A package that cannot be used is reported where its workload is named or listed, and has no other effect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUP = "schedlab.workloads"
 
 @dataclass(frozen=True)
 class Fault:
-    """An entry point that is no workload: its name, its package, and the reason."""
+    """An entry point that is not a workload: its name, its package, and the reason."""
 
     name: str
     package: str
@@ -46,7 +46,7 @@ _loaded: dict[tuple[EntryPoint, ...], Plugins] = {}
 
 
 def load(taken: Iterable[str]) -> Plugins:
-    """Return the workloads of other packages; ``taken`` are names that they cannot have."""
+    """Return the workloads of other packages; ``taken`` are names that plug-ins cannot have."""
     points = tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point), point.value)))
     if points not in _loaded:
         _loaded[points] = _load(points, set(taken))
@@ -63,11 +63,11 @@ def _load(points: Iterable[EntryPoint], taken: set[str]) -> Plugins:
             if point.name in adapters:
                 raise ValueError("another package has a workload of this name")
             adapters[point.name] = _checked(point)
-        except Exception as error:  # the package's code may raise anything
+        except Exception as error:  # the package's code may raise any exception
             words = str(error) if isinstance(error, _NoWorkload | ValueError) else f"{type(error).__name__}: {error}"
             faults.append(Fault(point.name, _package(point), words))
         except SystemExit:
-            faults.append(Fault(point.name, _package(point), "its import ends the process"))
+            faults.append(Fault(point.name, _package(point), "importing the package ends the process"))
     return Plugins(adapters, tuple(faults))
 
 

@@ -58,7 +58,7 @@ BENCHMARKS = (
     Benchmark("unixbench"),
     Benchmark("will_it_scale", mmtests={r"wis-.+": "read"}),
     Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read"}),
-    # perf stat recognises a line by little more than its numbers, so its reader comes last.
+    # The reader of perf stat recognises a line almost only by its numbers, so this reader is last.
     Benchmark("perf_stat", {"perfstat": "Perfstat"}),
     Benchmark("command", {"command": "CommandLine"}, log=False),
 )
@@ -125,7 +125,7 @@ def adapter(name: str) -> AnyAdapter:
 
 @cache
 def log_readers() -> tuple[Reader, ...]:
-    """Return the readers of tool output in the order of detection: formats that fill their whole file come first."""
+    """Return the readers of tool output in the order of detection: formats that fill a complete file come first."""
     readers: list[Reader] = []
     for benchmark in BENCHMARKS:
         if benchmark.log:
@@ -134,7 +134,8 @@ def log_readers() -> tuple[Reader, ...]:
 
 
 def mmtests_reader(name: str) -> Callable[[Path], list[Row]] | None:
-    """Return the function that reads a logs folder of the benchmark with this name in MMTests; None for others."""
+    """Return the function that reads a logs folder of the benchmark with this name in MMTests; None for other
+    workloads."""
     place = next((place for pattern, place in _MMTESTS.items() if pattern.fullmatch(name)), None)
     return None if place is None else cast("Callable[[Path], list[Row]]", _load(place))
 

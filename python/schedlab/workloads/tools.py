@@ -18,7 +18,8 @@ SCHEDLOAD = Tool("schedload", shipped.repair())
 
 
 def find(tool: Tool) -> Path | None:
-    """Find ``schedload`` among schedlab's files, and other tools beside Python, in ``$PATH`` or in the tool's paths."""
+    """Find ``schedload`` among schedlab's files, and other tools next to Python, in ``$PATH`` or in the tool's
+    paths."""
     if tool is SCHEDLOAD and (program := shipped.schedload()):
         return program
     beside = Path(sys.executable).parent / tool.program
@@ -62,7 +63,7 @@ def install_line(tools: list[Tool]) -> str:
 
 
 def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: str | None = None) -> str:
-    """Run a command without input. Return an empty text on success, else the end of its error output."""
+    """Run a command without input. Return an empty text on success, otherwise the end of the error output."""
     process = subprocess.run(
         argv,
         stdin=subprocess.DEVNULL,

@@ -90,4 +90,4 @@ def test_a_note_says_that_schbench_lacks_its_last_report(tmp_path: Path) -> None
     path = tmp_path / "schbench.log"
     path.write_text("\n".join(text("schbench.log").split("\n")[:57]))
     imported = detect.read(path)
-    assert any("its last report is taken" in note for note in imported.notes)
+    assert any("the last report is used" in note for note in imported.notes)

@@ -107,7 +107,7 @@ def test_printed_changes_prove_a_direction_against_the_name_and_a_note_says_so()
     )
     result = imported(text)
     assert {r.direction for r in only(result).rows} == {"higher"}
-    assert "and 1 rows like it is assumed to be higher-is-better" in result.notes[0]
+    assert "and 1 similar rows is assumed to be higher-is-better" in result.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ def test_an_event_of_a_single_block_is_missing_in_the_others() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("  45.29x seconds time elapsed   ( +-  0.40% )", "figure or event"),
-        ("  1,2x4 cycles   ( +-  0.40% )", "figure or event"),
+        ("  45.29x seconds time elapsed   ( +-  0.40% )", "the figure or the event"),
+        ("  1,2x4 cycles   ( +-  0.40% )", "the figure or the event"),
     ],
 )
 def test_a_broken_line_of_perf_stat_is_named(line: str, why: str) -> None:

@@ -210,7 +210,7 @@ def test_an_invalid_layout_is_refused_with_the_syntax(stated: str, message: str)
         ("columns=runs,baseline=old", "baseline=old is not a run"),
         ("columns=runs,label=4", "the table has 3 columns, not 4"),
         ("columns=runs,skip=2-3", "no column of figures is left"),
-        ("columns=runs,names=a+b", "it has 3 columns where the header has 2|it has 2 columns"),
+        ("columns=runs,names=a+b", "the line has 3 columns where the header has 2|the line has 2 columns"),
     ],
 )
 def test_a_layout_that_does_not_fit_the_table_is_refused(option: str, message: str) -> None:

@@ -56,7 +56,7 @@ def test_a_parameter_with_the_requested_value_raises_no_doubt(word: str) -> None
             "not checked: sysctl.vm.stat_intervall=1: there is no /proc/sys/vm/stat_intervall",
         ),
         ("foo.bar=1", "not checked: foo.bar=1: the guest has no /sys/module/foo/parameters/bar; the module is not in"),
-        ("libata.dyndbg=+p", "not checked: libata.dyndbg=+p: no file of a running kernel shows it"),
+        ("libata.dyndbg=+p", "not checked: libata.dyndbg=+p: no file of a running kernel shows the parameter"),
         ("a.b;reboot=1", "not checked: a.b;reboot=1: no file"),
         ("rcutree.kthread_prio=7", "rcutree.kthread_prio=7: the guest has '1' in /sys/module/rcutree/"),
         ("workqueue.power_efficient=0", "the guest has 'Y'"),
@@ -91,7 +91,10 @@ def test_a_space_in_quotes_does_not_separate_words() -> None:
 def test_an_existing_parameter_without_a_file_is_not_called_misspelt() -> None:
     assert lacking("cgroup.memory=nokmem", HAS) == {}
     ((_, messages),) = doubts("cgroup.memory=nokmem", FILES, HAS)
-    assert messages == "not checked: cgroup.memory=nokmem: the guest's kernel has it, and shows its value nowhere"
+    assert (
+        messages
+        == "not checked: cgroup.memory=nokmem: the guest's kernel has this parameter, but shows its value in no file"
+    )
 
 
 def test_missing_parameters_are_reported_with_a_similar_name() -> None:

@@ -94,7 +94,7 @@ class Log:
         return [message for message in messages if message.startswith(MARK)]
 
     def _records(self) -> Iterator[bytes]:
-        """Read one record of /dev/kmsg at a time (Documentation/ABI/testing/dev-kmsg), or a whole regular file."""
+        """Read one record of /dev/kmsg at a time (Documentation/ABI/testing/dev-kmsg), or a complete regular file."""
         while self._handle >= 0:
             try:
                 record = os.read(self._handle, RECORD)

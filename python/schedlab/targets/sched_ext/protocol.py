@@ -1,12 +1,14 @@
 """Loading, checking and removing a sched_ext scheduler: files, limits and messages, for the host and for guests.
 
-:mod:`.scheduler` follows it on the host. ``guest.sh`` follows it as a part of a guest's first process, for which
+:mod:`.scheduler` follows the protocol on the host. ``guest.sh`` follows the protocol as a part of a guest's first
+process, for which
 :func:`shell_text` declares the same values as shell variables.
 
 1. Load: the kernel's state must be ``disabled``. The program is started. The scheduler is loaded when the state is
    ``enabled``, ``root/ops`` has a name, and ``enable_seq`` has changed.
 2. Check: state, name and ``enable_seq`` have not changed since loading, and the program runs.
-3. Remove: the program is asked to end, killed after :data:`LAST_WORDS`, and the kernel's state is awaited.
+3. Remove: a signal ends the program, or kills the program after :data:`LAST_WORDS`, and schedlab waits for the kernel's
+   state.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ START_SECONDS = 30.0
 """Seconds for loading. The BPF verifier may take seconds for a large scheduler, as may switching every task."""
 
 LAST_WORDS = 5.0
-"""Seconds from the signal that asks the program to end until it is killed."""
+"""Seconds from the signal that ends the program until the program is killed."""
 
 GRACE = 10.0
 """Further seconds for the kernel to switch every task back."""
@@ -43,8 +45,8 @@ BUSY = "{} is loaded already"
 ABSENT = "the kernel has no sched_ext"
 NOT_LOADED = "was not loaded within {} s: state {}"
 REFUSED = "was not loaded"
-GONE = "is no longer loaded (state {}): ejected by the kernel, or ended by itself"
-REPLACED = "was ejected or ended, and {} was loaded after it"
+GONE = "is no longer loaded (state {}): ejected by the kernel, or ended by its program"
+REPLACED = "was ejected or ended, and {} was loaded later"
 ORPHANED = "is loaded, but its process has ended"
 KEPT = "{} is still loaded {} s after the end of {}"
 """Messages. ``{}`` is a number, or a name or state in quotation marks."""
@@ -74,7 +76,7 @@ _SHELL = {
 def shell_text(words: Sequence[str]) -> str:
     """Return the text that a guest's first process sources: declarations, ``guest.sh``, and ``scx_wanted``.
 
-    ``words`` are the command that loads the scheduler.
+    ``words`` are the arguments of the command that loads the scheduler.
     """
     values = {
         name: value.replace("{}", "%s") if isinstance(value, str) else f"{value:.0f}" for name, value in _SHELL.items()

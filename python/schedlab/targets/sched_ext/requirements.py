@@ -30,7 +30,8 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
     for name, program in programs.items():
         if shutil.which(program) is None:
             remedy = (
-                "write its path, or install it from github.com/sched-ext/scx or from tools/sched_ext of a kernel source"
+                "write the program's path, or install the program from github.com/sched-ext/scx or from "
+                "tools/sched_ext of a kernel source"
             )
             yield MissingRequirement(naming([name]), f"sched_ext: there is no program {program!r} here", remedy)
 
@@ -42,7 +43,10 @@ def faults(system: System) -> Iterator[Fault]:
         yield missing(system), "boot a kernel with sched_ext; 'schedlab doctor' checks the running kernel"
         return
     if status.loaded:
-        remedy = "end it ('systemctl stop scx', or the process that loaded it): a kernel runs one scheduler at a time"
+        remedy = (
+            "end that scheduler ('systemctl stop scx', or the process that loaded the scheduler): a kernel "
+            "runs one scheduler at a time"
+        )
         yield BUSY.format(status.shown), remedy
     if system.real and not system.is_root:
         yield "loading a BPF scheduler needs root", "run schedlab with sudo"
@@ -59,10 +63,11 @@ def missing(system: System) -> str:
 
 
 def guest_fault(options: Mapping[str, str] | None, release: str) -> Fault | None:
-    """Explain why a guest's kernel has no sched_ext; None when it has, or its ``options`` are unknown (None)."""
+    """Explain why a guest's kernel has no sched_ext; None when the kernel has the option, or its ``options`` are
+    unknown (None)."""
     if options is None or OPTION in options:
         return None
     return (
-        f"kernel {release} has no sched_ext: it is built without {OPTION}",
+        f"kernel {release} has no sched_ext: the kernel is built without {OPTION}",
         "use a kernel built with this option, such as debian-7.2",
     )

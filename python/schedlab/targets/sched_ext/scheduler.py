@@ -1,7 +1,7 @@
-"""One sched_ext scheduler: the process that loads it and keeps it loaded.
+"""One sched_ext scheduler: the process that loads the scheduler and keeps the scheduler loaded.
 
-The process runs under ``schedload exec`` in its own session: Ctrl-C on the terminal does not reach it, and it ends
-with schedlab, even after SIGKILL. The kernel removes a scheduler whose process has ended.
+The process runs under ``schedload exec`` in its own session: Ctrl-C on the terminal does not reach the process. The
+process ends with schedlab, even after SIGKILL. The kernel removes a scheduler whose process has ended.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PAUSE = 0.01
 
 
 class Scheduler:
-    """A scheduler from its start to its stop; ``words`` are its command line."""
+    """A scheduler from its start to its stop; ``words`` is the process's command line."""
 
     def __init__(self, words: Sequence[str], kernel: Kernel) -> None:
         self.words = tuple(words)
@@ -58,7 +58,7 @@ class Scheduler:
 
     @property
     def ops(self) -> str:
-        """The scheduler's name in the kernel; empty before it is loaded."""
+        """The scheduler's name in the kernel; empty before the scheduler is loaded."""
         return self._loaded_status.ops if self._loaded_status else ""
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class Scheduler:
         self._output = self._memory_file("sched_ext output")
         self._report = self._memory_file("sched_ext report")
         self._log = self._files.enter_context(self._kernel.log())
-        # Append mode: after a truncation the next line must not leave a hole before it.
+        # Append mode: after a truncation no hole must precede the next line.
         fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)
         options = [f"--last-words={LAST_WORDS}s", f"--parent={os.getpid()}", f"--report={self._report}"]
         self._process = subprocess.Popen(
@@ -87,7 +87,7 @@ class Scheduler:
         )
 
     def fault(self) -> str:
-        """Explain why the scheduler is not in effect; empty while it is loaded and its process lives."""
+        """Explain why the scheduler is not in effect; empty while the scheduler is loaded and its process runs."""
         assert self._process is not None
         assert self._loaded_status is not None
         self._truncate_output()
@@ -103,8 +103,8 @@ class Scheduler:
     def stop(self) -> str:
         """End the process and wait until the kernel has removed the scheduler.
 
-        Return a remark when the process had to be killed, else an empty text. CannotRunHere when the scheduler stays
-        loaded: all later trials would run under it.
+        Return a remark when the process had to be killed, otherwise an empty text. CannotRunHere when the scheduler
+        stays loaded: all later trials would run under it.
         """
         remark = ""
         if self._process is not None:
@@ -155,7 +155,10 @@ class Scheduler:
                 raise CannotRunHere(
                     f"{KEPT.format(now.shown, f'{GRACE:g}', repr(self.line))}; the run has ended",
                     where="sched_ext",
-                    todo="remove the BPF link that keeps it ('bpftool struct_ops list'); SysRq-S removes any scheduler",
+                    todo=(
+                        "remove the BPF link that keeps the scheduler loaded ('bpftool struct_ops list'); "
+                        "SysRq-S removes any scheduler"
+                    ),
                 )
             time.sleep(PAUSE)
 
@@ -175,7 +178,9 @@ class Scheduler:
         messages = "; ".join(self._log.messages())
         printed = "\n".join(self._printed().splitlines()[-SHOWN_LINES:])[-SHOWN:]
         name = f"{self.ops!r} ('{self.line}')" if self.ops else f"'{self.line}'"
-        sources = [f"the kernel says: {messages}"] * bool(messages) + [f"it printed: {printed or 'nothing'}"]
+        sources = [f"the kernel's message: {messages}"] * bool(messages) + [
+            f"the program printed: {printed or 'nothing'}"
+        ]
         return "; ".join([f"{MARK} {name} {what}{ended}", *sources])
 
     def _exit_state(self) -> str:

@@ -33,7 +33,7 @@ class Slot:
         return self._scheduler is not None
 
     def clear(self) -> None:
-        """Stop this run's scheduler; CannotRunHere when the kernel keeps it."""
+        """Stop this run's scheduler; CannotRunHere when the kernel keeps the scheduler loaded."""
         self._variant = None
         scheduler, self._scheduler = self._scheduler, None
         if scheduler is None:
@@ -76,9 +76,9 @@ class Slot:
             return self._scheduler.fault()
         now = self._kernel.status()
         if now and now.loaded:
-            return f"sched_ext: {now.shown} is loaded, by somebody else; this variant has no scheduler"
+            return f"sched_ext: {now.shown} is loaded by another process; this variant has no scheduler"
         if now and now.enable_seq != self._sequence:
-            return "sched_ext: somebody else loaded a scheduler meanwhile; this variant has no scheduler"
+            return "sched_ext: another process loaded a scheduler meanwhile; this variant has no scheduler"
         return ""
 
     def check(self) -> None:

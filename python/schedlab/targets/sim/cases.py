@@ -1,8 +1,8 @@
 """The simulation of a trial, and the requirements of a plan that a simulated machine does not meet.
 
 The random seed of iteration *i* in block *b* is the first 64 bits of the SHA-256 of ``"{seed}/{b}/simulation/{i}"``,
-where ``seed`` is the run's random seed. All variants and rows of the block use it, so that variants are compared under
-the same tick phases, addresses and draws (common random numbers).
+where ``seed`` is the run's random seed. All variants and rows of the block use this seed, so that variants are compared
+under the same tick phases, addresses and draws (common random numbers).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def row_program(row: Row, machine: Model) -> RowProgram:
         return RowProgram(tool, program(row.use, row.parameters, machine.cpus), None)
     equivalent = tool.equivalent(parameters)
     if equivalent is None:
-        raise ProgramError(f"{row.use!r} is a tool, and no native program does the same", where=row.label)
+        raise ProgramError(f"{row.use!r} is a tool without an equivalent native program", where=row.label)
     missing = [name for name in row.judged if name not in equivalent.metrics]
     if missing:
         raise ProgramError(
@@ -132,9 +132,9 @@ def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[Missin
 
 
 def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target_kernel: Model) -> Iterator[Fault]:
-    """Try each key of the variant by itself, so that every fault is reported."""
+    """Try each key of the variant separately, so that every fault is reported."""
     if variant.environment:
-        yield "sets environment variables, which simulated programs do not read", "remove them from the variant"
+        yield "sets environment variables, which simulated programs do not read", "remove these keys from the variant"
     if variant.sched_ext is not None:
         yield "sets sched_ext, and a simulated kernel runs no BPF programs", "use a real kernel, or remove sched_ext"
     for key in (key for key in GUEST_ONLY if getattr(variant, key) is not None):
@@ -162,10 +162,14 @@ def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target
 
 
 def _tunable(kernel: Model, setting: Setting) -> Mapping[str, Any]:
-    """Return the tunable as the simulator's setting; SettingRefused names the kernel models that have it."""
+    """Return the tunable as the simulator's setting; SettingRefused names the kernel models that have the tunable."""
     tunables = numbers([setting])
     if setting.name not in kernel.tunables:
         models = kernels_with(setting.name)
-        remedy = f"use a kernel model that has it: {', '.join(models)}" if models else "no shipped kernel model has it"
+        remedy = (
+            f"use a kernel model with this tunable: {', '.join(models)}"
+            if models
+            else ("no shipped kernel model has this tunable")
+        )
         raise SettingRefused(f"{kernel.name} has no tunable {setting.name!r}", todo=remedy)
     return {"tunables": tunables}

@@ -67,8 +67,8 @@ NUMA = (
 def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     """Return counters under a real kernel's names, the simulator's (``sim.*``), and the ledger (``ledger.*_ns``).
 
-    With schedstats on, ``schedstat.*`` too. As in /proc/stat, a switch to or from idle is a context switch. A migration
-    is a task that continues on another CPU.
+    With schedstats on, also return ``schedstat.*``. As in /proc/stat, a switch to or from idle is a context switch. A
+    migration is a task that continues on another CPU.
     """
     simulated: Mapping[str, int] = outcome["counters"]
     ledger = outcome["ledger"]
@@ -119,5 +119,5 @@ def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
 
 
 def _word(value: object) -> str:
-    """Format a value as ``schedlab simulate`` reads it."""
+    """Format a value in the notation of ``schedlab simulate``."""
     return json.dumps(value) if isinstance(value, bool | int | float) else str(value)

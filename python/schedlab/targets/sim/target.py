@@ -1,4 +1,4 @@
-"""A simulated machine as a target. It changes nothing of this machine and needs no privileges."""
+"""A simulated machine as a target. The target does not change this machine and needs no privileges."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Simulator(Target):
 
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[SimulatorSession]:
-        """Start threads that simulate ahead of their turn, one for each CPU."""
+        """Start a thread for each CPU that simulates trials before their turn."""
         programs = {row.key: row_program(row, self._machine) for row in plan.rows}
         with Pool() as pool:
             yield SimulatorSession(plan, programs, self._machine, self._kernel, pool)

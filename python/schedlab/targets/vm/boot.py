@@ -20,7 +20,7 @@ POLL = 0.05
 """Seconds between two reads of the guest's output: a file that grows sends no event."""
 
 LAST_WORDS = 3.0
-"""Seconds after a fault in which the guest may print the rest of its message, or switch off by itself."""
+"""Seconds after a fault in which the guest may print the rest of its message, or switch off."""
 
 LONGEST = 10
 """Longest duration of a boot phase, in multiples of the silence that the phase allows."""
@@ -33,7 +33,7 @@ LAST_LINES = 3
 
 
 class BootFailed(Exception):
-    """A guest that is dead or silent: ``reason`` is one line, ``tail`` the related part of the console."""
+    """A guest that has ended or is silent: ``reason`` is one line, ``tail`` the related part of the console."""
 
     def __init__(self, reason: str, tail: str) -> None:
         super().__init__(reason)
@@ -89,7 +89,7 @@ class Boot:
             time.sleep(POLL)
 
     def expect(self, kind: str, limit: float | None = None) -> Record:
-        """Wait for a record of this kind; BootFailed for any other."""
+        """Wait for a record of this kind; BootFailed for any other record."""
         record = self.record(limit)
         if record.kind != kind:
             raise self._failed(f"the guest sent {record.kind!r} in place of {kind!r}")
@@ -114,7 +114,7 @@ class Boot:
         self._read_output()
 
     def _read_output(self) -> None:
-        # Results first: then the console includes everything that the kernel printed before it sent a record.
+        # Results first: then the console includes all messages that the kernel printed before it sent a record.
         self._stream.feed(self._more(self._files.results))
         # At most one byte over the limit is read, which is enough to detect an endless console.
         self.console.feed(self._more(self._files.console, LARGEST_CONSOLE + 1).decode(errors="replace"))
@@ -130,7 +130,9 @@ class Boot:
     def _guess(self) -> str:
         """Suggest a cause for a guest that ended without any output."""
         silent = self.console.phase == "firmware"
-        return ", before its kernel printed anything: is the image complete, and its memory enough?" if silent else ""
+        return (
+            ", before its kernel printed anything: is the image complete, and the memory sufficient?" if silent else ""
+        )
 
     def _error_lines(self) -> str:
         """The last error lines of QEMU, or of virtiofsd."""
@@ -153,7 +155,7 @@ def _write(path: Path, initramfs: bytes) -> None:
 def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limits | None = None) -> Iterator[Boot]:
     """Boot a machine; the exit ends QEMU and removes its files, which are in a private folder below ``scratch``.
 
-    CannotRunHere when there is no room for them.
+    CannotRunHere when there is no room for the files.
     """
     with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
         place = Path(folder)

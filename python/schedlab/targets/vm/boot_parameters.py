@@ -1,7 +1,7 @@
-"""``module.param`` boot parameters in a guest. The kernel silently ignores unknown ones.
+"""``module.param`` boot parameters in a guest. The kernel silently ignores unknown parameters.
 
-The names in the guest's kernel image show whether it has ``MODULE.NAME`` (:mod:`schedlab.kernels.parameters`). The
-running guest shows the value in ``/sys/module/MODULE/parameters/NAME``, and the value of ``sysctl.a.b=VALUE`` in
+The names in the guest's kernel image show whether the kernel has ``MODULE.NAME`` (:mod:`schedlab.kernels.parameters`).
+The running guest shows the value in ``/sys/module/MODULE/parameters/NAME``, and the value of ``sysctl.a.b=VALUE`` in
 ``/proc/sys/a/b`` (Documentation/admin-guide: kernel-parameters.rst, and ``sysctl.*=`` in kernel-parameters.txt). A
 parameter without such a file cannot be checked, and the run gets a note about it.
 """
@@ -48,7 +48,7 @@ def doubts(command_line: str, files: Mapping[str, str], names: Names) -> Iterato
     for name, word in last.items():
         path = _path(word)
         if path is None:
-            yield word, f"not checked: {word}: no file of a running kernel shows it"
+            yield word, f"not checked: {word}: no file of a running kernel shows the parameter"
         elif path[1:] not in files:
             why = (
                 _not_shown(path, name.rpartition(".")[2], files, names)
@@ -63,7 +63,7 @@ def doubts(command_line: str, files: Mapping[str, str], names: Names) -> Iterato
 def _not_shown(path: str, name: str, files: Mapping[str, str], names: Names) -> str:
     """Explain why the guest has no file for a parameter that its kernel may have."""
     if names.kernel is not None:
-        return "the guest's kernel has it, and shows its value nowhere"
+        return "the guest's kernel has this parameter, but shows its value in no file"
     return f"{_missing(path, name, files)} ({names.why_not})"
 
 
@@ -105,7 +105,7 @@ def _path(word: str) -> str | None:
 
 
 def _pattern(word: str) -> str | None:
-    """A pattern for all parameters of the module: if one is missing, the others show the right spelling."""
+    """A pattern for all parameters of the module: if one is missing, the other parameters show the right spelling."""
     path = _path(word)
     if path is None or path.startswith("/proc/"):
         return path

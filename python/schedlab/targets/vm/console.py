@@ -81,5 +81,5 @@ class Console:
 
     @property
     def text(self) -> str:
-        """The whole console."""
+        """The complete console output."""
         return "\n".join([*self._lines, self._rest])

@@ -1,7 +1,7 @@
 """This machine's file tree for a guest, read-only, through virtiofsd.
 
-There are two programs with this name: a C program, part of QEMU up to 7.2, and its successor in Rust. Both receive a
-listening socket, so that they need no writable folder and can run in a read-only mount namespace (see
+There are two programs with this name: a C program, part of QEMU up to 7.2, and its successor in Rust. Both programs
+receive a listening socket, so that the programs need no writable folder and can run in a read-only mount namespace (see
 :mod:`.readonly`).
 """
 
@@ -67,7 +67,7 @@ def sealed(*argv: str) -> list[str]:
 
 
 def fault() -> tuple[str, str] | None:
-    """Return why this machine's files cannot be shared, and a remedy; None when they can be shared."""
+    """Return why this machine's files cannot be shared, and a remedy; None when the files can be shared."""
     program = daemon()
     if program is None:
         return "there is no virtiofsd", "apt-get install virtiofsd, or on Debian 12 qemu-system-common"
@@ -108,6 +108,7 @@ def served(path: Path, place: Path, errors: Path) -> Iterator[None]:
         descriptor = listening.fileno()
         argv = sealed(*arguments(program, is_in_c(program), descriptor))
         with background(argv, place / "share-report", errors, (descriptor,)):
-            # Only the daemon keeps the socket open: QEMU is notified when it dies, and does not wait for an answer.
+            # Only the daemon keeps the socket open: QEMU is notified when the program dies, and does not wait for a
+            # reply.
             listening.close()
             yield

@@ -1,7 +1,7 @@
 """The guest's initial file system: busybox, schedload, init, and programs of this machine, in cpio archives.
 
 Format "newc": Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Several archives may follow
-each other, each compressed by itself. Some kernels do not find an uncompressed archive after a compressed archive, so
+each other, each compressed separately. Some kernels do not find an uncompressed archive after a compressed archive, so
 all archives are gzipped. Equal files give equal bytes: times, owners and inode numbers of this machine are left out.
 """
 
@@ -143,7 +143,7 @@ def packed(program: Path) -> Mapping[str, Entry]:
         raise NotPackable(
             "is a script, and the only interpreter in a guest is the shell of busybox",
             where=str(program),
-            todo=f"name the program that it starts, or {SEE_FILES}",
+            todo=f"name the program that the script starts, or {SEE_FILES}",
         )
     return {str(path): executable(path.read_bytes()) for path in [program, *_libraries(program)]}
 
@@ -152,5 +152,5 @@ def _libraries(program: Path) -> list[Path]:
     """Return the libraries that the dynamic linker would load (ldd(1)); none for a static program."""
     listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     if absent := _ABSENT.search(listed.stdout):
-        raise NotPackable(f"its library {absent[1]} is not installed", where=str(program))
+        raise NotPackable(f"the library {absent[1]} is not installed", where=str(program))
     return [Path(path) for _, path in _LIBRARY.findall(listed.stdout)]

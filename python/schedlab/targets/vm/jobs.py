@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from schedlab.targets.vm.initramfs import archive, regular
 
 FIRST = 1
-"""Number of a boot's first job. The guest counts up from it, because by file name 10 would come before 2."""
+"""Number of a boot's first job. The guest counts up from this number, because 10 precedes 2 in the order of file
+names."""
 
 WATCHED = (
     "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/schedstat", "/proc/vmstat", "/proc/interrupts",

@@ -44,7 +44,8 @@ def topology_of(table: TargetTable, variant: Variant | None = None) -> Topology:
 
 
 def distances_of(table: TargetTable, variant: Variant | None = None) -> list[list[int]]:
-    """Return the variant's distances, or the table's if they fit the number of nodes, else defaults. BadTopology."""
+    """Return the variant's distances, or the table's distances if these fit the number of nodes, otherwise defaults.
+    BadTopology."""
     topology = topology_of(table, variant)
     if variant is not None and variant.distances is not None:
         return topology.distances(variant.distances)
@@ -58,7 +59,8 @@ def name_of_table(table: TargetTable) -> str:
 
 
 def accel_of(table: TargetTable) -> qemu.Accel:
-    """Return the table's accelerator, else KVM if this machine can use it. A deterministic guest is always emulated."""
+    """Return the table's accelerator, otherwise KVM if this machine supports KVM. A deterministic guest is always
+    emulated."""
     if table.deterministic:
         return "tcg"
     return table.accel or ("kvm" if qemu.kvm_usable() else "tcg")
@@ -79,7 +81,8 @@ def kernel_of(table: TargetTable, variant: Variant) -> str:
 
 
 def image_of(table: TargetTable, variant: Variant) -> Image:
-    """Return the variant's kernel; SchedlabError if there is no such kernel, NotDownloaded if it must be downloaded."""
+    """Return the variant's kernel; SchedlabError if there is no such kernel, NotDownloaded if the kernel must be
+    downloaded."""
     return image(kernel_of(table, variant))
 
 

@@ -30,7 +30,7 @@ REPORT_KEYS = {
 """Keys of the launcher's report that a measurement needs; a report without them is incomplete or forged."""
 
 
-FULL = "the guest's memory was full and its kernel killed the largest process: give it a larger memory_mib"
+FULL = "the guest's memory was full and its kernel killed the largest process: give the guest a larger memory_mib"
 _MISSED, _PATH = os.strerror(ENOENT), re.compile(r"/[\w.+@/-]*[\w+@]")
 _OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
@@ -42,11 +42,11 @@ class Files:
         self._files = files
 
     def text(self, name: str) -> str:
-        """Return a file's text; empty when the guest did not send it."""
+        """Return a file's text; empty when the guest did not send the file."""
         return self._files.get(name, b"").decode(errors="replace")
 
     def below(self, folder: str) -> dict[str, str]:
-        """Return the texts of the files in a folder, by their whole path."""
+        """Return the texts of the files in a folder, by their full path."""
         return {name: self.text(name) for name in self._files if name.startswith(f"{folder}/")}
 
     def launched(self, argv: Sequence[str]) -> Launched:
@@ -100,7 +100,7 @@ def measurement(
     try:
         counters, conditions, remarks = _observed(files, launched, cpus, scratch)
     except (OSError, ValueError, LookupError) as error:
-        # A guest with full memory keeps empty files or none, and its root user may send anything.
+        # A guest with full memory may send empty files or no files, and its root user may send arbitrary data.
         raise Garbled(
             f"kernel files of the trial are missing or incomplete, as when its memory is full ({error})"
         ) from error
@@ -159,7 +159,7 @@ def _observed(
 
 
 def _switches(launched: Launched) -> dict[str, float]:
-    """Context switches of the trial's own processes, from the launcher's report."""
+    """Context switches of the trial's processes, from the launcher's report."""
     if launched.report is None:
         return {}
     return {

@@ -36,8 +36,9 @@ DETERMINISTIC = "nokaslr"
 """Disables the random kernel address, on which the kernel's hash functions depend."""
 
 LATE_CPUS = "maxcpus=1 lpj=4000000"
-"""Boots a deterministic guest with one CPU, the others of which ``init.sh`` puts online. ``lpj`` is 1 GHz / 250 Hz, the
-delay loop of QEMU's time stamp counter and Debian's tick, without which each CPU measures another value."""
+"""Parameters that boot a deterministic guest with one CPU. ``init.sh`` puts the other CPUs online. ``lpj`` is 1 GHz
+/ 250 Hz, the delay loop of QEMU's time stamp counter and Debian's tick, without which each CPU measures another
+value."""
 
 BRINGS_UP_BY_ITSELF = KernelVersion(6, 5)
 """The first kernel that puts its CPUs online while instructions are counted.
@@ -77,7 +78,7 @@ class Machine:
 
     @property
     def whole_command_line(self) -> str:
-        """The kernel's whole command line."""
+        """The kernel's complete command line."""
         return whole_command_line(self.accel, self.seed is not None, self.late_cpus, self.command_line)
 
     @property
@@ -111,7 +112,7 @@ class Files:
 
 
 def program() -> str | None:
-    """Return QEMU's path; None where it is not installed."""
+    """Return QEMU's path; None where the program is not installed."""
     return shutil.which(PROGRAM)
 
 
@@ -132,7 +133,7 @@ def _version_of(path: str) -> str | None:
 
 
 def enters_kernels() -> bool:
-    """Whether this QEMU boots a kernel at its own entry ("PVH": since 4.0)."""
+    """Whether this QEMU boots a kernel at its PVH entry point (since 4.0)."""
     major = (version() or "").partition(".")[0]
     return major.isdecimal() and int(major) >= PVH_SINCE
 
@@ -164,7 +165,7 @@ def arguments(machine: Machine, files: Files) -> list[str]:
     argv += ["-accel", "kvm" if machine.accel == "kvm" else "tcg,thread=single"]
     argv += ["-m", f"{machine.memory_mib * topology.nodes}M"]
     argv += ["-smp", f"{topology.cpus},sockets={topology.sockets},cores={topology.cores},threads={topology.threads}"]
-    # virtiofsd writes into the guest's memory, which must be shared with it.
+    # virtiofsd writes into the guest's memory, so QEMU must share that memory with virtiofsd.
     backend, shared = ("memory-backend-memfd", ",share=on") if machine.host_files else ("memory-backend-ram", "")
     for node in range(topology.nodes):
         cpus = topology.cpus_of(node)

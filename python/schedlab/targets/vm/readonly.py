@@ -1,8 +1,8 @@
 """Start a program in a mount namespace in which every file system of this machine is read-only.
 
 A script that needs only the standard library: ``python readonly.py PROGRAM ARGUMENTS…``. The program cannot write to
-this machine's files; the mounts of other processes stay as they are. Without the privilege to make a mount namespace,
-the script first makes a user namespace in which this user is root. On failure it prints a line and exits with 125.
+this machine's files; the mounts of other processes do not change. Without the privilege to make a mount namespace, the
+script first makes a user namespace in which this user is root. On failure the script prints a line and exits with 125.
 """
 
 from __future__ import annotations

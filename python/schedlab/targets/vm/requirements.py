@@ -25,7 +25,7 @@ SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
 """Built-in options of a kernel that mounts the host's files; a guest has no modules."""
 
 QEMU_ITSELF_MIB = 300
-"""Memory of QEMU for translated code and its own data, in addition to the guest's."""
+"""Memory of QEMU for translated code and QEMU's data, in addition to the guest's memory."""
 
 
 def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
@@ -72,7 +72,10 @@ def _tool_faults(table: TargetTable) -> Iterator[tuple[str, Fault]]:
     for name in table.tools:
         path = located(name)
         if path is None:
-            yield f"tool {name!r}", ("is not installed on this machine", "install it, or remove it from tools")
+            yield (
+                f"tool {name!r}",
+                ("is not installed on this machine", ("install the program, or remove the name from tools")),
+            )
         elif fault := _packing_fault(path):
             yield f"tool {name!r}", fault
 
@@ -101,23 +104,23 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
     if command.cwd is not None:
         yield (
             f"runs in the folder {command.cwd}, which a guest does not have",
-            f"{initramfs.SEE_FILES}, or run it with --target host",
+            f"{initramfs.SEE_FILES}, or run the experiment with --target host",
         )
     for name in programs(command):
         path = located(name)
         if path is None:
-            yield f"{name} is not installed on this machine", "install it: the guest receives a copy"
+            yield f"{name} is not installed on this machine", "install the program: the guest receives a copy"
         elif fault := _packing_fault(path):
             yield f"{name} {fault[0]}", fault[1]
 
 
 def _preparation_fault(row: GuestRow) -> Fault:
     """Explain why a workload with a preparation cannot run in a guest, and name an alternative."""
-    seen = "; with host_files a guest can read this machine's files but not write them" if row.host_files else ""
+    seen = "; with host_files a guest can read but not write this machine's files" if row.host_files else ""
     native = row.adapter.equivalent(row.parameters)
     instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
     needs = f"needs {row.adapter.prepares}, made on this machine before its trials"
-    return f"{needs}, and a guest receives only programs{seen}", f"{instead}run it with --target host"
+    return f"{needs}, and a guest receives only programs{seen}", f"{instead}run the experiment with --target host"
 
 
 def _file_tree_faults(command: Command) -> Iterator[Fault]:
@@ -128,7 +131,7 @@ def _file_tree_faults(command: Command) -> Iterator[Fault]:
             yield f"{name} is not installed on this machine", "install it"
     for path in [*(path for _, path in paths), command.cwd]:
         if path is not None and (folder := hidden(path)):
-            yield f"{path} is hidden in a guest, which has its own {folder}", "move it to another folder"
+            yield f"{path} is hidden in a guest, which has another {folder}", "move the program to another folder"
 
 
 def _packing_fault(path: Path) -> Fault | None:
@@ -190,7 +193,8 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
 
 
 def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:
-    """Refuse a variant whose boot parameters all name modules that its kernel lacks: it would equal its baseline.
+    """Refuse a variant whose boot parameters all name modules that its kernel lacks: the variant would equal its
+    baseline.
 
     Parameters without a dot are checked in the booted guest.
     """
@@ -207,7 +211,7 @@ def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:
 def _scheduler_faults(words: Sequence[str]) -> Iterator[Fault]:
     path = located(words[0])
     if path is None:
-        remedy = "write its path, or install it: the guest receives a copy"
+        remedy = "write its path, or install the program: the guest receives a copy"
         yield f"sched_ext: there is no program {words[0]!r} here", remedy
     elif fault := _packing_fault(path):
         yield f"sched_ext: {words[0]} {fault[0]}", fault[1]

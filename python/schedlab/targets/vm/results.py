@@ -19,11 +19,12 @@ LARGEST_FILE = 64 << 20
 """Bytes of a file that are read, equal to the limit of a command's output on the host."""
 
 LARGEST = 512 << 20
-"""Limit in bytes of a record, and of its files together: a record is kept in memory until it is stored."""
+"""Limit in bytes of a record, and of its files together: a record is kept in memory until the store contains the
+record."""
 
 
 class Garbled(Exception):
-    """Bytes that are not a record, because some were lost or mixed with others."""
+    """Bytes that are not a record, because bytes were lost or mixed with other output."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The shell script that runs a trial in a guest, and the programs that the guest needs for it."""
+"""The shell script that runs a trial in a guest, and the programs that the trial needs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ GUEST_PLACE = Place(Path("/tmp"), Path("/tmp"))
 """Folders for an adapter's files in the guest, empty at each boot."""
 
 SHARED_SCHEDLOAD = "/run/schedload"
-"""Path of schedload for trials in this machine's file tree. The guest's ``init.sh`` copies schedload there."""
+"""Path of schedload for trials in this machine's file tree. The guest's ``init.sh`` copies schedload to this path."""
 
 SCHEDLOADS = (GUEST_SCHEDLOAD, SHARED_SCHEDLOAD, SCHEDLOAD.program)
 
 
 @dataclass(frozen=True)
 class GuestRow(PreparedRow):
-    """A row for guests; ``host_files`` says whether it runs in this machine's file tree."""
+    """A row for guests; ``host_files``: whether the script runs in this machine's file tree."""
 
     host_files: bool = False
 
@@ -71,7 +71,7 @@ def programs(command: Command) -> Iterator[str]:
 
 
 def located(program: str) -> Path | None:
-    """Return a program's path on this machine; None where it is not installed."""
+    """Return a program's path on this machine; None where the program is not installed."""
     path = shutil.which(program)
     return Path(path) if path else None
 
@@ -102,7 +102,8 @@ def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int)
 def script(row: GuestRow, variant: Variant, timeout: float, number: int) -> str:
     """Return the job's shell script.
 
-    With ``host_files`` the job runs in this machine's file tree, with this machine's ``PATH``. It can write to /tmp.
+    With ``host_files`` the job runs in this machine's file tree, with this machine's ``PATH``. The script can write to
+    /tmp.
     """
     command = row.command()
     environment = dict(command.environment) | variant.environment

@@ -33,7 +33,7 @@ GRACE = 60.0
 """Seconds beyond a trial's timeout in which a guest ends the trial and sends its results."""
 
 SLOWER = 8
-"""Limit of a deterministic trial's real time, in multiples of its timeout: its clock counts instructions."""
+"""Limit of a deterministic trial's real time, in multiples of its timeout. The guest's clock counts instructions."""
 
 STEADY = ("tsc", "kvm-clock")
 """Clock sources that are read without an exit from the guest."""
@@ -41,7 +41,7 @@ STEADY = ("tsc", "kvm-clock")
 
 @dataclass
 class _Running:
-    """A boot and its trials; ``failed`` is set when the boot is dead."""
+    """A boot and its trials; ``failed`` is set when the boot has ended."""
 
     trials: Sequence[Trial]
     stack: ExitStack
@@ -160,7 +160,7 @@ class GuestSession:
             raise CannotRunHere(
                 "the kernel image has changed since the run began; the run has ended, its trials are kept",
                 where=str(image.path),
-                todo="begin a new run; build kernels elsewhere while one is under way",
+                todo="begin a new run; build kernels elsewhere during a run",
             )
         machine = running.machine
         if machines.enters(self._table, image):
@@ -190,7 +190,7 @@ class GuestSession:
         names = Names.of(machine.image) if has_names(command_line) else Names(None)
         unknown, refused = lacking(command_line, names), not_understood(files.text("dmesg"), command_line)
         wrong = [word for word in own_words if word in refused or word in unknown]
-        # In this machine's file tree a trial may load modules, which have parameters of their own.
+        # In this machine's file tree a trial may load modules, which have further parameters.
         if wrong and wrong == own_words and not (machine.host_files and set(wrong) & set(unknown)):
             raise CannotRunHere(
                 f"variant {variant.name!r}: the guest's kernel does not understand {' '.join(wrong)}; "
@@ -199,7 +199,9 @@ class GuestSession:
                 todo="see Documentation/admin-guide/kernel-parameters.txt of that kernel, or remove the parameter",
             )
         shown = {**files.below("sys/module"), **files.below("proc/sys")}
-        messages = {word: f"the guest's kernel does not understand {word}, and leaves it out" for word in refused}
+        messages = {
+            word: (f"the guest's kernel does not recognise {word}, and ignores this parameter") for word in refused
+        }
         messages = {**dict(doubts(command_line, shown, names)), **unknown, **messages}
         for word, message in messages.items():
             prefix = f"variant {variant.name!r}: " if word in own_words else ""

@@ -39,12 +39,12 @@ def refusal(setting: Setting, image: Image) -> Fault | None:
 
 
 def _boot_remedy(setting: Setting, version: KernelVersion) -> str:
-    """Say what to write into the variant's command line instead of the tunable."""
+    """Describe the parameter of the variant's command line that replaces the tunable."""
     argument = setting.catalogued.boot_argument(setting.text, version)
     if argument is None:
         return f"remove the tunable: this kernel has no boot parameter for the value {setting.text}"
     return (
-        f"set it in the variant's cmdline: {argument}"
+        f"set the parameter in the variant's cmdline: {argument}"
         if argument
         else "remove the tunable: the kernel starts with this value"
     )

@@ -1,4 +1,4 @@
-"""Virtual machines as a target. It needs no privileges and changes nothing of this machine."""
+"""Virtual machines as a target. The target needs no privileges and does not change this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FROM_LISTS = f"the newest release in Debian's suites, after their package lists
 
 
 class VirtualMachine(Target):
-    """A machine made by QEMU; variants may have their own kernels and command lines."""
+    """A machine made by QEMU; variants may have different kernels and command lines."""
 
     virtual = True
     warms = False

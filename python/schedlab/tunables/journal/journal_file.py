@@ -87,7 +87,7 @@ class Back:
 
 @dataclass(frozen=True)
 class Released:
-    """Record of writes whose files were restored (`restored`) or changed by somebody else (`left`)."""
+    """Record of writes whose files were restored (`restored`) or changed by another process (`left`)."""
 
     kind: ClassVar[str] = "released"
     n: tuple[int, ...]
@@ -96,7 +96,8 @@ class Released:
 
 @dataclass(frozen=True)
 class Made:
-    """Record that the run is about to make a resource that it must remove later; `what` is its kind (`resources`)."""
+    """Record that the run is about to make a resource that the run must remove later; `what` is its kind
+    (`resources`)."""
 
     kind: ClassVar[str] = "made"
     what: str
@@ -146,7 +147,7 @@ class Contents:
 
     @property
     def opened(self) -> Opened | None:
-        """The first record; None when it cannot be read."""
+        """The first record; None when the journal cannot be read."""
         return next((record for record in self.records if isinstance(record, Opened)), None)
 
 
@@ -163,7 +164,7 @@ def read(path: Path) -> Contents:
         raise
     except OSError as error:
         raise JournalUnreadable(path, f"cannot be read: {error.strerror or error}") from error
-    faults: list[tuple[int, str]] = [] if data.strip(b"\0") else [(1, "it is empty or contains only zeros")]
+    faults: list[tuple[int, str]] = [] if data.strip(b"\0") else [(1, "the journal is empty or contains only zeros")]
     records: list[Record] = []
     last = offset = end = 0
     closed: bool | None = None
@@ -188,7 +189,7 @@ def read(path: Path) -> Contents:
                 last = seq
         offset += len(line) + 1
     if rest or closed is None:
-        faults.append((len(lines) + 1, "the end is missing, and the last records with it"))
+        faults.append((len(lines) + 1, "the end with the last records is missing"))
     if records and not isinstance(records[0], Opened):
         faults.append((1, "the first line does not name the run"))
     damage = JournalDamaged(path, *min(faults, key=lambda fault: fault[0])) if faults else None
@@ -200,9 +201,9 @@ def _bytes(path: Path) -> bytes:
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode):
-            raise PermissionError(errno.EPERM, "it is not a regular file")
+            raise PermissionError(errno.EPERM, "the journal is not a regular file")
         if state.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "it belongs to another user")
+            raise PermissionError(errno.EPERM, "the journal belongs to another user")
         return file.read()
 
 
@@ -230,10 +231,11 @@ def _checksum(body: dict[str, Any]) -> int:
 
 
 class JournalFile:
-    """A journal that its process keeps locked until it closes the file or dies."""
+    """A journal that its process keeps locked until the process closes the file or dies."""
 
     def __init__(self, directory: Path, opened: Opened) -> None:
-        """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError if it cannot be created."""
+        """Create `directory`/RUN.PID.jsonl with its first record, durably. JournalError if the journal cannot be
+        created."""
         try:
             # Other users may list the folder, so that their schedlab can report that a run changed the machine.
             directory.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -242,7 +244,7 @@ class JournalFile:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             self._handle = os.open(incomplete, flags, 0o600)
             self._last = self._end = 0
-            # Lock the file before it gets its name, so that no process finds a live run's journal unlocked.
+            # Lock the file before the file gets its name, so that no process finds a live run's journal unlocked.
             lock(self._handle)
             self.append([opened], durable=True)
             os.rename(incomplete, self.path)
@@ -259,7 +261,7 @@ class JournalFile:
         lines = [encode(record, self._last + i) for i, record in enumerate(records, 1)]
         data, mark = b"".join(lines), encode(End(closed), self._last + len(lines) + 1)
         before = encode(End(closed=False), self._last + 1) if self._last else b""
-        # Spaces overwrite the rest of a longer, previous end mark; JSON allows them.
+        # Spaces overwrite the rest of a longer, previous end mark; JSON allows these line ends.
         mark = mark[:-1].ljust(len(before) - 1) + b"\n"
         try:
             if os.pwrite(self._handle, data + mark, self._end) != len(data + mark):
@@ -301,7 +303,8 @@ def remove(path: Path) -> None:
 def set_aside(path: Path, folder: str) -> Path:
     """Move a journal to `folder` in its directory, where the user can look up the values. Return its new path.
 
-    Recovery must not read the journal again: it would undo a later value that happens to equal a value of the run.
+    Recovery must not read the journal again: recovery would undo a later value that happens to equal a value of the
+    run.
     """
     place = path.parent / folder
     place.mkdir(exist_ok=True, mode=0o700)

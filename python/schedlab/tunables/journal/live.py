@@ -1,4 +1,5 @@
-"""The journal of a live run: every change of a tunable goes through it, and is undone when it is closed."""
+"""The journal of a live run: the journal records every change of a tunable, and closing the journal undoes the
+changes."""
 
 from __future__ import annotations
 
@@ -70,9 +71,10 @@ class _Commit:
 
 
 class Journal:
-    """Journal of one run: sets tunables and restores them, records other resources of the run and removes leftovers.
+    """Journal of one run: sets tunables and restores their values, records other resources of the run and removes
+    leftovers.
 
-    A context manager: at the end of the block, whichever way it ends, everything is undone and the file removed. One
+    A context manager: at the end of the block, whichever way it ends, every change is undone and the file removed. One
     thread may use it, for one `System`.
     """
 
@@ -83,7 +85,7 @@ class Journal:
         self.directory = directory
         self.run_id = run_id
         self.left_alone: list[LeftAlone] = []
-        """Values that another process changed before their variant ended; they are not written again."""
+        """Values that another process changed before their variant ended; these values are not written again."""
         self._system = system
         self._file: JournalFile | None = None
         self._histories = Histories()
@@ -117,8 +119,8 @@ class Journal:
     def apply(self, values: Mapping[str, object]) -> list[Change]:
         """Set tunables, keep those that were set before, and return the writes that were needed.
 
-        In: settings, or values as an experiment file has them, by name. All or nothing: when a tunable cannot be set,
-        the writes before it are taken back and a TunableError names the tunable (UnknownTunable, BadValue,
+        Args: settings, or values of an experiment file, by name. All tunables are set, or no tunable: when a tunable
+        cannot be set, the earlier writes are undone and a TunableError names the tunable (UnknownTunable, BadValue,
         Unavailable, WriteFailed, NotTaken, ChangedMeanwhile, JournalError).
         """
         return self._move(values, keep=True)
@@ -193,7 +195,7 @@ class Journal:
             try:
                 self._commit(returns + first, commit)
                 if later:
-                    # These files appeared only with the first writes, so they cannot be planned earlier.
+                    # These files appeared only with the first writes, so their writes cannot be planned earlier.
                     self._commit(self._plan(later)[0], commit)
             except TunableError:
                 self._take_back(commit)
@@ -253,7 +255,7 @@ class Journal:
                 original = history.original
                 steps.append(_Step(history.name, history.path, history.codec, original, current, original))
             elif verdict is Verdict.FOREIGN:
-                reason = f"somebody else changed it from {history.ours}"
+                reason = f"another process changed the value from {history.ours}"
                 self.left_alone.append(LeftAlone(history.name, history.path, history.original, current, reason))
                 self._release(history, "left")
         return steps
@@ -261,7 +263,7 @@ class Journal:
     # -- writing -------------------------------------------------------------------------------------------
 
     def _commit(self, steps: list[_Step], commit: _Commit) -> None:
-        """Record all steps, make the records durable, then write each and read it back."""
+        """Record all steps, make the records durable, then write each value and read it back."""
         if not steps:
             return
         file = self._created_file()
@@ -282,7 +284,8 @@ class Journal:
         self._note(Done(tuple(number for number, _ in numbered)))
 
     def _one_pass(self, waiting: list[tuple[int, _Step]], commit: _Commit) -> list[tuple[int, _Step]]:
-        """Make the writes. Return the writes that the kernel refused as invalid, to be tried again after the others.
+        """Make the writes. Return the writes that the kernel refused as invalid, to be tried again after the other
+        writes.
 
         Two tunables may bound each other (a runtime and its period). Then only one order of writes is valid.
         """

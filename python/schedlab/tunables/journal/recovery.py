@@ -1,4 +1,4 @@
-"""Journals that dead runs left behind: listing them, and undoing the changes that they record."""
+"""Journals of dead runs: list the journals, and undo the recorded changes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .undo import Damaged, Failed, Histories, History, LeftAlone, Outcome, Resto
 
 @dataclass(frozen=True)
 class PendingJournal:
-    """A journal in the folder. `live` while its run keeps it locked; `fault` is the damage, if any.
+    """A journal in the folder. `live` while its run keeps the journal locked; `fault` is the damage, if any.
 
-    `opened` is its first record (None when it cannot be read), `histories` are the values that it is responsible for,
-    and `made` the resources to remove, last first.
+    `opened` is the journal's first record (None when the record cannot be read), `histories` are the values that the
+    run changed, and `made` the resources to remove, last first.
     """
 
     path: Path
@@ -53,12 +53,12 @@ def pending(directory: Path) -> list[PendingJournal]:
 
 
 def recover(directory: Path, system: System) -> list[Outcome]:
-    """Undo the changes of dead runs. Every start of schedlab calls this before it reads or writes anything else.
+    """Undo the changes of dead runs. Every start of schedlab calls this function before any other read or write.
 
     Out: the outcome of each value and of each resource that the run had made. A damaged journal moves to the folder
     DAMAGED after all its readable records are undone. A journal that cannot be read gives a Failed, and stays.
 
-    Three things are left alone: journals of live runs, journals of other machines that share the folder, and values of
+    The function does not touch journals of live runs, journals of other machines that share the folder, and values of
     an earlier boot, which the reboot has undone. A debugfs that a killed run mounted is unmounted. Cheap when there is
     nothing to do.
     """
@@ -86,11 +86,11 @@ def is_foreign(journal: PendingJournal, system: System) -> bool:
 def _read(path: Path) -> PendingJournal | None:
     locked_now = False
     try:
-        # The lock is tested first: the file of a dead run does not change any more.
+        # The lock is tested first: the file of a dead run no longer changes.
         locked_now = is_locked(path)
         contents = journal_file.read(path)
     except FileNotFoundError:
-        return None  # its run has just ended
+        return None  # the run has just ended
     except OSError as error:
         return PendingJournal(path, live=False, fault=JournalUnreadable(path, f"cannot be opened: {error.strerror}"))
     except JournalUnreadable as fault:
@@ -140,7 +140,7 @@ def _undo(path: Path, histories: list[History], system: System) -> list[Outcome]
 
     with system.debugfs() if any(h.in_debugfs for h in histories) else nullcontext():
         if system.real and system.debugfs_root is None:
-            reason = "debugfs is not mounted; it needs root, and a kernel that lets it be mounted"
+            reason = "debugfs is not mounted; mounting debugfs needs root, and a kernel that permits the mount"
             lost: list[Outcome] = [Failed(h.name, h.path, h.original, reason) for h in histories if h.in_debugfs]
             return lost + undo([history for history in histories if not history.in_debugfs], system.files, release)
         return undo(histories, system.files, release)
@@ -163,7 +163,7 @@ def _after_reboot(histories: list[History], system: System) -> list[Outcome]:
 
 
 def _remove_incomplete(directory: Path) -> None:
-    """Remove journals whose run died while creating them: no write depends on them."""
+    """Remove journals whose run died while creating them: no write depends on such a journal."""
     for path in directory.glob(f"*{journal_file.INCOMPLETE}"):
         if not is_locked(path):
             path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Resources that a run makes on the machine besides values, and removal of the resources of a dead run.
+"""Resources that a run makes on the machine, and removal of the resources of a dead run.
 
-A journal names each resource before it is made. Resources that end with their process (processes under the launcher,
-namespaces, sockets in a folder of the run) are not recorded.
+A journal names each resource before the run makes the resource. Resources that end with their process (processes under
+the launcher, namespaces, sockets in a folder of the run) are not recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedlab.files.locks import is_locked
 from .journal_file import Gone, Made, Record
 
 FOLDER = "folder"
-"""A folder by its path, with everything in it."""
+"""A folder by its path, with its contents."""
 
 SEGMENT = "segment"
 """A segment of System V shared memory (shmget(2)) by its key."""
@@ -30,7 +30,7 @@ GROUP = "group"
 """A control group by its path (cgroups(7))."""
 
 LOST_AT_BOOT = frozenset({SEGMENT, GROUP})
-"""Kinds that a reboot removes. A resource of the same name is not the dead run's."""
+"""Kinds that a reboot removes. Another resource of the same name belongs to another process."""
 
 _SEGMENTS = Path("/proc/sysvipc/shm")
 _IPC_RMID = 0
@@ -54,7 +54,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class NotRemoved:
-    """A resource that could not be removed. Its journal stays, and the next start tries again."""
+    """A resource that could not be removed. The journal stays, and the next start tries again."""
 
     what: str
     name: str
@@ -87,7 +87,7 @@ def remove(resource: Made) -> Removed | NotRemoved:
         elif what == GROUP:
             was_there = remove_group(Path(name))
         else:
-            return NotRemoved(what, name, "this program does not know this kind")
+            return NotRemoved(what, name, "this program does not support this kind")
     except OSError as error:
         return NotRemoved(what, name, error.strerror or str(error))
     return Removed(what, name, was_there)
@@ -96,8 +96,8 @@ def remove(resource: Made) -> Removed | NotRemoved:
 def _remove_folder(path: Path) -> bool:
     """Remove the folder; False when there is no such folder of this user.
 
-    After a reboot another user may have made a folder of this name below /dev/shm or /tmp. A locked folder
-    belongs to a live run, which has taken it over.
+    After a reboot another user may have made a folder of this name below /dev/shm or /tmp. A locked folder belongs to a
+    live run, which now uses the folder.
     """
     try:
         state = path.lstat()
@@ -129,7 +129,7 @@ def remove_group(path: Path) -> bool:
 
 
 def _remove_segments(key: int) -> bool:
-    """Remove the segments of the key; False if there are none. OSError while a process uses a segment.
+    """Remove the segments of the key; False if the group has no processes. OSError while a process uses a segment.
 
     The launcher kills the processes of a dead run, which takes a moment.
     """
@@ -137,8 +137,8 @@ def _remove_segments(key: int) -> bool:
     segments = _segments(key)
     while any(segment.in_use for segment in segments):
         if time.monotonic() > deadline:
-            users = ", ".join(f"process {segment.creator} made it" for segment in segments if segment.in_use)
-            raise OSError(f"it is still in use ({users})")
+            users = ", ".join(f"process {segment.creator} made the resource" for segment in segments if segment.in_use)
+            raise OSError(f"the resource is still in use ({users})")
         time.sleep(0.05)
         segments = _segments(key)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -52,8 +52,7 @@ put_back() {
             return
         fi
     done
-    echo "left at $now, which somebody else set (before the run: $original): $file" >&2
-    status=1
+    echo "left at $now, which another process set (before the run: $original): $file" >&2 status=1
 }
 """
 _SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
@@ -62,7 +61,7 @@ _SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
 def undo_script(directory: Path) -> str:
     """Return a POSIX shell script that undoes the changes of dead runs of `directory`, last written first.
 
-    The script names live runs and damaged journals in comments, and leaves their values as they are. It prints a
+    The script names live runs and damaged journals in comments, and does not change their values. The script prints a
     message if there is nothing to undo.
     """
     journals = pending(directory)

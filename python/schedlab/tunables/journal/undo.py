@@ -1,6 +1,6 @@
 """The history of each value that a journal records, and putting values back, last written first.
 
-The live journal and the recovery of dead runs use the same functions, so that they cannot disagree.
+The live journal and the recovery of dead runs use the same functions, so that both have the same behaviour.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .journal_file import Back, Done, Record, Released, Write
 from .resources import NotRemoved, Removed
 
 DAMAGED = "damaged"
-"""Folder, in the folder of journals, of the journals that differ from what was written."""
+"""Folder, in the folder of journals, of damaged journals."""
 
 LEFT_ALONE = "left-alone"
-"""Folder, in the folder of journals, of the journals whose values somebody else has changed."""
+"""Folder, in the folder of journals, of the journals whose values another process has changed."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class LeftAlone:
 
     def __str__(self) -> str:
         now = "" if self.current is None else f" at {self.current}"
-        return f"{self.name}: {self.path} left{now}, {self.reason}; before the run it was {self.original}"
+        return f"{self.name}: {self.path} left{now}, {self.reason}; before the run the value was {self.original}"
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A value that could not be put back. Its journal stays, and the next start tries again."""
+    """A value that could not be put back. The journal stays, and the next start tries again."""
 
     name: str
     path: Path
@@ -81,15 +81,16 @@ class Failed:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A damaged journal, kept at `path`. The values that can be read have outcomes of their own."""
+    """A damaged journal, kept at `path`. The values that can be read have separate outcomes."""
 
     path: Path
     why: str
 
     def __str__(self) -> str:
         return (
-            f"a journal was damaged ({self.why}); what can be read in it is undone, other values may still be changed. "
-            f"It is kept as {self.path}: read it, or reboot, which undoes every change"
+            f"a journal was damaged ({self.why}); the values that can be read are undone, other values may still be "
+            f"changed. "
+            f"The journal is kept as {self.path}: read the file, or reboot, which undoes every change"
         )
 
 
@@ -132,7 +133,7 @@ class Verdict(Enum):
 
     IN_PLACE = "the original is in place"
     PUT_BACK = "the run wrote the value, and the original is put back"
-    FOREIGN = "somebody else changed the value"
+    FOREIGN = "another process changed the value"
 
 
 class Histories:
@@ -201,10 +202,10 @@ Release = Callable[[History, Literal["restored", "left"]], None]
 
 
 def undo(histories: Sequence[History], files: Files, release: Release) -> list[Outcome]:
-    """Put every value of the run back, in reverse order of first writes, and return the outcome of each.
+    """Put every value of the run back, in reverse order of first writes, and return the outcome of each value.
 
     `release` is called for each value that needs nothing more. A value that the kernel calls invalid is tried again
-    after the others: runtime and period, for example, bound each other.
+    after the other values: runtime and period, for example, limit each other.
     """
     outcomes: list[Outcome] = []
     waiting = list(reversed(histories))
@@ -234,16 +235,18 @@ def _undo_one(history: History, files: Files) -> Outcome:
             case Verdict.IN_PLACE:
                 return Restored(name, path, original, wrote=False)
             case Verdict.FOREIGN:
-                return LeftAlone(name, path, original, current, f"somebody else changed it from {history.ours}")
+                return LeftAlone(
+                    name, path, original, current, (f"another process changed the value from {history.ours}")
+                )
             case Verdict.PUT_BACK:
                 files.write(path, format_.encode(original), format_)
         current = format_.decode(files.read(path))
     except (FileNotFoundError, NotADirectoryError):
-        return LeftAlone(name, path, original, None, "as the file is gone, and its value with it")
+        return LeftAlone(name, path, original, None, "because the file and its value no longer exist")
     except OSError as error:
         return Failed(name, path, original, error.strerror or str(error), error.errno or 0)
     if format_.steady and current != original:
-        return Failed(name, path, original, f"it was written, but the file reads {current}")
+        return Failed(name, path, original, f"the value was written, but the file contains {current}")
     return Restored(name, path, original, wrote=True)
 
 

@@ -30,7 +30,7 @@ METRICS = (
 
 
 def times(output: Output) -> list[Metric]:
-    """Return :data:`METRICS` as the launcher measured them; NotUnderstood without an elapsed time.
+    """Return :data:`METRICS` with the launcher's values; NotUnderstood without an elapsed time.
 
     A repeated command has the mean over its runs, and a sample for each run.
     """
@@ -45,7 +45,8 @@ def times(output: Output) -> list[Metric]:
 
 
 class RunParameters(Parameters):
-    """A command line. ``run`` is split into words as by a shell; to run it in a shell, write ``sh -c '…'``."""
+    """A command line. ``run`` is split into arguments by the rules of a shell. To run the command in a shell, write
+    ``sh -c '…'``."""
 
     run: Annotated[str, Field(min_length=1)]
 
@@ -66,7 +67,10 @@ class CommandParameters(RunParameters):
     ] = 1
     setup: Annotated[
         str | None,
-        Field(min_length=1, description="a shell command before the first trial of the row; its failure ends the run"),
+        Field(
+            min_length=1,
+            description=("a shell command before the first trial of the row; a failure of this command ends the run"),
+        ),
     ] = None
     cleanup: Annotated[
         str | None,
@@ -84,26 +88,26 @@ class CommandParameters(RunParameters):
 
 
 class CommandLine(Adapter[CommandParameters]):
-    """Any program, timed, with the figures that it prints."""
+    """Any program: its times, and the figures that the program prints."""
 
     name = "command"
-    summary = "any command line: elapsed, user, system, CPU %, and the figures that it prints"
+    summary = "any command line: elapsed, user, system, CPU %, and the figures that the command prints"
     parameters = CommandParameters
     metrics: tuple[MetricSpec, ...] = METRICS
     tools = (SCHEDLOAD,)
     surroundings = frozenset({"setup", "cleanup"})
-    prepares = "what its setup makes"
+    prepares = "the files that its setup makes"
 
     def __init__(self, figures: Sequence[Figure] = ()) -> None:
         self._figures = tuple(figures)
         self.metrics = (*METRICS, *(figure.spec for figure in figures))
 
     def with_figures(self, figures: Sequence[Figure]) -> CommandLine:
-        """Return this workload with further metrics, which it reads from the command's output."""
+        """Return this workload with further metrics, which are read from the command's output."""
         return CommandLine(figures)
 
     def command(self, parameters: CommandParameters, place: Place) -> Command:
-        """The words of ``run``."""
+        """The arguments of ``run``."""
         argv = tuple(shlex.split(parameters.run))
         return Command(argv, repeat=parameters.repeat, groups=tuple(task_groups.new_groups(argv)))
 
@@ -139,7 +143,8 @@ class CommandLine(Adapter[CommandParameters]):
 
 
 def _shell(key: str, script: str) -> None:
-    """Run a shell command in a session that a Ctrl-C of the terminal does not reach; CannotRunHere when it fails."""
+    """Run a shell command in a session that a Ctrl-C of the terminal does not reach; CannotRunHere when the command
+    fails."""
     # The output goes to a file: a server that the command leaves behind would keep a pipe open.
     with TemporaryFile() as output:
         process = subprocess.run(

@@ -1,4 +1,4 @@
-"""Figures that a command prints: how an experiment file declares them, and how they are read from the output."""
+"""Figures that a command prints: their declaration in an experiment file, and reading of figures from the output."""
 
 from __future__ import annotations
 
@@ -164,8 +164,8 @@ def read_all(figures: Sequence[Figure], stdout: str, stderr: str) -> list[Metric
 def _limited(seconds: float) -> Iterator[None]:
     """Raise NotUnderstood when the block takes longer, in CPU seconds of this process.
 
-    Python's regular expressions check for signals while they match. Only the main thread receives signals; a run takes
-    place there, because it restores the machine on signals.
+    Python's regular expressions check for signals while they match. Only the main thread receives signals; a run uses
+    the main thread, because a run restores the machine on signals.
     """
     if threading.current_thread() is not threading.main_thread():
         raise NotUnderstood("figures of a command can be read in the main thread only")

@@ -1,7 +1,7 @@
 """Control groups that rt-app and schedload make for the task groups in their file.
 
-Each task group is a control group of the cpu controller. A program that is killed leaves its control groups behind. The
-file names the groups, so a run can record them before it makes them, and remove exactly these.
+Each task group is a control group of the cpu controller. The control groups of a killed program remain. The file names
+the groups, so a run can record the groups before it makes them, and remove exactly these groups.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HIERARCHIES = ((Path("/sys/fs/cgroup/cpu"), "tasks"), (Path("/sys/fs/cgroup"), "
 
 
 def new_groups(argv: Sequence[str]) -> list[Path]:
-    """Return the control groups that a command line will make, parents first; groups that exist are not among them.
+    """Return the control groups that a command line will make, parents first; without groups that already exist.
 
     Empty without rt-app or schedload in the command line. A script that starts rt-app is not read.
     """
@@ -62,7 +62,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _named_in(path: Path) -> Iterator[str]:
-    """Yield the task groups in a document of rt-app, or in a program of schedload; none in any other file."""
+    """Yield the task groups in a document of rt-app, or in a program of schedload; no groups in any other file."""
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             return

@@ -34,7 +34,7 @@ class Cyclictest(Adapter[CyclictestParameters]):
     parameters = CyclictestParameters
     metrics = METRICS
     tools = (_TOOL,)
-    note = "cyclictest sets its threads' policy itself: a variant's policy does not reach them"
+    note = "cyclictest sets its threads' policy, so a variant's policy does not affect the threads"
 
     def command(self, parameters: CyclictestParameters, place: Place) -> Command:
         """``cyclictest`` with ``--default-system``, which leaves the idle states to the variant."""
@@ -46,5 +46,5 @@ class Cyclictest(Adapter[CyclictestParameters]):
         ))  # fmt: skip
 
     def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
-        """Percentiles of the histogram, and the mean and maximum below it."""
+        """Percentiles of the histogram, and the mean and maximum below the histogram."""
         return self.measured(figures(output.stdout))

@@ -88,14 +88,16 @@ def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
     try:
         values = figures(text)
     except NotUnderstood as error:
-        raise log.problem(f"{error}: it is cut off, or the tool failed", line + text.rstrip().count("\n")) from error
+        raise log.problem(
+            f"{error}: the log is cut off, or the tool failed", line + text.rstrip().count("\n")
+        ) from error
     columns = re.search(r"^\d+((?:[ \t]+\d+)+)", text, re.MULTILINE)
     threads = len(columns[1].split()) if columns else 1
     yield from single_run("cyclictest", {"threads": threads}, named(METRICS, values))
 
 
 def _threads(log: Log) -> Iterator[Samples]:
-    """Yield the values of the last line of each thread; without ``-q`` the tool rewrites these lines as it runs."""
+    """Yield the values of the last line of each thread; without ``-q`` the running tool rewrites these lines."""
     last = {int(match[1]): match for match in _THREAD.finditer(log.text)}
     threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
     if any(cycles for cycles, *_ in threads):

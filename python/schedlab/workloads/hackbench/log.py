@@ -10,7 +10,7 @@ from schedlab.workloads.log_reader import WHOLE, Log, Parameters, Reader, Readin
 
 TIME = MetricSpec("time", "s", "lower")
 TIME_LINE = re.compile(r"^Time:[ \t]*([0-9]{1,12}(?:\.[0-9]{1,9})?)[ \t]*$", re.MULTILINE)
-"""Last line of a run: its seconds."""
+"""Last line of a run, with its time in seconds."""
 
 _TASKS = re.compile(
     rf"Running in (process|thread)\w* mode with ({WHOLE}) groups using ({WHOLE}) file descriptors each .*"
@@ -18,7 +18,7 @@ _TASKS = re.compile(
 _MESSAGES = re.compile(rf"Each sender will pass ({WHOLE}) messages of ({WHOLE}) bytes")
 _OLD = re.compile(rf"Running with ({WHOLE})\*({WHOLE}) \(== {WHOLE}\) tasks\.?")
 _CALL = re.compile(r"(?:[$#+>] ?)?(?:\S+/)?hackbench(?: .*)?")
-"""The command itself, as a shell or ``set -x`` shows it."""
+"""The command line, as a shell or ``set -x`` prints it."""
 
 _WITHIN = re.compile(rf"^[ \t]*{_TASKS.pattern}$", re.MULTILINE)
 

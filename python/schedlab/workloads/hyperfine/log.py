@@ -36,14 +36,15 @@ class _Result:
 
 
 def _recognises(head: str) -> bool:
-    """Return whether a text begins as an object of results, each with a command and its times."""
+    """Return whether a text begins as an object of results with a command and its times in each result."""
     return bool(re.match(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"\s*:', head))
 
 
 def _read(log: Log) -> Reading:
     """Return a sample for each run.
 
-    The commands of a file (or the values of its parameter) are columns where the file is imported alone, else rows.
+    The commands of a file (or the values of its parameter) are columns where the file is imported alone, otherwise
+    rows.
     """
     results = list(_results(log))
     if not results:
@@ -59,10 +60,12 @@ def _read(log: Log) -> Reading:
         if not times and mean is None:
             raise log.problem(f"{result.name!r} has no times", 1)
         if not times:
-            notes.append(f"{log.name}: {result.name!r} has no times of single runs; its mean becomes one sample")
+            notes.append(f"{log.name}: {result.name!r} has no times of single runs; the mean becomes one sample")
         failed = sum(1 for code in items(result.content.get("exit_codes")) if code != 0)
         if failed:
-            notes.append(f"{log.name}: {counted(failed, 'run')} of {result.name!r} failed; their times are kept")
+            notes.append(
+                f"{log.name}: {counted(failed, 'run')} of {result.name!r} failed; the times of failed runs are kept"
+            )
         samples.append(Samples("hyperfine", _TIME, rows, times or [mean or 0.0], column))
         samples += _others(result.content, rows, column)
     return Reading(samples, notes=notes)

@@ -24,10 +24,10 @@ class Iperf3(Adapter[StreamParameters]):
     metrics = (RECEIVED, SENT)
     overhead = 0.2
     tools = (_TOOL,)
-    note = "checks the native stream's figures; its receiver reads a TCP stream in blocks of ``size`` bytes"
+    note = "checks the native stream's figures; the receiver reads a TCP stream in blocks of ``size`` bytes"
 
     def command(self, parameters: StreamParameters, place: Place) -> Command:
-        """``iperf3 --client`` beside an ``iperf3 --server`` on a free port."""
+        """``iperf3 --client`` with an ``iperf3 --server`` on a free port."""
         port = loopback.free_port()
         at_port = ("--port", str(port))
         server = Server((need(_TOOL), "--server", "--bind", loopback.ADDRESS, *at_port), loopback.listening(port))

@@ -1,4 +1,4 @@
-"""iperf3's JSON (``--json``): rates sent and received over the whole test, and the rate of every interval."""
+"""iperf3's JSON (``--json``): rates sent and received over the complete test, and the rate of every interval."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _OTHERS = {
 
 
 def rates(content: Any) -> tuple[float, float]:
-    """Return the Mbit/s received and sent over the whole test, from iperf3's JSON object.
+    """Return the Mbit/s received and sent over the complete test, from iperf3's JSON object.
 
     Raises:
         NotUnderstood: the object reports an error, or has another shape.
     """
     try:
         if "error" in content:
-            raise NotUnderstood(f"iperf3 says: {content['error']}")
+            raise NotUnderstood(f"iperf3's error: {content['error']}")
         received, sent = (float(content["end"][key]["bits_per_second"]) / _MBIT for key in ("sum_received", "sum_sent"))
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error

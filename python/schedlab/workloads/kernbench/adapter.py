@@ -1,4 +1,4 @@
-"""kernbench: ``make -j N`` of a kernel tree, timed as a whole."""
+"""kernbench: ``make -j N`` of a kernel tree, with the time of the complete build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedlab.workloads.kernbench import source
 from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build
 
 _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
-"""Approximate CPU seconds of a whole build of Linux 6.1 on a 3 GHz core."""
+"""Approximate CPU seconds of a complete build of Linux 6.1 on a 3 GHz core."""
 
 
 class KernbenchParameters(Parameters):
@@ -73,7 +73,7 @@ class Kernbench(Adapter[KernbenchParameters]):
         return times(output)
 
     def seconds(self, parameters: KernbenchParameters) -> float:
-        """Estimate: a folder takes a thirtieth of a whole kernel; cleaning a whole kernel takes some seconds."""
+        """Estimate: a folder takes a thirtieth of a kernel's time; cleaning a kernel takes some seconds."""
         is_folder = parameters.target.endswith("/")
         cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
         return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)

@@ -20,7 +20,7 @@ COMPILES = (
     *(Tool(program, program) for program in ("gcc", "flex", "bison", "bc")),
     Tool("libelf.h", "libelf-dev", ("/usr/include/libelf.h", "/usr/include/*/libelf.h")),
 )
-"""Tools that a kernel build needs beside a shell and make (Documentation/process/changes.rst)."""
+"""Tools that a kernel build needs apart from a shell and make (Documentation/process/changes.rst)."""
 LIBSSL = Tool(
     "openssl/opensslv.h", "libssl-dev", ("/usr/include/openssl/opensslv.h", "/usr/include/*/openssl/opensslv.h")
 )
@@ -34,7 +34,7 @@ ENVIRONMENT = {
 """Environment of make. Without the first two, version strings and objects would differ from build to build."""
 
 _ROOM_GIB = {"tinyconfig": 0.5, "allnoconfig": 0.5, "defconfig": 3.0, "allmodconfig": 40.0}
-"""Upper bound of a whole build's output in GiB: Linux 6.1 on x86-64; estimated for allmodconfig."""
+"""Upper bound of a complete build's output in GiB: Linux 6.1 on x86-64; estimated for allmodconfig."""
 
 _CONFIGURED = "source-tree"
 """Link in the output folder to the source, made when the folder is ready."""
@@ -76,7 +76,7 @@ class Build:
                 self._out.unlink(missing_ok=True)
 
     def make(self, *words: str) -> tuple[str, ...]:
-        """Return the command line of a silent make with these words."""
+        """Return the command line of a silent make with these arguments."""
         out = self._out.resolve()
         tree = (out / _CONFIGURED).resolve()
         return (need(MAKE), "-s", "-C", str(tree), f"O={out}", f"ARCH={source.architecture()}", *words)
@@ -86,7 +86,7 @@ class Build:
         shutil.rmtree(self._out.resolve() / folder, ignore_errors=True)
 
     def run(self, *words: str) -> str:
-        """Run make, untimed. Return an empty text on success, else the end of its error output."""
+        """Run make, untimed. Return an empty text on success, otherwise the end of the error output."""
         return launcher.error_of(self.make(*words), ENVIRONMENT)
 
     @property
@@ -96,7 +96,8 @@ class Build:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """Make a folder in the run's scratch folder, which may be in memory, or in the cache if it is too small."""
+        """Make a folder in the run's scratch folder, which may be in memory, or in the cache if the scratch folder
+        is too small."""
         memory, cache = self.place.scratch, self.place.cache
         is_roomy = shutil.disk_usage(memory).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
         within = memory if is_roomy else cache

@@ -19,11 +19,11 @@ UNPACKED_BYTES = 2 << 30
 """Room for an unpacked tree: Linux 6.1 to 6.12 take 1.3 to 1.6 GiB."""
 
 _ARCHITECTURES = {"aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390", "riscv64": "riscv"}
-"""The kernel's ``ARCH`` by the machine of uname(1), where they differ (``SUBARCH`` in scripts/subarch.include)."""
+"""The kernel's ``ARCH`` by the machine of uname(1), where the names differ (``SUBARCH`` in scripts/subarch.include)."""
 
 
 def architecture() -> str:
-    """Return ``ARCH`` for make. Without it, tinyconfig chooses a 32-bit kernel on x86-64."""
+    """Return ``ARCH`` for make. Without this setting, tinyconfig chooses a 32-bit kernel on x86-64."""
     machine = platform.machine()
     return _ARCHITECTURES.get(machine, machine)
 
@@ -35,11 +35,11 @@ def tarball() -> Path | None:
 
 
 def problem(tree: Path) -> str | None:
-    """Return why this folder cannot be built with its output elsewhere; None when it can."""
+    """Return why this folder cannot be built with its output elsewhere; None when the tree can be built."""
     if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
         return f"{tree} is not a kernel tree (no Kconfig and Makefile)"
     if (tree / ".config").exists() or (tree / "include" / "config").exists():
-        return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans it (and deletes its .config)"
+        return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans the tree (and deletes its .config)"
     return None
 
 
@@ -50,12 +50,14 @@ def unpacked(cache: Path) -> Path:
         raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
     state = archive.stat()
     name = archive.name.partition(".tar")[0]
-    # Each version of the package has its own folder.
+    # Each version of the package has a separate folder.
     folder = cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
 
     def unpack(part: Path) -> None:
         if shutil.disk_usage(part).free < UNPACKED_BYTES:
-            raise CannotRunHere("no room to unpack the kernel source (2 GiB)", where=str(cache), todo="make room there")
+            raise CannotRunHere(
+                "no room to unpack the kernel source (2 GiB)", where=str(cache), todo=("free space in this file system")
+            )
         argv = ["tar", "--extract", "--strip-components=1", f"--file={archive}", f"--directory={part}"]
         if error := launcher.error_of(argv):
             raise CannotRunHere(

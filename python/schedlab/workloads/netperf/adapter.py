@@ -26,10 +26,10 @@ class _Netperf(Adapter[P]):
 
     @abstractmethod
     def test(self, parameters: P) -> tuple[str, int, list[str]]:
-        """Return the test's name, its seconds, and its own options."""
+        """Return the test's name, its seconds, and its specific options."""
 
     def command(self, parameters: P, place: Place) -> Command:
-        """``netperf`` beside a ``netserver`` on a free port."""
+        """``netperf`` with a ``netserver`` on a free port."""
         test, duration, options = self.test(parameters)
         port = loopback.free_port()
         server = Server((need(_SERVER), "-D", "-4", "-L", loopback.ADDRESS, "-p", str(port)), f"tcp:{port}")

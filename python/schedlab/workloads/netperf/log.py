@@ -34,7 +34,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Test:
-    """Output of one test, or the whole log if it has no title. ``line`` is the line of the title."""
+    """Output of one test, or the complete log if the log has no title. ``line`` is the line of the title."""
 
     title: str
     text: str
@@ -74,7 +74,7 @@ def _read(log: Log) -> Reading:
         else:
             results = list(_results(log, workload, test))
         if not results:
-            raise log.problem("a test printed no result: it is cut off, or it failed", test.line)
+            raise log.problem("a test printed no result: the log is cut off, or the test failed", test.line)
         samples += results
         notes += [
             f"{log.name}:{test.line}: netperf did not reach its confidence: {width[1]}"

@@ -42,7 +42,7 @@ def _rows(protocol: str, size: int, logs: list[TreeLog]) -> list[Row]:
 
     if protocol == "UDP_STREAM":
         return [row(SENT, "send", lambda numbers: numbers == 6), row(RECEIVED, "recv", lambda numbers: numbers == 4)]
-    # MMTests calls transactions Mbit/s too; netperf prints their rate a second.
+    # MMTests labels transactions with Mbit/s, but netperf prints transactions a second.
     return [row(TRANSACTIONS if protocol.endswith("_RR") else _THROUGHPUT, "send", lambda numbers: numbers > 4)]
 
 

@@ -61,7 +61,7 @@ _METRICS = {
     "LOCAL_SD": MetricSpec("demand-local", "us", "lower"),
     "REMOTE_SD": MetricSpec("demand-remote", "us", "lower"),
 }
-"""Metrics beside the throughput; the many other keys describe the sockets and the machines."""
+"""Metrics other than the throughput. The remaining keys describe the sockets and the machines."""
 
 _PARAMETERS = {"LOCAL_SEND_SIZE": "size", "REQUEST_SIZE": "request", "RESPONSE_SIZE": "reply"}
 _TABLE_ROW = re.compile(rf"^(?:[ \t]*-?{NUMBER}[ \t]+)*?(-?{NUMBER})[ \t]+({UNIT})[ \t]*$", re.MULTILINE)
@@ -96,7 +96,7 @@ def read(log: Log, workload: str, text: str, line: int) -> Iterator[Samples]:
 
 
 def _names(text: str, least: int) -> str:
-    """Return the first line with at least ``least`` known column names; empty if no line has that many."""
+    """Return the first line with at least ``least`` column names; empty if no line has that many names."""
     for line in text.split("\n"):
         if sum(name.strip() in _KEYS for name in line.split(",")) >= least:
             return line

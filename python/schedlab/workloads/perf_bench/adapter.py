@@ -26,7 +26,7 @@ class MessagingParameters(Parameters):
 
 
 class PipeParameters(Parameters):
-    """Options of ``perf bench sched pipe``; its own default is a million loops."""
+    """Options of ``perf bench sched pipe``; the default of perf is a million loops."""
 
     loops: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_000_000
     mode: Literal["process", "thread"] = "process"
@@ -80,7 +80,7 @@ class PerfSchedMessaging(_PerfSched[MessagingParameters]):
     """hackbench as part of perf."""
 
     name = "perf-sched-messaging"
-    summary = "perf bench sched messaging: hackbench as perf has it"
+    summary = "perf bench sched messaging: the hackbench of perf"
     parameters = MessagingParameters
     metrics = (TIME,)
 
@@ -110,7 +110,7 @@ class PerfSchedPipe(_PerfSched[PipeParameters]):
     """pipetest as part of perf."""
 
     name = "perf-sched-pipe"
-    summary = "perf bench sched pipe: pipetest as perf has it"
+    summary = "perf bench sched pipe: the pipetest of perf"
     parameters = PipeParameters
     metrics = (LATENCY, MetricSpec("time", "s", "lower", judged=False))
 

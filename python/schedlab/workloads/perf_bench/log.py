@@ -1,4 +1,5 @@
-"""Output of ``perf bench``: sched, syscall, mem, numa, futex, epoll, others with an average; ``--format=simple``."""
+"""Output of ``perf bench``: sched, syscall, mem, numa, futex, epoll, other benchmarks with an average;
+``--format=simple``."""
 
 from __future__ import annotations
 
@@ -59,15 +60,18 @@ def _recognises(head: str) -> bool:
 
 
 def _read(log: Log) -> Reading:
-    """Return the values of each benchmark: of single runs where the benchmark prints them, else the averages."""
+    """Return the values of each benchmark: of single runs where the benchmark prints single runs, otherwise the
+    averages."""
     samples: list[Samples] = []
     notes: list[str] = []
     for section in _sections(log):
         values = list(_values(section))
         if _is_cut(section, bool(values)):
-            raise log.problem(f"{section.name} has no result: it is cut off, or it failed", section.line)
+            raise log.problem(
+                (f"{section.name} has no result: the log is cut off, or the benchmark failed"), section.line
+            )
         if not values:
-            notes.append(f"{log.name}:{section.line}: left out: {section.name}, it prints no known figure")
+            notes.append(f"{log.name}:{section.line}: left out: {section.name}, whose output has no supported figure")
         samples += values
     if not samples:
         raise log.problem("contains no figure of perf bench", 1)

@@ -43,12 +43,12 @@ class PerfstatParameters(RunParameters):
 
     repeat: Annotated[int, Field(ge=1, le=1000, description="runs of the command in one trial, as perf's --repeat")] = 1
     counters: Annotated[
-        Literal["none", "software", "all"], Field(description="none: as perf's --null, the least disturbance")
+        Literal["none", "software", "all"], Field(description="empty for perf's --null, which disturbs least")
     ] = "all"
 
 
 class Perfstat(Adapter[PerfstatParameters]):
-    """Means over ``repeat`` runs, and the relative standard error of the elapsed time as perf prints it."""
+    """Means over ``repeat`` runs, and perf's relative standard error of the elapsed time."""
 
     name = "perfstat"
     summary = "any command under perf stat: elapsed time with its standard error, counters"
@@ -59,10 +59,13 @@ class Perfstat(Adapter[PerfstatParameters]):
         *(MetricSpec(name, unit, "lower", judged=False) for name, unit in (SOFTWARE | HARDWARE).items()),
     )
     tools = (PERF,)
-    note = "counters that the machine does not have are absent from the results, not 0; the raw output names them"
+    note = (
+        "counters that the machine does not have are absent from the results, not 0; the raw output names "
+        "these counters"
+    )
 
     def command(self, parameters: PerfstatParameters, place: Place) -> Command:
-        """``perf stat --null`` without counters, else the events as separated values on standard error."""
+        """``perf stat --null`` without counters, otherwise the events as separated values on standard error."""
         events = {"none": [], "software": list(SOFTWARE), "all": [*SOFTWARE, *HARDWARE]}[parameters.counters]
         how = ["-x", _SEPARATOR, "-e", ",".join(["duration_time", *events])] if events else ["--null"]
         repeat = ["--repeat", str(parameters.repeat)] if parameters.repeat > 1 else []

@@ -187,7 +187,7 @@ def _count(log: Log, line: int, fields: dict[str, Any]) -> Count:
 
 
 def _place(fields: dict[str, Any]) -> str:
-    """Return the place as ``-x`` writes it: ``CPU0``, ``S0-D0-C0``."""
+    """Return the place in the notation of ``-x``: ``CPU0``, ``S0-D0-C0``."""
     name = next((name for name in _PLACES if name in fields), "")
     value = str(fields.get(name, ""))
     place = f"CPU{value}" if name == "cpu" and value.isdecimal() else value
@@ -195,7 +195,8 @@ def _place(fields: dict[str, Any]) -> str:
 
 
 def _reading(log: Log, counts: Sequence[_At], derived: int) -> Reading:
-    """Return samples of every event, one for each interval or run. For repeated runs, return a table of their means.
+    """Return samples of every event, a sample for each interval or run. For repeated runs, return a table of their
+    means.
 
     ``derived`` is the number of lines that contain only a figure derived from counts.
     """

@@ -41,7 +41,7 @@ class PgbenchParameters(Parameters):
     mode: Annotated[Literal["ro", "rw"], Field(description="ro: select-only, rw: TPC-B-like")] = "ro"
     clients: Annotated[int, Field(ge=1, le=10_000)] = 1
     threads: Annotated[
-        int | None, Field(ge=1, le=1024, description="of pgbench itself; default: one for eight CPUs")
+        int | None, Field(ge=1, le=1024, description="threads of pgbench; default: a thread for eight CPUs")
     ] = None
     scale: Annotated[int | None, Field(ge=1, le=100_000, description="in units of 100 000 accounts")] = None
     memory_share: Annotated[Share | None, Field(description='such as "5%"')] = None
@@ -51,7 +51,7 @@ class PgbenchParameters(Parameters):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if self.scale is not None and self.memory_share is not None:
-            raise ValueError("give scale or memory_share, not both")
+            raise ValueError("give either scale or memory_share")
         return self
 
     @property
@@ -66,7 +66,8 @@ class PgbenchParameters(Parameters):
 
 
 class Pgbench(Adapter[PgbenchParameters]):
-    """pgbench with a server per trial, so that the server runs under the variant. It first loads the tables."""
+    """pgbench with a server per trial, so that the server runs under the variant. The adapter first loads the
+    tables."""
 
     name = "pgbench"
     summary = "pgbench of PostgreSQL on a private cluster: transactions/s, read-only or TPC-B-like"
@@ -86,7 +87,7 @@ class Pgbench(Adapter[PgbenchParameters]):
             yield
 
     def before_trial(self, parameters: PgbenchParameters, place: Place) -> None:
-        """For rw, restore the tables as they were loaded."""
+        """For rw, restore the tables to their state after loading."""
         if parameters.mode == "rw":
             try:
                 parameters.cluster(place).refresh()

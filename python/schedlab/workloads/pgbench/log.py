@@ -1,4 +1,4 @@
-"""Output of pgbench: the summary of each run, and the lines of ``--progress`` before it."""
+"""Output of pgbench: the summary of each run, and the preceding lines of ``--progress``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NAMES = {
     "number of clients": "clients",
     "number of threads": "threads",
 }
-"""Names of the adapter's parameters by pgbench's own."""
+"""Names of the adapter's parameters by pgbench's names."""
 _MODES = {
     "<builtin: select only>": "ro", "<builtin: TPC-B (sort of)>": "rw",
     "SELECT only": "ro", "TPC-B (sort of)": "rw",  # before PostgreSQL 9.6

@@ -1,4 +1,5 @@
-"""pgbench in MMTests: ``pgbench-transactions-CLIENTS.log`` (a line a second), a summary and GNU time beside it."""
+"""pgbench in MMTests: ``pgbench-transactions-CLIENTS.log`` (a line a second), with a summary and the output of GNU
+time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Private PostgreSQL cluster of a run: in a separate folder, with a separate socket and no TCP, never the system's.
 
-The server refuses to run as root. Root runs it as ``postgres``, or as ``nobody`` if there is no user ``postgres``.
+The server refuses to run as root. Root starts PostgreSQL as ``postgres``, or as ``nobody`` if there is no user
+``postgres``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ POSTGRES = Tool("postgres", "postgresql", ("/usr/lib/postgresql/*/bin/postgres",
 SETPRIV = Tool("setpriv", "util-linux")
 UNSHARE = Tool("unshare", "util-linux")
 
-# The folder may itself be below /dev/shm: it is mounted again at its place, from the working folder.
+# The folder may be below /dev/shm, and is therefore mounted again at the same path, from the working folder.
 _COVER = """
 cd "$1" && mount -t tmpfs tmpfs /dev/shm && mkdir -p "$1" && mount --no-canonicalize --bind . "$1" && cd / && shift &&
 exec "$@"
@@ -37,7 +38,7 @@ SCALE_BYTES = 16 << 20
 """Bytes of tables and indexes for each unit of pgbench's scale (100 000 accounts; PostgreSQL 15 takes 15.0 MiB)."""
 
 SPARE_BYTES = 3 << 29
-"""1.5 GiB beside the tables: write-ahead log up to ``max_wal_size`` (1 GB), system catalogues."""
+"""1.5 GiB in addition to the tables: write-ahead log up to ``max_wal_size`` (1 GB), system catalogues."""
 
 ROLE = DATABASE = "bench"
 PORT = 5432
@@ -164,7 +165,7 @@ class Cluster:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """Run a server while loading. The launcher ends it if schedlab is killed."""
+        """Run a server while loading. The launcher ends the server if schedlab is killed."""
         argv, log = self.server(self.pristine, 5, durable=False), self.sockets / "load.log"
         with launcher.background(argv, self.sockets / "load.report", log, folder=Path("/")) as process:
             try:
@@ -178,7 +179,7 @@ class Cluster:
                     time.sleep(0.05)
                 yield
             finally:
-                # SIGINT is PostgreSQL's fast shutdown: it ends the connections and loses no data.
+                # SIGINT is PostgreSQL's fast shutdown: the server ends its connections and loses no data.
                 with suppress(OSError, IndexError, ValueError):
                     os.kill(int(_postmaster(self.pristine)[0]), signal.SIGINT)
                 with suppress(subprocess.TimeoutExpired):
@@ -205,7 +206,8 @@ def _segment_key(data: Path) -> str:
 
 
 def as_owner() -> list[str]:
-    """Return the words that start a command as the server's user and end it with its parent; empty without root."""
+    """Return the arguments that start a command as the server's user and end the command with its parent; empty
+    without root."""
     if os.geteuid() != 0:
         return []
     user, group = _owner()
@@ -225,7 +227,7 @@ def _owner() -> tuple[int, int]:
 
 
 def private_shared_memory(folder: Path) -> list[str]:
-    """Return the words that start a command with a private /dev/shm, in which only the folder is visible.
+    """Return the arguments that start a command with a private /dev/shm, in which only the folder is visible.
 
     The servers that initdb starts make POSIX shared memory with random names in /dev/shm; before PostgreSQL 16, no
     option prevents this. A private /dev/shm disappears with its last process. Empty if this user cannot make
@@ -236,10 +238,13 @@ def private_shared_memory(folder: Path) -> list[str]:
     return [] if error_of([*words, "true"]) else words
 
 
-_RETRY_INSTALL = "follow its message; if one of its files is missing, run 'apt-get install --reinstall postgresql'"
+_RETRY_INSTALL = (
+    "follow the message above; if a file of PostgreSQL is missing, run 'apt-get install --reinstall postgresql'"
+)
 
 
 def _run(argv: Sequence[str], todo: str = _RETRY_INSTALL) -> None:
-    """Run a program under the launcher, which ends it if schedlab is killed; CannotRunHere with its message."""
+    """Run a program under the launcher, which ends the program if schedlab is killed; CannotRunHere with its
+    message."""
     if error := launcher.error_of(argv, ENVIRONMENT, Path("/")):
         raise CannotRunHere(f"{Path(argv[0]).name} failed: {error}", where=shlex.join(argv), todo=todo)

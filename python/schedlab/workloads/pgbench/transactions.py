@@ -1,4 +1,4 @@
-"""Files of ``pgbench --log``: a line for each transaction, or one for each ``--aggregate-interval``.
+"""Files of ``pgbench --log``: a line for each transaction, or a line for each ``--aggregate-interval``.
 
 Formats: "Per-Transaction Logging" and "Aggregated Logging" in the documentation of pgbench.
 """
@@ -37,7 +37,7 @@ _THREAD = re.compile(r"\.\d+\.\d+$")
 
 
 def is_of_thread(path: Path) -> bool:
-    """Return whether a file has the name of a further thread's log: ``NAME.PID.THREAD`` beside ``NAME.PID``."""
+    """Return whether a file has the name of a further thread's log: ``NAME.PID.THREAD`` next to ``NAME.PID``."""
     return bool(_THREAD.search(path.name))
 
 
@@ -74,8 +74,8 @@ def _transactions(log: Log) -> Reading:
     if span > 0:
         samples.append(Samples("pgbench", TPS, {}, (len(transactions) / span,)))
         notes.append(
-            f"{log.name}: tps is counted from the log, {len(transactions)} transactions in {span:.4g} s: too few where "
-            f"the log was sampled or belongs to one thread of several"
+            f"{log.name}: tps is counted from the log, {len(transactions)} transactions in {span:.4g} s: too few if "
+            f"the log was sampled or belongs to one of several threads"
         )
     return Reading(samples, notes=notes)
 

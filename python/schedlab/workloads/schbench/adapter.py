@@ -17,7 +17,7 @@ _LONGEST = 1_000_000
 
 
 class SchbenchParameters(Parameters):
-    """``messages`` message threads with ``workers`` workers each. Think time and cache footprint are the defaults."""
+    """``messages`` message threads, each with ``workers`` workers. Think time and cache footprint are the defaults."""
 
     messages: Annotated[int, Field(ge=1, le=4096)] = 1
     workers: Annotated[int, Field(ge=1, le=4096)] = 2
@@ -26,7 +26,7 @@ class SchbenchParameters(Parameters):
 
 
 class Schbench(Adapter[SchbenchParameters]):
-    """Percentiles of the whole run, which schbench prints at its end."""
+    """Percentiles of the complete run, which schbench prints at its end."""
 
     name = "schbench"
     summary = "schbench: wake-up and request latency of workers, requests/s"

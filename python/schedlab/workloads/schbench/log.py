@@ -55,7 +55,7 @@ def _read(log: Log) -> Reading:
     if not ends:
         ends = [len(log.text)]
         notes.append(
-            f"{log.name}: no line 'average rps', so an old schbench or a log that was cut off; its last report is taken"
+            f"{log.name}: no line 'average rps', so schbench is old or the log was cut off; the last report is used"
         )
     elif _REPORT.search(log.text, ends[-1]):
         log.cut_off("the line 'average rps' of its last run")

@@ -59,7 +59,8 @@ def _rows(log: TreeLog, workers: int) -> list[Row]:
 
 
 def _intervals(log: TreeLog) -> str:
-    """Return the reports of the intervals. The last report covers the whole run; it is used only if no other exists."""
+    """Return the reports of the intervals. The last report covers the complete run, and is used only if no other
+    report exists."""
     ends = list(_INTERVAL_END.finditer(log.text))
     rest = log.text[ends[-1].end() if ends else 0 :]
     if _PERCENTILE.search(rest) and not _RUN_END.search(rest):
@@ -68,7 +69,7 @@ def _intervals(log: TreeLog) -> str:
 
 
 def _old_rows(log: TreeLog, workers: int) -> list[Row]:
-    """Return wake-up latencies in the format before 2023, whose last report covers the whole run."""
+    """Return wake-up latencies in the format before 2023, whose last report covers the complete run."""
     start = [match.start() for match in _OLD_HEAD.finditer(log.text)][-1]
     percentiles = _OLD_PERCENTILE.findall(log.text, start)
     if not percentiles or not _OLD_END.search(log.text, start):

@@ -47,14 +47,14 @@ class Tbench(Adapter[TbenchParameters]):
             yield
 
     def command(self, parameters: TbenchParameters, place: Place) -> Command:
-        """``tbench -t SECONDS CLIENTS 127.0.0.1`` beside its server."""
+        """``tbench -t SECONDS CLIENTS 127.0.0.1`` with its server."""
         enter = inside(place.scratch)
         server = Server((*enter, need(_SERVER)), loopback.listening(PORT, enter) if enter else f"tcp:{PORT}")
         options = ("-c", need(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
         return Command((*enter, need(_CLIENT), *options, loopback.ADDRESS), (server,))
 
     def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
-        """The line ``Throughput N MB/sec`` and the table of latencies above it."""
+        """The line ``Throughput N MB/sec`` and the preceding table of latencies."""
         return self.measured(figures(output.stdout))
 
     def seconds(self, parameters: TbenchParameters) -> float:
@@ -67,7 +67,7 @@ class Tbench(Adapter[TbenchParameters]):
             return []
         return [
             f"port {PORT}, which tbench_srv cannot change, is in use, and this user cannot make a private network: "
-            f"stop the server there ('ss -ltnp sport = :{PORT}' names it) or run as root"
+            f"stop the server of that port ('ss -ltnp sport = :{PORT}' names the server) or run as root"
         ]
 
     def equivalent(self, parameters: TbenchParameters) -> Equivalent:

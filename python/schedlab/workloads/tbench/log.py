@@ -1,7 +1,7 @@
 """Output of dbench and tbench: a line a second, a table of latencies by operation, and ``Throughput N MB/sec``.
 
 Both tools are one program that prints ``dbench`` as its name. Each line's throughput is the mean since the start of the
-run; its latency is the largest of that second.
+run; the latency is the maximum of that second.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def figures(text: str) -> dict[str, float]:
     """Return the values of one run by metric, latencies in µs.
 
     Raises:
-        NotUnderstood: the line of the throughput, or the table of latencies above it, is missing.
+        NotUnderstood: the line of the throughput, or the preceding table of latencies, is missing.
     """
     end = _END_WITH_LATENCY.search(text)
     if end is None or float(end[1]) <= 0:

@@ -38,7 +38,7 @@ def read(folder: Path) -> list[Row]:
         for match, path in logs_named(folder, r"benchlog-(loadfile|op|tput)-(\d+)")
         for row in _split_log(match, path)
     ]
-    # MMTests keeps the unsplit log beside the split logs. Both have the same content.
+    # MMTests keeps the unsplit log next to the split logs. The unsplit log and the split logs have the same content.
     rows = split or [row for match, path in logs_named(folder, _UNSPLIT) for row in _unsplit_log(match, path)]
     return sorted(
         rows,

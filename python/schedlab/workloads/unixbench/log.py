@@ -31,7 +31,7 @@ def _read(log: Log) -> Reading:
     for copies, start, text in runs or [({}, 0, log.text)]:
         samples += _run(text, copies)
         if _INDEX.search(text) and not _SCORE.search(text):
-            raise log.problem("a run ends without its score: it is cut off, or a test failed", log.line_at(start))
+            raise log.problem("a run ends without its score: the log is cut off, or a test failed", log.line_at(start))
     if not samples:
         raise log.problem("contains no result of UnixBench", 1)
     return Reading(samples)

@@ -32,7 +32,8 @@ def _read(log: Log) -> Reading:
     notes = [f"{log.name}: left out: the shares of idle time, and the linear extrapolation"]
     if match is None:
         notes.append(
-            f"{log.name}: its name contains no test of will-it-scale; rows of different tests are indistinguishable"
+            f"{log.name}: the file's name contains no test of will-it-scale; rows of different tests are "
+            f"indistinguishable"
         )
     return Reading(list(_rows(log, case)), notes=notes)
 
