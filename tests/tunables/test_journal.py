@@ -208,7 +208,7 @@ def test_a_value_that_another_user_changed_is_left_alone_and_reported(fake: Syst
     with Journal.open(journals, "r", fake) as journal:
         journal.put(A)
         file_of(fake, "vm.stat_interval").write_text("42\n")
-        with pytest.raises(ChangedMeanwhile, match=r"somebody else changed .*stat_interval from 5 to 42"):
+        with pytest.raises(ChangedMeanwhile, match=r"another process changed .*stat_interval from 5 to 42"):
             journal.put(B)
         outcomes = journal.close()
     assert file_of(fake, "vm.stat_interval").read_text() == "42\n"

@@ -158,7 +158,7 @@ SPOILT: list[tuple[Callable[[list[bytes]], list[bytes]], str]] = [
     (lambda lines: [lines[0], *lines[2:]], "line 2: record 2 is missing"),
     (lambda lines: lines[1:], "line 1: record 1 is missing"),
     (lambda lines: [*lines[:-1], lines[-1][:-3] + b"9}\n"], "the checksum"),
-    (lambda lines: [*lines[:-1], lines[-1][:-20]], "the end is missing"),
+    (lambda lines: [*lines[:-1], lines[-1][:-20]], "the end with the last records is missing"),
     (lambda lines: [*lines, lines[1]], "a record follows the end mark"),
 ]
 

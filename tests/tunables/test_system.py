@@ -210,7 +210,7 @@ def test_check_returns_unavailable_tunables_and_refuses_invalid_choices(tmp_path
     with pytest.raises(BadValue, match="is not among this kernel's choices; allowed: none, voluntary, full"):
         system.check({"sched.preempt": "lazy"})
     old = build_fake_tree(tmp_path / "old", kernel="5.10.0")
-    with pytest.raises(BadValue, match=r"not in kernel 5.10 \(it is since 5.18\)"):
+    with pytest.raises(BadValue, match=r"not in kernel 5.10 \(present since 5.18\)"):
         old.check({"kernel.numa_balancing": 2})
 
 

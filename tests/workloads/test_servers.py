@@ -210,7 +210,7 @@ def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:
         (parameters.cluster(place).pristine / "PG_VERSION").write_text("1\n")
         launched = launch(workload.command(parameters, place), Variant(name="v"), 30)
     assert launched.report is None
-    assert "ended before it was ready" in launched.stderr
+    assert "ended before the server was ready" in launched.stderr
     assert "not compatible with this version" in launched.stderr
 
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::limits;
 
-/// Failure of a run. The text says what to do if the user can do something.
+/// Failure of a run. The text states the remedy, if the user has a remedy.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A parameter is out of range.
@@ -21,7 +21,7 @@ pub enum LoadError {
     File {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// Fault of the program.
         reason: String,
     },
     /// The limit on open files is too low.
@@ -47,7 +47,7 @@ pub enum LoadError {
         tasks: u32,
         /// Sysctl below `kernel`.
         name: &'static str,
-        /// Its present value.
+        /// Present value of the limit.
         limit: u64,
     },
     /// A task could not be created; the text names the limits.
@@ -68,14 +68,14 @@ pub enum LoadError {
     Killed {
         /// The task.
         task: String,
-        /// Its process.
+        /// Process of the task.
         pid: i32,
         /// The signal's name.
         signal: String,
         /// Likely cause, or empty.
         hint: &'static str,
     },
-    /// A signal asked to stop.
+    /// A signal stopped the program.
     #[error("stopped by {}", crate::sys::signals::name(*.0))]
     Interrupted(i32),
     /// Shared memory could not be allocated.
@@ -86,7 +86,7 @@ pub enum LoadError {
         /// The error.
         source: io::Error,
     },
-    /// The options contradict each other, or the machine lacks what they need.
+    /// The options contradict each other, or the machine lacks a requirement of the options.
     #[error("{0}")]
     Usage(String),
     /// A command or one of its servers could not be launched, or a server failed during the run.
@@ -111,7 +111,7 @@ pub enum LoadError {
         /// The error.
         source: io::Error,
     },
-    /// Any other system call whose own message says enough.
+    /// Any other system call with a sufficient message of the C library.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! Limits of the system. Messages about a failed call name the limits on it, with their values.
+//! Limits of the system. Messages about a failed call name the limits on the call, with their values.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use schedlab_workload::program::{Expr, Op, Program, Scope, TaskGroup};
 
 use crate::error::LoadError;
 
-/// Descriptors that a process needs besides channels: standard streams, the gate's four, two of a connection being
-/// opened, and a few for the runtime.
+/// Descriptors that a process needs in addition to channels: standard streams, four of the gate, two of a
+/// connection being opened, and a few of the runtime.
 const SPARE_DESCRIPTORS: u64 = 16;
 
 /// Make sure that a process can have `channels` descriptors and some more, raising the soft limit if that is enough.
@@ -82,7 +82,7 @@ fn available_memory() -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
-/// The text of a sysctl below `kernel`; `None` if it cannot be read.
+/// The text of a sysctl below `kernel`; `None` if the file cannot be read.
 fn kernel_limit(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().map(|text| text.trim().to_owned())
 }
@@ -105,7 +105,7 @@ fn explain(action: &str, error: &io::Error) -> String {
     }
 }
 
-/// Every limit on the number of processes and threads, and how to raise them.
+/// Every limit on the number of processes and threads, and how to raise these limits.
 fn process_limits() -> String {
     let mut found = Vec::new();
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
@@ -118,7 +118,7 @@ fn process_limits() -> String {
     format!("{}. Raise the exhausted limit, or run fewer tasks", found.join(", "))
 }
 
-/// The limits on memory, and what to do.
+/// The limits on memory, and the remedy.
 pub fn memory_limits() -> String {
     let mut found = Vec::new();
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_AS) {

@@ -15,8 +15,8 @@ const PAUSE_NS: u64 = 2_000_000;
 /// Kill and reap all descendants of this process, except `spared` children and their descendants. Return how many
 /// children were killed. This process must have adopted orphans ([`process::adopt_orphans`]).
 ///
-/// The children of a killed process become children of this process. The next round kills them, and also processes that
-/// were forked during the killing.
+/// The children of a killed process become children of this process. The next round kills these processes,
+/// and also processes that were forked during the killing.
 pub fn kill_descendants(spared: &[Pid]) -> u32 {
     let mut killed = BTreeSet::new();
     for _ in 0..ROUNDS {

@@ -61,7 +61,8 @@ fn stop_signals_end_the_run_with_their_exit_status() {
 #[test]
 fn a_limit_on_user_processes_is_named_with_its_value() {
     let (family, scratch) = (Family::new(), Scratch::new());
-    // An unprivileged user must be able to execute the program, so it is copied out of the build directory.
+    // An unprivileged user must be able to execute the program, so the test copies the program out of the
+    // build directory.
     let program = scratch.path("schedload");
     std::fs::copy(SCHEDLOAD, &program).unwrap();
     let mut limited = family.command("prlimit");

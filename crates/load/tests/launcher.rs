@@ -338,7 +338,7 @@ fn a_server_that_ends_too_early_is_reported_with_its_output() {
     let output = output(&mut launch(&family, &options, "echo started"));
     assert_eq!(output.status.code(), Some(125));
     let text = stderr(&output);
-    assert!(text.contains("ended before it was ready: exit status 4"), "{text}");
+    assert!(text.contains("ended before the server was ready: exit status 4"), "{text}");
     assert!(text.contains("no configuration"), "{text}");
     assert!(output.stdout.is_empty());
 }
@@ -362,7 +362,7 @@ fn a_server_that_dies_during_the_run_fails_it() {
     let options = ["--server", &command, "--ready", &format!("exec:test -e {up}")];
     let output = output(&mut launch(&family, &options, &format!("touch {down}; sleep 1")));
     assert_eq!(output.status.code(), Some(125));
-    assert!(stderr(&output).contains("ended while it was needed: killed by SIGKILL"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("ended during the command: killed by SIGKILL"), "{}", stderr(&output));
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn resources_of_reaped_descendants_are_counted() {
 fn a_server_without_a_readiness_check_is_a_usage_error() {
     let output = output(&mut launch(&Family::new(), &["--server", "x"], "true"));
     assert_eq!(output.status.code(), Some(125));
-    assert!(stderr(&output).contains("each server needs one"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("each server needs a --ready"), "{}", stderr(&output));
 }
 
 #[test]

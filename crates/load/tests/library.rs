@@ -102,7 +102,7 @@ fn udp_reports_sent_and_received() {
 fn all_bytes_sent_over_tcp_are_received() {
     let arguments = ["--json", "stream", "-s", "777", "--bytes", "1000000", "--pairs", "2"];
     let counters = json(&mut Family::new().schedload(&arguments))["counters"].clone();
-    // Each pair sends whole messages.
+    // Each pair sends complete messages.
     assert_eq!(counters["sent"], 1_000_000_u64.div_ceil(777) * 777 * 2);
     assert_eq!(counters["received"], counters["sent"]);
 }

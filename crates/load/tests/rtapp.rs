@@ -146,7 +146,7 @@ fn agreed(expected: f64, mut trial: impl FnMut() -> f64) -> Option<f64> {
 
 #[test]
 #[ignore = "compares with this machine's kernel: make verify"]
-#[allow(clippy::print_stdout, reason = "a test that cannot run in full says so")]
+#[allow(clippy::print_stdout, reason = "a test that cannot run completely prints a message")]
 fn cpu_shares_are_those_of_rt_app() {
     let scratch = Scratch::new();
     let file = competition(&scratch);

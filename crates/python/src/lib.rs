@@ -71,7 +71,7 @@ fn workloads() -> PyResult<String> {
 
 /// Make a native workload's program for a machine of `cpus` CPUs from the parameters of a JSON object.
 ///
-/// Return the program as JSON, the words of the command line with which `schedload` runs it, and an estimate of the
+/// Return the program as JSON, the arguments with which `schedload` runs the program, and an estimate of the
 /// seconds that a run takes. ValueError names the parameter that is wrong.
 #[pyfunction]
 fn native_program(name: &str, parameters: &str, cpus: u32) -> PyResult<(String, Vec<String>, f64)> {

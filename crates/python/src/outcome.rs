@@ -43,7 +43,8 @@ pub fn to_dict<'py>(
     Ok(dictionary)
 }
 
-/// Scheduler statistics: whether the kernel has a switch for them, when they were on, and the kernel's files.
+/// Scheduler statistics: whether the kernel has a switch for the statistics, when the statistics were on, and
+/// the kernel's files.
 fn schedstats<'py>(
     py: Python<'py>,
     kernel: &Kernel,

@@ -9,7 +9,7 @@ use schedlab_workload::{Plan, Program};
 
 use crate::error::Failure;
 
-/// Settings besides the machine, the kernel and the program.
+/// Settings other than the machine, the kernel and the program.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {

@@ -19,7 +19,7 @@ pub fn run(simulation: &Simulation, path: &Path) -> Result<Outcome, Failure> {
     let mut timeline = Timeline::new(out, simulation.machine(), simulation.kernel());
     let outcome = simulation.run_observed(&mut timeline)?;
     let out = timeline.finish(outcome.ledger.closed_ns()).map_err(Failure::Timeline)?;
-    // Some file systems report a full disk only here.
+    // Some file systems report a full disk only at this call.
     let file = out.into_inner().map_err(|error| Failure::Timeline(error.into_error()))?;
     match file.metadata() {
         Ok(metadata) if metadata.is_file() => file.sync_all().map_err(Failure::Timeline)?,

@@ -11,7 +11,7 @@ use crate::schema::{
 };
 use crate::writer::{Ns, Sink};
 
-/// Events that a CPU collects before it writes them: a packet of a few KiB.
+/// Events that a CPU collects for one write: a packet of a few KiB.
 const MOST: usize = 128;
 
 /// The number of the idle task of each CPU, as in the kernel.
@@ -97,7 +97,7 @@ impl Cpu {
             comm: Some((birth.name)()),
             clone_flags: Some(if birth.thread { CLONE_THREAD } else { 0 }),
         };
-        // The new thread belongs to its parent's process; the event's own task is the parent.
+        // The new thread belongs to its parent's process. The task of the event is the parent.
         let parent = birth.parent.map_or(IDLE, |parent| tasks.pid(parent));
         self.add(at, parent, 0, What::TaskNewtask(new), sink);
     }

@@ -1,7 +1,7 @@
-//! A simulation as a timeline that Perfetto's viewer (ui.perfetto.dev) opens, written while it runs.
+//! A simulation as a timeline that Perfetto's viewer (ui.perfetto.dev) opens, written during the simulation.
 //!
 //! ```text
-//! Simulation ─► Timeline: Observer ─► the kernel's own events, a buffer a CPU   cpu.rs ─┐
+//! Simulation ─► Timeline: Observer ─► kernel events, a buffer a CPU   cpu.rs ─┐
 //!                                 └─► slices of kernel work, a track a CPU    track.rs ─┴─► packets ─► impl Write
 //!                                                                           schema.rs
 //! ```
@@ -9,7 +9,7 @@
 //! tracks, thread states, wake-up arrows and query tables from them. The kernel model's work appears as slices on a track of
 //! each CPU.
 //!
-//! Memory use is a buffer for each CPU and two numbers for each live task, whatever the length of the simulation.
+//! Memory use is a buffer for each CPU and two numbers for each live task, for any length of the simulation.
 
 mod cpu;
 pub mod schema;

@@ -1,13 +1,13 @@
 //! The part of Perfetto's trace format that timelines use.
 //!
-//! Names, numbers and types of the fields are those of the format's definition (Perfetto's
-//! `protos/perfetto/trace/perfetto_trace.proto`, v59); a test of the Python package reads timelines with the official
-//! definition. Messages are derived with `prost` instead of generated, so that the build needs neither a protobuf compiler nor
-//! a copy of the definition, and tests read traces with the types that write them.
+//! Names, numbers and types of the fields come from the format's definition (Perfetto's
+//! `protos/perfetto/trace/perfetto_trace.proto`, v59); a test of the Python package reads timelines with the
+//! official definition. Messages are derived with `prost` instead of generated, so that the build needs
+//! neither a protobuf compiler nor a copy of the definition, and tests read traces with the same types.
 
 use prost::{Message, Oneof};
 
-/// A trace: its packets.
+/// A trace: a list of packets.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
     /// Packets in the order of writing.
@@ -69,7 +69,7 @@ pub struct Bundle {
     /// The CPU.
     #[prost(uint32, optional, tag = "1")]
     pub cpu: Option<u32>,
-    /// Its events.
+    /// Events of the CPU.
     #[prost(message, repeated, tag = "2")]
     pub event: Vec<Event>,
 }
@@ -117,7 +117,7 @@ pub enum What {
     SchedMigrateTask(MigrateTask),
 }
 
-/// `sched_switch`. Names of tasks are left out: `task_newtask` has them.
+/// `sched_switch`. Names of tasks are left out, because `task_newtask` contains the names.
 #[derive(Clone, PartialEq, Message)]
 pub struct SchedSwitch {
     /// Previous task; 0 is idle.
@@ -281,7 +281,7 @@ pub struct Defaults {
 /// Default values of events on tracks.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEventDefaults {
-    /// Their track.
+    /// Track of the packets.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
 }

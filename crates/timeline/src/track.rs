@@ -37,7 +37,7 @@ pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
     }
 }
 
-/// An instant on the track of the whole machine.
+/// An instant on the track of the machine.
 pub(crate) fn instant(at: Ns, name: &str, value: Option<i64>) -> Packet {
     let annotation = value.map(|value| Annotation { name: Some("value".to_owned()), int_value: Some(value) });
     let event = TrackEvent {
@@ -54,7 +54,7 @@ fn general(timestamp: Option<Ns>, data: Data) -> Packet {
     Packet { timestamp, trusted_packet_sequence_id: Some(GENERAL), data: Some(data), ..Packet::default() }
 }
 
-/// Whether the work belongs on the track of a task, because the task requested it.
+/// Whether the work belongs on the track of a task, because the task requested the work.
 fn is_task_work(account: Account) -> bool {
     matches!(
         account,

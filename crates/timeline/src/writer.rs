@@ -37,7 +37,8 @@ impl<W: Write> Timeline<W> {
         }
     }
 
-    /// Write the remaining events of a simulation that ended at `closed_ns`. Return the first failed write, if any.
+    /// Write the remaining events of a simulation that ended at `closed_ns`. Return the first failed write,
+    /// or none.
     pub fn finish(mut self, closed_ns: Ns) -> io::Result<W> {
         self.tracks.iter_mut().for_each(|track| track.close(&mut self.sink));
         self.cpus.iter_mut().for_each(|cpu| cpu.write(&mut self.sink));
@@ -85,7 +86,7 @@ impl<W: Write> Observer for Timeline<W> {
     }
 }
 
-/// Name of the traced system in the viewer, which states that it is a simulation.
+/// Name of the traced system in the viewer, which states that the trace is a simulation.
 fn about(machine: &Machine, kernel: &Kernel) -> Packet {
     let utsname = Utsname {
         sysname: Some("SIMULATED".to_owned()),

@@ -48,7 +48,7 @@ fn switches<'e>(events: &[&'e Event]) -> Vec<(u64, &'e SchedSwitch)> {
     events.iter().filter_map(switch).collect()
 }
 
-/// Return the slices (from, until) of tasks on a CPU. Each switch must continue the previous one.
+/// Return the slices (from, until) of tasks on a CPU. Each switch must continue the previous switch.
 fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     let (mut since, mut running, mut slices) = (0, 0, Vec::new());
     for (at, switch) in switches {
@@ -78,13 +78,13 @@ fn work(trace: &Trace) -> BTreeMap<u32, Vec<(u64, u64, u64)>> {
         if event.r#type() == BEGIN {
             assert!(open.insert(sequence, (at, event.name_iid())).is_none(), "slices do not nest");
         } else {
-            let (from, name) = open.remove(&sequence).expect("what ends has begun");
+            let (from, name) = open.remove(&sequence).expect("a slice that ends has begun");
             let slices = by_cpu.entry(sequence - 2).or_default();
             assert!(at > from && slices.last().is_none_or(|last| last.1 <= from), "slices do not overlap");
             slices.push((from, at, name));
         }
     }
-    assert!(open.is_empty(), "what has begun ends");
+    assert!(open.is_empty(), "a slice that has begun ends");
     by_cpu
 }
 

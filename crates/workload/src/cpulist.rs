@@ -1,16 +1,17 @@
-//! CPU lists as the kernel writes and reads them (`bitmap_parselist()` in lib/bitmap-str.c, Linux 6.12; cpuset(7)).
+//! CPU lists in the kernel's notation (`bitmap_parselist()` in lib/bitmap-str.c, Linux 6.12; cpuset(7)).
 //!
-//! | part | meaning | where it is accepted |
+//! | part | meaning | accepted in |
 //! |---|---|---|
 //! | `8` | a CPU | everywhere |
 //! | `0-3` | CPUs from the first to the last | everywhere |
 //! | `0-15:2/4` | the first 2 of each 4 CPUs of the range | everywhere |
-//! | `N` | the last CPU, also as an end of a range | where the number of CPUs is known: simulated command lines |
+//! | `N` | the last CPU, also as an end of a range | texts with a known number of CPUs: simulated command
+//! lines |
 //! | `all` | every CPU, also with `:2/4` | as `N` |
 //!
-//! Commas or white space separate the parts. The kernel reads an empty list as no CPU; here it is an error. Python's
-//! `schedlab.notation.cpulist` has the same grammar; `tests/cpulists.json` lists texts that both parsers must accept or refuse
-//! alike.
+//! Commas or white space separate the parts. The kernel reads an empty list as no CPU. Here an empty list is
+//! an error. Python's `schedlab.notation.cpulist` has the same grammar; `tests/cpulists.json` lists texts
+//! that both parsers must accept or refuse alike.
 
 /// The largest number of CPUs of any Linux (CONFIG_NR_CPUS of x86 with MAXSMP).
 pub const MOST_CPUS: usize = 8192;

@@ -20,12 +20,13 @@ const NAMES: &str = "ns, us, ms, s, min, h";
 /// The longest duration, 292 years: the largest signed 64-bit number of nanoseconds.
 const LONGEST_NS: u64 = i64::MAX as u64;
 
-/// Most digits behind the decimal point of a whole number of nanoseconds: an hour has 2¹³ × 3² × 5¹¹ of them.
+/// Maximum number of digits after the decimal point of an integer number of nanoseconds: an hour has 2¹³ × 3²
+/// × 5¹¹ nanoseconds.
 const MOST_DIGITS: usize = 13;
 
 /// Parse a duration into whole nanoseconds; the error describes the expected notation.
 ///
-/// `m` is refused because some readers take it for minutes and others for milliseconds.
+/// `m` is refused because the unit could mean minutes or milliseconds.
 pub fn nanoseconds(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -20,7 +20,7 @@ impl ParameterError {
         Self { parameter: parameter.to_owned(), value: value.to_string(), reason: reason.into() }
     }
 
-    /// `Ok` when `value` lies in `range`, else an error that states the range.
+    /// `Ok` when `value` lies in `range`, otherwise an error that states the range.
     pub fn check<T>(
         parameter: &str,
         value: T,

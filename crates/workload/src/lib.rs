@@ -1,7 +1,7 @@
 //! Programs: one definition of a workload for a real kernel and for a simulated one.
 //!
 //! A [`Program`] is plain data (JSON in and out): the resources that tasks share, and the tasks, whose bodies are
-//! lists of [`Op`]. It goes through the crate in one direction:
+//! lists of [`Op`]. A program passes through the crate in one direction:
 //!
 //! ```text
 //! library::*  ──►  Program  ──►  check  ──►  Plan (tasks and resources, numbered)
@@ -14,9 +14,9 @@
 //! ```
 //!
 //! Control flow, arithmetic and random choices happen here, in [`Cursor`], so that every executor performs the same
-//! steps; an executor only knows how to do one [`Step`]. Nothing in this crate does I/O, reads a clock or keeps
-//! global state: the steps of a task are a function of the program, its seed, the task's identity, the times and
-//! the ends of streams that its executor reports.
+//! steps; an executor only performs one [`Step`]. Nothing in this crate does I/O, reads a clock or keeps
+//! global state: the steps of a task are a function of the program, its seed, the task's identity, the times
+//! and the ends of streams that its executor reports.
 
 pub mod check;
 pub mod code;

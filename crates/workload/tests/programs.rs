@@ -34,7 +34,7 @@ fn traffic(plan: &Plan) -> BTreeMap<(u32, bool), (u64, u64)> {
 
 fn round_trip(program: &Program) -> Program {
     let json = serde_json::to_string(program).expect("a program is serialisable");
-    serde_json::from_str(&json).expect("its JSON is a program")
+    serde_json::from_str(&json).expect("the JSON is a program")
 }
 
 prop_compose! {

@@ -104,7 +104,7 @@ fn locks_conditions_and_suspension_are_translated() {
         r#"{"unlock":{"lock":"m"}}"#,
         r#"{"signal":{"condition":"c"}}"#,
         r#"{"signal":{"condition":"c","all":true}}"#,
-        // Without the mutex, sync locks it first, as in the tutorial's expansion.
+        // Without the mutex, sync locks the mutex first, as in the tutorial's expansion.
         r#"{"lock":{"lock":"m"}}"#,
         r#"{"signal":{"condition":"c"}}"#,
         r#"{"await":{"condition":"c","lock":"m"}}"#,
@@ -337,7 +337,7 @@ fn errors_have_a_position() {
     refused(&once("\"wait\": {\"ref\": \"c\", \"mutex\": \"m\"}"), 1, 29, &["has to be locked"]);
     refused(&once("\"run\": 1, \"priority\": 60, \"policy\": \"SCHED_OTHER\""), 1, 12, &["60", "-20 and 19"]);
     refused(&once("\"run\": 1, \"policy\": \"SCHED_DEADLINE\""), 1, 12, &["runtime"]);
-    refused(&once("\"run\": 1, \"phases\": {\"p\": {\"run\": 1}}"), 1, 29, &["beside `phases`"]);
+    refused(&once("\"run\": 1, \"phases\": {\"p\": {\"run\": 1}}"), 1, 29, &["next to `phases`"]);
     let shared = r#"{"tasks": {"t": {"instance": 2, "loop": 1, "timer": {"ref": "x", "period": 1}}}}"#;
     refused(shared, 1, 44, &["`x` is shared", "unique"]);
 }

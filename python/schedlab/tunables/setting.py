@@ -149,7 +149,7 @@ def check_kernel(tunable: Tunable, text: str, version: KernelVersion) -> None:
     """Raise BadValue when the choice `text` exists, but not in mainline kernels of that version."""
     for choice in tunable.choices:
         if choice.value == text and version not in choice.range:
-            why = f"is not in kernel {version} (only in {choice.range})"
+            why = f"is not in kernel {version} (present {choice.range})"
             raise BadValue(tunable.name, choice.name, why, allowed(tunable))
 
 

@@ -1,8 +1,9 @@
 //! The guard: a process that returns a machine to its default kernel when nobody confirms the boot.
 //!
-//! The kernel starts it in place of `/init` (`rdinit=`), so that it works with every initial file system. The first process
-//! starts the guard and becomes `/init`. The guard keeps the initial file system as its root: it needs no file of the
-//! system that it guards, and works when that system's init hangs.
+//! The kernel starts the guard in place of `/init` (`rdinit=`), so that the guard works with every initial
+//! file system. The first process starts the guard and becomes `/init`. The guard keeps the initial file
+//! system as its root: the guard needs no file of the guarded system, and works when the init of that system
+//! hangs.
 
 use std::ffi::CString;
 use std::fs;
@@ -29,7 +30,7 @@ const NAME: &str = "@schedlab-guard";
 /// `RAMFS_MAGIC` of `include/uapi/linux/magic.h`.
 const RAMFS: FsType = FsType(0x8584_58f6);
 
-/// Run as the guard or as the first process if this program was started as one of them.
+/// Run as the guard or as the first process if this program was started in one of these roles.
 pub fn run_if_started_as_guard() -> Option<ExitCode> {
     let mut arguments = std::env::args();
     match arguments.next()?.as_str() {

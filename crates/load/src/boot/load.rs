@@ -39,17 +39,17 @@ fn open(path: &Path) -> Result<File, LoadError> {
 fn reason(error: &io::Error) -> String {
     let text = match error.raw_os_error() {
         Some(libc::EPERM) => {
-            "not permitted: it needs root (CAP_SYS_BOOT), kernel.kexec_load_disabled = 0 and no lockdown; use the method boot-once"
+            "not permitted: loading a kernel needs root (CAP_SYS_BOOT), kernel.kexec_load_disabled = 0 and no lockdown; use the method boot-once"
         }
         Some(libc::ENOSYS) => {
             "the running kernel is built without CONFIG_KEXEC_FILE; use the method boot-once"
         }
-        Some(libc::ENOEXEC) => "it is not a kernel that this machine can start: name an x86 bzImage",
+        Some(libc::ENOEXEC) => "the file is not a kernel that this machine can start: name an x86 bzImage",
         Some(libc::EKEYREJECTED | libc::ENOKEY | libc::EBADMSG | libc::ENODATA | libc::ENOPKG) => {
-            "its signature is missing or not trusted, and the running kernel demands one; sign the kernel, or switch Secure Boot off"
+            "the signature is missing or not trusted, and the running kernel demands a signature; sign the kernel, or switch Secure Boot off"
         }
         Some(libc::EBUSY) => "another process loads a kernel at this moment",
-        Some(libc::EADDRNOTAVAIL | libc::ENOMEM) => "the machine has too little memory for it",
+        Some(libc::EADDRNOTAVAIL | libc::ENOMEM) => "the machine has too little memory for this kernel",
         _ => return error.to_string(),
     };
     format!("{text} ({error})")

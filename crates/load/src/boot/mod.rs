@@ -1,4 +1,4 @@
-//! Boots of a machine into a kernel under test. The machine's default kernel stays as it is.
+//! Boots of a machine into a kernel under test. The machine's default kernel does not change.
 //!
 //! ```text
 //! request   the boot that a request is meant for: a wrong identity refuses it

@@ -1,4 +1,4 @@
-//! The identity of a boot: no request can restart another machine than the one that it is meant for.
+//! The identity of a boot: no request can restart another machine than the intended machine.
 
 use std::fs;
 

@@ -22,10 +22,12 @@ const SYSTEMD: &str = "/run/systemd/system";
 /// File that contains 1 when a kernel is in memory for kexec (Documentation/ABI/testing/sysfs-kernel-kexec…).
 const IS_LOADED: &str = "/sys/kernel/kexec_loaded";
 
-/// Restart the machine into the loaded kernel or its default kernel, unless it is not in the given boot.
+/// Restart the machine into the loaded kernel or its default kernel, unless the machine is not in the given
+/// boot.
 ///
-/// Returns before the restart begins; a child continues in a process group of its own. systemd stops its services where it
-/// runs. Elsewhere all processes get SIGTERM, then SIGKILL, and file systems become read-only.
+/// Returns before the restart begins; a child continues in a separate process group. systemd stops its
+/// services where systemd runs. Elsewhere all processes get SIGTERM, then SIGKILL, and file systems become
+/// read-only.
 pub fn restart(boot: &BootId, into: Into) -> Result<(), LoadError> {
     boot.require_current()?;
     match into {
@@ -40,11 +42,11 @@ pub fn restart(boot: &BootId, into: Into) -> Result<(), LoadError> {
     match process::fork().map_err(LoadError::system("starting a process"))? {
         Forked::Parent(_) => Ok(()),
         Forked::Child => {
-            // Without a session of its own, the end of the connection would end the child.
+            // Without a separate session, the end of the connection would end the child.
             let _ = nix::unistd::setsid();
             let _ = let_go();
             clock::sleep_ns(FAREWELL_NS);
-            // A restart by somebody else in the meantime would have ended this process.
+            // A restart by another process in the meantime would have ended this process.
             if !Path::new(SYSTEMD).exists() || !ask_systemd(into) {
                 stop_processes();
                 make_read_only();
@@ -55,7 +57,7 @@ pub fn restart(boot: &BootId, into: Into) -> Result<(), LoadError> {
     }
 }
 
-/// Release the caller's descriptors: sshd waits until nobody has them open.
+/// Release the caller's descriptors: sshd waits until no process has these descriptors open.
 fn let_go() -> std::io::Result<()> {
     let nothing = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     nix::unistd::dup2_stdin(&nothing)?;
@@ -92,7 +94,8 @@ fn stop_processes() {
 /// Write all data, and make the file systems read-only where the kernel allows such requests.
 fn make_read_only() {
     restart::sync();
-    // Documentation/admin-guide/sysrq.rst, "u". Without it the journal of the file system is replayed at the next mount.
+    // Documentation/admin-guide/sysrq.rst, "u". Without this sync, the next mount replays the journal of the
+    // file system.
     let _ = fs::write("/proc/sysrq-trigger", "u");
     restart::sync();
 }

@@ -1,4 +1,5 @@
-//! `schedload boot`: restarts a machine into a kernel under test, and back. Each request names the boot that it is meant for.
+//! `schedload boot`: restarts a machine into a kernel under test, and back. Each request names the intended
+//! boot.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use crate::error::LoadError;
 use crate::output;
 use crate::sys::restart::Into;
 
-/// Restart this machine into another kernel for one boot. The default kernel stays as it is.
+/// Restart this machine into another kernel for one boot. The default kernel does not change.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -25,10 +26,10 @@ enum Request {
         /// The kernel, an x86 bzImage.
         #[arg(long, value_name = "FILE")]
         image: PathBuf,
-        /// Its initial file system.
+        /// Initial file system of the kernel.
         #[arg(long, value_name = "FILE")]
         initrd: Option<PathBuf>,
-        /// Its command line.
+        /// Command line of the kernel.
         #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         command_line: String,
     },

@@ -1,8 +1,8 @@
 //! `schedload exec`: runs a command under supervision.
 //!
 //! Exit status: the command's; 128 + n when signal n killed it or stopped the launcher; 124 when it exceeded the time
-//! limit; 125 when the launcher itself failed (attributes refused, server not ready, wrong usage); 126 when the command
-//! could not be executed; 127 when it was not found.
+//! limit; 125 when the launcher failed (attributes refused, server not ready, wrong usage); 126 when the
+//! command could not be executed; 127 when it was not found.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::error::LoadError;
 use crate::launcher::attributes::duration;
 use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted};
 
-/// Run a command with scheduling attributes, servers and a report; no process of it survives.
+/// Run a command with scheduling attributes, servers and a report; no process of the command survives.
 ///
 /// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
 /// time limit; 125 failure of the launcher; 126 not executable; 127 not found.
@@ -26,8 +26,8 @@ pub struct Arguments {
     /// Kill the command after this time; exit status 124.
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     timeout: Option<Duration>,
-    /// Run the command so many times, one after another; a run that fails is the last one. The time limit is for all
-    /// runs.
+    /// Number of runs of the command, one after another; a failed run is the last run. The time limit is for
+    /// all runs.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N", default_value_t = 1)]
     repeat: u32,
     /// Time for the command to end after a stop signal before it is killed.
@@ -36,13 +36,13 @@ pub struct Arguments {
     /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
     #[arg(long, value_name = "FD|PATH")]
     report: Option<String>,
-    /// Start this server first (a shell command line); may be repeated, each with its own --ready.
+    /// Start this server first (a shell command line); may be repeated, each with a separate --ready.
     #[arg(long, value_name = "COMMAND")]
     server: Vec<String>,
     /// Condition that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
     #[arg(long, value_name = "HOW")]
     ready: Vec<Ready>,
-    /// Signal that asks a server to end (default TERM): once for all servers, or once for each.
+    /// Signal that ends a server (default TERM): once for all servers, or once for each server.
     #[arg(long, value_name = "SIGNAL")]
     stop: Vec<String>,
     /// Longest time for a server to become ready.
@@ -54,10 +54,11 @@ pub struct Arguments {
     /// Servers keep the launcher's scheduling attributes instead of getting the command's.
     #[arg(long)]
     plain_servers: bool,
-    /// PID of the process that started this one; if that process has ended, nothing is started.
+    /// PID of the process that started this process; if that process has ended, nothing is started.
     #[arg(long, value_name = "PID", conflicts_with = "detached")]
     parent: Option<i32>,
-    /// Continue when the process that started this one ends; by default everything is stopped.
+    /// Continue when the process that started this one ends; by default the command and the servers are
+    /// stopped.
     #[arg(long)]
     detached: bool,
     /// The command and its arguments.
@@ -105,11 +106,11 @@ impl Arguments {
     fn servers(&self) -> Result<Vec<Server>, String> {
         let (servers, ready) = (self.server.len(), self.ready.len());
         if servers != ready {
-            return Err(format!("{servers} --server but {ready} --ready: each server needs one"));
+            return Err(format!("{servers} --server but {ready} --ready: each server needs a --ready"));
         }
         if self.stop.len() > 1 && self.stop.len() != servers {
             return Err(format!(
-                "{} --stop for {servers} --server: give one, or one for each",
+                "{} --stop for {servers} --server: give one --stop, or one for each server",
                 self.stop.len()
             ));
         }

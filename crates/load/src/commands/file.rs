@@ -26,7 +26,7 @@ pub struct RtAppFile {
     /// Duration of the run in seconds; replaces `global.duration` of the file.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     duration: Option<u64>,
-    /// Print the program that the file makes, as JSON for `schedload run`, instead of running it.
+    /// Print the file's program as JSON for `schedload run`, without running the program.
     #[arg(long)]
     show: bool,
 }

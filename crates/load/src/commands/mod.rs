@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Return the whole command line, of which the man page is made.
+/// Return the complete command line, from which the man page is made.
 pub fn command_line() -> Command {
     command(&workloads())
 }

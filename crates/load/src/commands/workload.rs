@@ -25,7 +25,7 @@ pub fn command(definition: &Definition) -> Command {
         .args(definition.parameters.iter().flat_map(arguments))
 }
 
-/// The options of a parameter: one for its value, and one for each value that has an option of its own.
+/// The options of a parameter: an option for its value, and an option for each value with a separate option.
 fn arguments(parameter: &Parameter) -> Vec<Arg> {
     let named = parameter.name.replace('_', "-");
     let option = Arg::new(parameter.name.clone())
@@ -54,7 +54,7 @@ fn arguments(parameter: &Parameter) -> Vec<Arg> {
     }
 }
 
-/// The option that chooses one value of a choice; of several such options the last one counts.
+/// The option that chooses one value of a choice; the last of several such options counts.
 fn flag(parameter: &Parameter, choice: &Choice) -> Option<Arg> {
     let (short, long) = choice.flag.clone()?;
     let Kind::Choice { choices } = &parameter.kind else { return None };
@@ -115,7 +115,7 @@ pub fn execute(
     perform(prepared.program, parameters, &prepared.heading, definition.lines, settings, json)
 }
 
-/// Run a program and print its metrics; `lines` may replace them in the text.
+/// Run a program and print its metrics; `lines` may replace the metrics in the text.
 pub fn perform(
     program: Program,
     parameters: Value,

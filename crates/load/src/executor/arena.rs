@@ -20,7 +20,7 @@ pub(super) const LINE: usize = 64;
 /// Room for the text of the first failure.
 const FAILURE_ROOM: usize = 1024;
 
-// Words of the control block, each on its own cache line.
+// Words of the control block, each on a separate cache line.
 const RELEASED: usize = 0;
 const FAILED: usize = LINE;
 const FINISHED: usize = 2 * LINE;
@@ -140,7 +140,7 @@ impl Arena {
         self.mapping.double(RELEASED)
     }
 
-    /// Threads that have finished; the main thread waits on it.
+    /// Threads that have finished; the main thread waits on this word.
     pub fn finished(&self) -> &AtomicU32 {
         self.mapping.word(FINISHED)
     }
@@ -150,7 +150,7 @@ impl Arena {
         self.mapping.word(FINISHING).store(1, Ordering::Release);
     }
 
-    /// Whether a task has asked for the end of the run.
+    /// Whether a task has requested the end of the run.
     pub fn finishing(&self) -> bool {
         self.mapping.word(FINISHING).load(Ordering::Acquire) != 0
     }

@@ -1,4 +1,4 @@
-//! Changes of a task's own scheduling attributes.
+//! Changes of a task's scheduling attributes by the task.
 
 use std::fs;
 use std::io;
@@ -96,7 +96,7 @@ fn hierarchy() -> Result<(PathBuf, &'static str), String> {
         return Ok((VERSION_2.into(), "cgroup.threads"));
     }
     Err(format!(
-        "no control groups: neither {VERSION_1} (version 1) nor {VERSION_2} (version 2) is mounted; mount one, see \
-         cgroups(7)"
+        "no control groups: neither {VERSION_1} (version 1) nor {VERSION_2} (version 2) is mounted; mount \
+         control groups, see cgroups(7)"
     ))
 }

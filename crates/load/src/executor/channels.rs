@@ -2,8 +2,8 @@
 //!
 //! A channel is opened just before the first task that uses it is created. The creator closes an end after the last
 //! process that uses the end has been created. So the creator has no more open descriptors than needed, and a reader
-//! receives the end of the stream when the last user of the other end is gone. Threads share the table: an end that threads
-//! use is closed when the last of them has finished.
+//! receives the end of the stream when the last user of the other end is gone. Threads share the table: an
+//! end that threads use is closed when the last of these threads has finished.
 
 use std::io;
 use std::os::fd::{IntoRawFd, RawFd};
@@ -16,8 +16,8 @@ use schedlab_workload::{Plan, TaskId};
 
 use crate::sys::channel;
 
-/// How long a datagram receiver sleeps before it checks whether all senders are gone. Loopback delivers at once, so
-/// this delays nothing but the end of a run.
+/// How long a datagram receiver sleeps before it checks whether all senders are gone. Loopback delivers at
+/// once, so this sleep delays only the end of a run.
 const DATAGRAM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Descriptors by channel and end.
@@ -62,7 +62,8 @@ impl Schedule {
         self.last[place(each.channel, each.end)] == Some(task.ordinal)
     }
 
-    /// Most channel descriptors that are open at a time in the creator, and in any process that it creates.
+    /// Maximum number of channel descriptors that are open at a time in the creator, and in a process of the
+    /// creator.
     pub fn most_open(&self, plan: &Plan) -> u64 {
         let threads = |task| plan.group(task).mode == schedlab_workload::program::Mode::Thread;
         let mut open = vec![false; self.last.len()];
@@ -132,7 +133,7 @@ impl Table {
         Ok(())
     }
 
-    /// Close an end, if it is open.
+    /// Close an end, if the end is open.
     pub fn close(&self, each: Use) {
         let descriptor = self.0[each.channel as usize].ends[each.end as usize].swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {

@@ -48,7 +48,7 @@ pub fn report(worker: &Worker<'_>, done: Result<(), Stop>) -> i32 {
     }
 }
 
-/// Wait for `count` children, or for all. The failure of a child is a failure of its parent.
+/// Wait for `count` children, or for all children. The failure of a child is a failure of its parent.
 pub fn wait(worker: &mut Worker<'_>, count: Option<u64>) -> Result<(), Stop> {
     let wanted = count.unwrap_or(u64::MAX).min(worker.children.len() as u64);
     for _ in 0..wanted {

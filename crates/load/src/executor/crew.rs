@@ -178,15 +178,15 @@ impl Crew {
     fn killed(&self, task: TaskId, pid: Pid, signal: i32) -> LoadError {
         let hint = match signal {
             libc::SIGKILL => {
-                "; unless a user sent the signal, this was the kernel's out-of-memory killer (see dmesg)"
+                "; unless a user sent the signal, the kernel's out-of-memory killer sent the signal (see dmesg)"
             }
             _ => "",
         };
         LoadError::Killed { task: self.shared.plan.describe(task), pid, signal: signals::name(signal), hint }
     }
 
-    /// A task that exits with a failure may only have met the consequence of another's death, such as a closed pipe;
-    /// a task that was killed at the same time is the cause.
+    /// A task that exits with a failure may have failed because another task died and, for example, closed a
+    /// pipe; a task that was killed at the same time is the cause.
     fn failed(&self, task: TaskId, code: i32) -> LoadError {
         let deadline = clock::now_ns() + GRACE_NS;
         while clock::now_ns() < deadline {

@@ -13,8 +13,8 @@ pub struct Gaps {
     pub lost_ns: u64,
 }
 
-/// Polls the clock for `ns` nanoseconds; gaps longer than `over_ns` are counted. The state is in registers, so that a
-/// reading of the clock is the whole cost of an iteration.
+/// Polls the clock for `ns` nanoseconds; gaps longer than `over_ns` are counted. The state is in registers,
+/// so that an iteration costs only a reading of the clock.
 pub fn measure(ns: u64, over_ns: u64) -> Gaps {
     let begun = now_ns();
     let (mut last, mut gaps) = (begun, Gaps::default());

@@ -1,4 +1,5 @@
-//! The start gate: tasks write a byte when ready, then poll a descriptor that becomes readable for all at once.
+//! The start gate: tasks write a byte when ready, then poll a descriptor that becomes readable for all tasks
+//! at once.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

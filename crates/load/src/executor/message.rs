@@ -1,4 +1,4 @@
-//! Messages over channels. A receive returns a whole message, the end of the stream, or an error.
+//! Messages over channels. A receive returns a complete message, the end of the stream, or an error.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::RawFd;

@@ -10,7 +10,7 @@ use super::run::Shared;
 use super::spin::xorshift;
 use crate::sys::memory::Mapping;
 
-/// A task's private regions, and access to the shared ones.
+/// A task's private regions, and access to the shared regions.
 pub struct Regions<'r> {
     shared: &'r BTreeMap<u32, Mapping>,
     private: BTreeMap<u32, Mapping>,
@@ -29,7 +29,7 @@ pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Ma
 }
 
 impl<'r> Regions<'r> {
-    /// Map the private regions of `task`, without touching them.
+    /// Map the private regions of `task`, without touching their pages.
     pub fn of(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
         let mut private = BTreeMap::new();
         for (position, region) in shared.plan.program().resources.regions.iter().enumerate() {

@@ -39,7 +39,7 @@ pub struct Outcome {
 /// Settings of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Speed of computation. If absent and the program computes, the run measures it.
+    /// Speed of computation. If this rate is absent and the program computes, the run measures the rate.
     pub rate: Option<Rate>,
     /// Most samples of each series that are kept. Of more samples, a random selection is kept.
     pub samples: u64,
@@ -86,8 +86,8 @@ impl Shared {
 /// Run `program` once.
 ///
 /// Must be called from the main thread of a process without other threads, because tasks end with the thread that
-/// created them. After an error no process is left. Threads may be left, which wait for each other: the caller ends this
-/// process.
+/// created them. After an error no process is left. Threads that wait for each other may remain: the caller
+/// ends this process.
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program)?;
     let schedule = Schedule::new(&plan);

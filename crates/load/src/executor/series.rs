@@ -154,8 +154,8 @@ impl Arena {
         sync::unlock(buffer.lock());
     }
 
-    /// Collect a series over all tasks. Where tasks kept different shares of their samples, all are reduced to the
-    /// smallest share, so that no task counts for more than another.
+    /// Collect a series over all tasks. Where tasks kept different shares of their samples, all samples are
+    /// reduced to the smallest share, so that no task counts for more than another.
     pub fn collect(&self, tasks: u32, series: u32) -> Collected {
         let buffers: Vec<_> = (0..tasks).filter_map(|task| self.buffer(task, series)).collect();
         let share = |buffer: &Buffer<'_>| buffer.kept() as f64 / buffer.offered().max(1) as f64;

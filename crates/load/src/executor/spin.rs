@@ -9,7 +9,7 @@ use crate::sys::clock::now_ns;
 /// Rounds of the chain per trial: about 50 µs on a current machine.
 const TRIAL_ROUNDS: u64 = 50_000;
 
-/// Trials; the best of them is within a fraction of a percent of the undisturbed rate.
+/// Trials; the best trial is within a fraction of a percent of the undisturbed rate.
 const TRIALS: u32 = 60;
 
 /// Rounds per microsecond on this machine.
@@ -42,8 +42,8 @@ pub fn xorshift(mut state: u64) -> u64 {
     state ^ (state << 17)
 }
 
-/// Run `rounds` rounds. Each waits for the one before: a multiplication and an addition, the linear congruential
-/// generator of Knuth's MMIX (The Art of Computer Programming 2, 3.3.4).
+/// Run `rounds` rounds. Each operation waits for the previous operation: a multiplication and an addition,
+/// the linear congruential generator of Knuth's MMIX (The Art of Computer Programming 2, 3.3.4).
 pub fn spin(rounds: u64) {
     let mut state = std::hint::black_box(1u64);
     for _ in 0..rounds {

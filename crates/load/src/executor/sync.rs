@@ -9,7 +9,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
-/// Acquire a lock, sleeping while another task holds it.
+/// Acquire a lock, sleeping while another task has the lock.
 pub fn lock(word: &AtomicU32) {
     let Err(mut state) = word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) else {
         return;
@@ -23,7 +23,7 @@ pub fn lock(word: &AtomicU32) {
     }
 }
 
-/// Release a lock and wake one waiter if there may be any. Return whether the lock was taken.
+/// Release a lock and wake one waiter if a waiter may exist. Return whether the lock was taken.
 pub fn unlock(word: &AtomicU32) -> bool {
     let state = word.swap(FREE, Ordering::Release);
     if state == CONTENDED {
@@ -32,7 +32,7 @@ pub fn unlock(word: &AtomicU32) -> bool {
     state != FREE
 }
 
-/// Add `count` to a semaphore and wake as many waiters, if there are any.
+/// Add `count` to a semaphore and wake at most as many waiters.
 pub fn up(value: &AtomicU32, waiters: &AtomicU32, count: u32) {
     value.fetch_add(count, Ordering::SeqCst);
     if waiters.load(Ordering::SeqCst) > 0 {

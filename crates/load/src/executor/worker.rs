@@ -14,7 +14,7 @@ use super::run::Shared;
 use super::{attributes, children, gaps, regions::Regions, spin, sync};
 use crate::sys::{clock, process};
 
-/// Reason why a task failed, in words for the user, without the task's name.
+/// Reason why a task failed, for the user, without the task's name.
 #[derive(Debug)]
 pub struct Stop(pub String);
 
@@ -36,7 +36,7 @@ pub struct Worker<'r> {
     incoming: Vec<u8>,
     pub(super) children: Vec<process::Pid>,
     released_ns: u64,
-    /// CPUs that the task had when it started, once it has changed them.
+    /// CPUs of the task at its start; set when the task has changed its CPUs.
     pub(super) first_cpus: Option<Vec<usize>>,
 }
 
@@ -176,7 +176,7 @@ impl<'r> Worker<'r> {
         Ok(())
     }
 
-    /// Send a message and the given number of equal messages after it.
+    /// Send a message and the given number of equal messages.
     fn send(
         &self,
         (mut channel, bytes, direction): (u32, u64, Direction),
@@ -200,7 +200,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Receive a message and the given number of equal messages after it, up to the end of the stream.
+    /// Receive a message and the given number of equal messages, up to the end of the stream.
     fn receive(
         &mut self,
         (mut channel, bytes, direction): (u32, u64, Direction),

@@ -93,7 +93,8 @@ impl Wanted {
         }
     }
 
-    /// Apply the attributes to the calling thread and read them back. The error names the limit that prevents this.
+    /// Apply the attributes to the calling thread and read the attributes back. The error names the limit
+    /// that prevents the change.
     pub fn apply(&self) -> Result<InEffect, String> {
         if let Some(wanted) = &self.cpus {
             sched::set_affinity(wanted).map_err(|error| self.refused_cpus(wanted, &error.to_string()))?;

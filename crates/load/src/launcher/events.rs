@@ -20,7 +20,7 @@ pub struct Events {
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A signal that asks to stop.
+    /// A signal that stops the launcher.
     Stop(i32),
     /// A child may have ended.
     Child,

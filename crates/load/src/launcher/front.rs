@@ -7,7 +7,7 @@ use crate::strays::kill_descendants;
 use crate::sys::process::{self, Forked, How};
 
 /// Launch a command and wait for its end; return the exit status. `print_error` shows an error of the supervisor,
-/// which runs in its own process.
+/// which runs in a separate process.
 ///
 /// Must be called while the process has one thread.
 pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadError> {

@@ -7,8 +7,8 @@
 //!             ├─ server …      own session each
 //!             └─ command       own session, with the wanted attributes
 //! ```
-//! Both front and supervisor adopt orphans, and each kills all remaining processes when the other one dies. Only a SIGKILL
-//! to both at once leaves processes behind.
+//! Both front and supervisor adopt orphans, and each kills all remaining processes when the other one dies.
+//! Processes remain only after a SIGKILL to both at once.
 
 pub mod attributes;
 pub mod events;
@@ -29,7 +29,7 @@ pub use server::{Ready, Server};
 
 /// Exit status when the command ran into its time limit, as of timeout(1).
 pub const TIMED_OUT: u8 = 124;
-/// Exit status of the launcher's own failures, as of timeout(1) and env(1).
+/// Exit status of the launcher's failures, as of timeout(1) and env(1).
 pub const LAUNCHER_FAILED: u8 = 125;
 /// Exit status when the command was found but could not be executed (POSIX shells).
 pub const NOT_EXECUTABLE: u8 = 126;
@@ -41,7 +41,7 @@ pub const NOT_FOUND: u8 = 127;
 pub struct Order {
     /// The command and its arguments; not empty.
     pub command: Vec<String>,
-    /// Runs of the command, one after another. A run that fails is the last one.
+    /// Runs of the command, one after another. A failed run is the last run.
     pub repeat: u32,
     /// Scheduling attributes of the command and, unless `plain_servers`, of the servers.
     pub wanted: Wanted,
@@ -57,7 +57,7 @@ pub struct Order {
     pub ready_timeout: Duration,
     /// Time for servers to end after their stop signal, before they are killed.
     pub grace: Duration,
-    /// Destination of the JSON report. Without one, a line of text goes to standard error.
+    /// Destination of the JSON report. Without a report file, a line of text goes to standard error.
     pub report: Option<Target>,
     /// Process whose end ends the launch.
     pub guardian: Guardian,
@@ -77,7 +77,7 @@ pub enum Target {
 pub enum Guardian {
     /// The process that started the launcher.
     Parent,
-    /// The process that started the launcher. If it is not this one, the starter has died already.
+    /// The process that started the launcher. If the parent is another process, the starter has already died.
     ThisParent(i32),
     /// No process.
     Nobody,

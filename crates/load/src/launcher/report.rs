@@ -26,9 +26,9 @@ pub struct Report {
     /// Resources of the command and its waited-for descendants.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Exit code, if it exited.
+    /// Exit code of a command that exited.
     pub exit_code: Option<i32>,
-    /// Signal, if it was killed.
+    /// Signal that killed the command.
     pub signal: Option<i32>,
     /// Whether the command reached its time limit.
     pub timed_out: bool,
@@ -78,7 +78,8 @@ impl Report {
     }
 }
 
-/// Opened destination of a report. It is opened before the command starts, so that a wrong path fails early.
+/// Opened destination of a report. The file is opened before the command starts, so that a wrong path fails
+/// early.
 #[derive(Debug)]
 pub struct Sink(Option<File>);
 

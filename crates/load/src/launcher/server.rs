@@ -1,4 +1,4 @@
-//! Servers: started before the command, waited for until ready, stopped after it.
+//! Servers: started before the command, which waits until they are ready, and stopped after the command.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,11 +21,11 @@ use crate::sys::signals;
 /// A server that the command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its command line, for `sh -c`.
+    /// Command line of the server, for `sh -c`.
     pub command: String,
     /// Test of its readiness.
     pub ready: Ready,
-    /// The signal that asks it to end.
+    /// The signal that ends the server.
     pub stop: i32,
 }
 
@@ -59,9 +59,9 @@ impl FromStr for Ready {
 /// A server that is ready.
 #[derive(Debug)]
 pub struct Running<'s> {
-    /// Its process.
+    /// Process of the server.
     pub pid: Pid,
-    /// Its description.
+    /// Description of the server.
     pub server: &'s Server,
 }
 
@@ -74,7 +74,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Bytes at the end of a failed server's output that a message quotes.
 const QUOTED: i64 = 2000;
 
-/// Start a server and wait until it is ready.
+/// Start a server and wait until the server is ready.
 pub fn bring_up<'s>(
     server: &'s Server,
     order: &Order,
@@ -93,7 +93,7 @@ pub fn bring_up<'s>(
     loop {
         if let Some(how) = process::wait_no_hang(started.pid)?.map(|ended| ended.how) {
             let how = describe(how);
-            return Err(failed(format!("ended before it was ready: {how}{}", tail(output))));
+            return Err(failed(format!("ended before the server was ready: {how}{}", tail(output))));
         }
         if server.ready.is_met(deadline) {
             return Ok(Running { pid: started.pid, server });
@@ -110,14 +110,15 @@ pub fn bring_up<'s>(
     }
 }
 
-/// Return an error if a server has failed. Remove servers that have exited with status 0, as some do after a session.
+/// Return an error if a server has failed. Remove servers that have exited with status 0, as some servers do
+/// after a session.
 pub fn ensure_alive(servers: &mut Vec<Running<'_>>) -> Result<(), LoadError> {
     for at in (0..servers.len()).rev() {
         let Ok(Some(ended)) = process::wait_no_hang(servers[at].pid) else { continue };
         let server = servers.remove(at);
         if ended.how != How::Exited(0) {
             let (command, how) = (&server.server.command, describe(ended.how));
-            return Err(LoadError::Launch(format!("server `{command}` ended while it was needed: {how}")));
+            return Err(LoadError::Launch(format!("server `{command}` ended during the command: {how}")));
         }
     }
     Ok(())
@@ -138,7 +139,11 @@ fn tail(output: OwnedFd) -> String {
     let _ = file.seek(SeekFrom::End(-length.min(QUOTED)));
     let _ = file.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    if text.is_empty() { ". It wrote nothing".to_owned() } else { format!(". It wrote:\n{text}") }
+    if text.is_empty() {
+        ". The server wrote nothing".to_owned()
+    } else {
+        format!(". The server wrote:\n{text}")
+    }
 }
 
 impl Ready {

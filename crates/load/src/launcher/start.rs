@@ -1,4 +1,4 @@
-//! Start of a command in its own session, with attributes. A pipe reports failures before the exec.
+//! Start of a command in a separate session, with attributes. A pipe reports failures before the exec.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,9 +15,9 @@ use crate::sys::{channel, signals};
 /// A started command.
 #[derive(Debug)]
 pub struct Started {
-    /// Its process, also the leader of its session.
+    /// Process of the command, also the leader of its session.
     pub pid: Pid,
-    /// Its attributes, read back before the exec.
+    /// Attributes of the command, read back before the exec.
     pub attributes: InEffect,
 }
 
@@ -35,7 +35,7 @@ pub enum NotStarted {
 /// Standard streams of a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Streams<'f> {
-    /// The launcher's own streams.
+    /// The launcher's streams.
     Inherited,
     /// Empty input; both outputs go to a file.
     Into(&'f OwnedFd),
@@ -66,7 +66,7 @@ pub fn start(argv: &[String], wanted: &Wanted, streams: Streams<'_>) -> Result<S
 /// Exit code of a child that did not become a command. The parent reads the status instead.
 const LOST: i32 = 125;
 
-/// The child's side. On success it does not return, and the status contains `+` and the attributes.
+/// The child's side. On success the function does not return, and the status contains `+` and the attributes.
 fn become_command(
     argv: &[String],
     wanted: &Wanted,

@@ -16,8 +16,8 @@ use crate::strays::kill_descendants;
 use crate::sys::clock;
 use crate::sys::process::{self, Ended, How, Pid, Usage};
 
-/// Carry out `order` in its own process, whose parent is `front`; return the exit status. When it returns, no
-/// descendant is left.
+/// Carry out `order` in a separate process, whose parent is `front`; return the exit status. When the
+/// function returns, no descendant remains.
 pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
     process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the front"))?;
     setsid().map_err(io::Error::from).map_err(LoadError::system("starting a session"))?;
@@ -100,7 +100,7 @@ fn run_once(
     };
     let why = await_end(started.pid, deadline, order.last_words, events)?;
     let elapsed_ns = clock::now_ns() - begin;
-    // Between its end and its reaping, /proc has the figures of the command's whole life.
+    // Between its end and its reaping, /proc has the figures of the command's complete run time.
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
@@ -118,7 +118,7 @@ enum Why {
 }
 
 /// Wait for the command's end, or kill the command. The caller reaps the command. After a stop signal the command has the time
-/// `last_words` to end by itself.
+/// `last_words` to end without SIGKILL.
 fn await_end(
     pid: Pid,
     mut deadline: Option<Instant>,
@@ -154,7 +154,7 @@ fn await_end(
     }
 }
 
-/// Ask servers to end, the last one first, and wait for them as long as the grace lasts.
+/// Send the stop signal to servers, the last server first, and wait for their end during the grace period.
 fn stop(servers: &[Running<'_>], order: &Order, events: &mut Events) {
     for server in servers.iter().rev() {
         process::kill(server.pid, server.server.stop);

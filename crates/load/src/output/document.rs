@@ -23,7 +23,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Collect everything about a run of `program`.
+    /// Collect all data about a run of `program`.
     pub fn new(program: &Program, parameters: Value, outcome: Outcome) -> Self {
         let usage = outcome.usage;
         let mut counters = BTreeMap::from(

@@ -12,7 +12,7 @@ pub use text::text;
 
 use crate::error::LoadError;
 
-/// Print lines to standard output and flush them.
+/// Print lines to standard output and flush the stream.
 pub fn print(lines: &[String]) -> Result<(), LoadError> {
     let mut out = std::io::stdout().lock();
     for line in lines {

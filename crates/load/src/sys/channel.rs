@@ -1,4 +1,5 @@
-//! Descriptors that carry messages. All are close-on-exec, so that an executed image cannot keep a channel open.
+//! Descriptors that carry messages. All descriptors are close-on-exec, so that an executed image cannot keep
+//! a channel open.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};

@@ -1,4 +1,5 @@
-//! Memory mappings that outlive any reference to Rust objects in them: shared by forked tasks, or private to one.
+//! Memory mappings that outlive any reference to Rust objects in them: shared by forked tasks, or private to
+//! a task.
 
 use std::io;
 use std::ptr::NonNull;
@@ -62,7 +63,8 @@ impl Mapping {
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast()) }
     }
 
-    /// Copy `text` to `offset`, cut to `room` bytes; concurrent readers see torn text, so publish it afterwards.
+    /// Copy `text` to `offset`, cut to `room` bytes; concurrent readers see torn text, so publish the text
+    /// afterwards.
     pub fn put(&self, offset: usize, text: &[u8], room: usize) -> usize {
         let length = text.len().min(room);
         assert!(offset + length <= self.bytes, "offset {offset} of {}", self.bytes);
@@ -87,7 +89,7 @@ impl Mapping {
         unsafe { self.base.as_ptr().add(offset).read_volatile() }
     }
 
-    /// Increments the byte at `offset` without the compiler leaving it out; lost updates do not matter.
+    /// Increments the byte at `offset` without the compiler omitting the write; lost updates do not matter.
     pub fn touch_write(&self, offset: usize) {
         debug_assert!(offset < self.bytes);
         // SAFETY: the callers wrap offsets at the mapping's size.
@@ -97,7 +99,7 @@ impl Mapping {
         }
     }
 
-    /// Write to each page of a part, so that the calling process has it in its page table.
+    /// Write to each page of a part, so that the calling process has each page in its page table.
     pub fn prefault(&self, offset: usize, bytes: usize) {
         let mut at = offset;
         while at < offset + bytes && at < self.bytes {
@@ -113,7 +115,7 @@ const PAGE: usize = 4096;
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nothing refers to it any more.
+        // SAFETY: the range was mapped by `new` and nothing refers to the range any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

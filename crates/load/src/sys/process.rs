@@ -70,10 +70,11 @@ impl Usage {
     }
 }
 
-/// `fork(2)`. The caller is in a process whose other threads do not hold locks that the child needs: the child runs
-/// only the worker's own code, which shares nothing lockable with them but the allocator, which the C library guards.
+/// `fork(2)`. The caller is in a process whose other threads do not hold locks that the child needs: the
+/// child runs only the worker's code, which shares no lock with these threads except the allocator's lock,
+/// which the C library guards.
 pub fn fork() -> io::Result<Forked> {
-    // SAFETY: see above; both sides return normally.
+    // SAFETY: see above; parent and child return normally.
     match unsafe { libc::fork() } {
         ..0 => Err(last_error()),
         0 => Ok(Forked::Child),
@@ -111,7 +112,7 @@ pub fn parent_pid() -> Pid {
     std::os::unix::process::parent_id() as Pid
 }
 
-/// Wait for a child of the calling thread: any (`-1`) or the given one.
+/// Wait for a child of the calling thread: any child (`-1`) or the given child.
 pub fn wait(pid: Pid) -> io::Result<Ended> {
     wait_with(pid, 0).map(|ended| ended.expect("a wait without WNOHANG returns a child"))
 }
@@ -125,7 +126,8 @@ pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
 pub fn has_ended(pid: Pid) -> io::Result<bool> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the pointer is valid, and a zeroed siginfo_t, which the kernel leaves where nothing has ended, is too.
+    // SAFETY: the pointer is valid, and a zeroed siginfo_t, which the kernel leaves unchanged if no child has
+    // ended, is also valid.
     let (got, ended) = unsafe {
         let got = libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags);
         (got, info.assume_init().si_pid() == pid)
@@ -182,7 +184,7 @@ impl Usage {
         convert(&usage)
     }
 
-    /// Resources used since `before`. The largest resident set is that of the whole time.
+    /// Resources used since `before`. The largest resident set is the maximum over the complete run time.
     pub fn since(self, before: Self) -> Self {
         self.combined(before, std::ops::Sub::sub, |now, _| now)
     }
@@ -242,11 +244,13 @@ pub fn open(pid: Pid) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
 }
 
-/// Take over a descriptor that the starter of this program handed over by number, and keep it from executed images; an
-/// error if it is not open. Only for numbers that nothing else in this program uses.
+/// Take over a descriptor that the starter of this program handed over by number, and close the descriptor in
+/// executed images. Return an error if the descriptor is not open. Only for numbers that no other part of
+/// this program uses.
 pub fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
     check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) }.into())?;
-    // SAFETY: it is open, as the call has just shown, and by the condition above nobody else owns it.
+    // SAFETY: the call has just shown that the descriptor is open, and by the condition above no other part
+    // of the program owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

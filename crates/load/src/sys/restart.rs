@@ -31,7 +31,7 @@ pub fn load(kernel: BorrowedFd<'_>, initrd: Option<BorrowedFd<'_>>, command_line
     Ok(())
 }
 
-/// Remove a kernel that was put into memory; without one this is a no-op.
+/// Remove a kernel that was put into memory. Without such a kernel, the call is a no-op.
 pub fn unload() -> io::Result<()> {
     // SAFETY: no pointers: the kernel ignores all other arguments of an unload.
     check(unsafe {

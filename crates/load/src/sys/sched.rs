@@ -8,11 +8,12 @@ use schedlab_workload::program::Policy;
 
 use super::check;
 
-/// `struct sched_attr` with the utilisation clamps of Linux 5.3 (sched_setattr(2)); an older kernel takes it where they are 0.
+/// `struct sched_attr` with the utilisation clamps of Linux 5.3 (sched_setattr(2)); an older kernel accepts
+/// the structure if the clamps are 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Bytes of the structure; set when it is handed to the kernel.
+    /// Bytes of the structure; set when the structure is passed to the kernel.
     pub size: u32,
     /// `SCHED_*`.
     pub policy: u32,
@@ -90,8 +91,8 @@ pub fn become_fifo(priority: u32) -> io::Result<()> {
     set_attributes(Attributes::new(libc::SCHED_FIFO as u32, 0, priority, 0))
 }
 
-/// A set of CPUs or nodes as the kernel reads it, with room for the largest Linux: sched_getaffinity(2) refuses a set that is
-/// smaller than the kernel's.
+/// A set of CPUs or nodes in the kernel's format, with room for the largest Linux: sched_getaffinity(2)
+/// refuses a set that is smaller than the kernel's.
 type Mask = [u64; MOST_CPUS / 64];
 
 fn mask_of(numbers: impl Iterator<Item = usize>) -> Mask {

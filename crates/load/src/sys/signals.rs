@@ -8,7 +8,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 static REQUESTED: AtomicI32 = AtomicI32::new(0);
 
-/// Signals that ask the program to stop.
+/// Signals that stop the program.
 const STOPPING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// Record the signal. A signal that arrives between the test of the flag and a blocking call would have no effect, so an
@@ -31,7 +31,7 @@ pub fn catch_stops() -> io::Result<()> {
     Ok(())
 }
 
-/// The stop signal that arrived, if any.
+/// The stop signal that arrived, if a signal arrived.
 pub fn requested() -> Option<i32> {
     match REQUESTED.load(Ordering::Relaxed) {
         0 => None,
@@ -39,7 +39,7 @@ pub fn requested() -> Option<i32> {
     }
 }
 
-/// Give stop signals their default effect again, in a process created by the main one.
+/// Give stop signals their default effect again, in a child of the main process.
 pub fn restore_stops() {
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
     for signal in STOPPING.into_iter().chain([Signal::SIGALRM]) {
@@ -63,7 +63,8 @@ pub fn name(signal: i32) -> String {
 /// Whether a signal is ignored.
 pub fn ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only asks; the pointer to the old one is valid, and zero is a valid sigaction.
+    // SAFETY: a null new action only reads the present action; the pointer to the old one is valid, and zero
+    // is a valid sigaction.
     let action = unsafe {
         libc::sigaction(signal as i32, std::ptr::null(), action.as_mut_ptr());
         action.assume_init()

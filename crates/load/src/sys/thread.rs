@@ -14,12 +14,13 @@ type Body = Box<dyn FnOnce() + Send>;
 
 /// Start a thread with a stack of `stack_bytes` (at least 16 KiB, and a multiple of the page size).
 pub fn spawn(stack_bytes: usize, body: Body) -> io::Result<Thread> {
-    // A boxed closure is two words; its own box makes it the one word that a thread is handed.
+    // A boxed closure consists of two machine words. A second box reduces the closure to the single word that
+    // a thread receives.
     let argument = Box::into_raw(Box::new(body));
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: the attributes are initialised before they are used and destroyed after; `enter` takes over `argument`
-    // if and only if the thread is created.
+    // SAFETY: the attributes are initialised before their use and destroyed after their use; `enter` takes
+    // over `argument` if and only if the thread is created.
     unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
@@ -34,9 +35,9 @@ pub fn spawn(stack_bytes: usize, body: Body) -> io::Result<Thread> {
     }
 }
 
-/// Where a thread begins. A panic has been reported when it arrives here, and must not go on into the C library.
+/// Where a thread begins. A panic has already been reported here, and must not continue into the C library.
 extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `spawn` made this pointer from a box and gave it to this thread alone.
+    // SAFETY: `spawn` made this pointer from a box and gave the pointer to this thread alone.
     let body = unsafe { Box::from_raw(argument.cast::<Body>()) };
     let _ = catch_unwind(AssertUnwindSafe(body));
     std::ptr::null_mut()

@@ -1,4 +1,4 @@
-//! Helpers that run `schedload` and find the processes that it leaves behind.
+//! Helpers that run `schedload` and find its remaining processes.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::fs;

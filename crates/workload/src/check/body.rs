@@ -134,7 +134,7 @@ impl Check<'_> {
 
     fn exec(&self, image: &Image, visit: &Visit<'_>) -> Result<(), ProgramError> {
         if visit.forks == 0 && self.group.mode == Mode::Thread {
-            return self.refuse("a thread cannot exec: it would replace the executor; fork first");
+            return self.refuse("a thread cannot exec: exec would replace the executor; fork first");
         }
         if !visit.last {
             return self.refuse("nothing after an exec is reached");

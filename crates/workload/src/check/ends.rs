@@ -1,4 +1,4 @@
-//! The channel ends that each task uses, which an executor keeps open for it.
+//! The channel ends that each task uses, which an executor keeps open for the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
     uses.into_iter().collect()
 }
 
-/// The channel and end that an operation needs, if any.
+/// The channel and end that an operation needs, or none.
 fn traffic(op: &Op) -> Option<(&Ref, End)> {
     match op {
         Op::Send { channel, direction, .. } => Some((channel, End::sending(*direction))),
@@ -113,7 +113,7 @@ pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
         let reason = if sent {
             format!("messages are sent {way}, but no task receives them")
         } else {
-            format!("messages are received {way}, but no task sends any")
+            format!("messages are received {way}, but no task sends messages")
         };
         return Err(ProgramError::Body { place: format!("channel `{name}`"), reason });
     }

@@ -1,4 +1,4 @@
-//! Checks of a program before it runs.
+//! Checks of a program before the run.
 
 mod body;
 pub mod ends;
@@ -23,7 +23,7 @@ pub const MAX_INSTANCES: u64 = 1 << 24;
 /// Greatest depth of nested loops.
 pub const MAX_LOOPS: usize = 8;
 
-/// Check a whole program. The error names the first fault.
+/// Check a complete program. The error names the first fault.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
     if !(OLDEST_SCHEMA..=SCHEMA).contains(&program.schema) {
         return Err(ProgramError::Schema { schema: program.schema, supported: SCHEMA });

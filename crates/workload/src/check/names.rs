@@ -1,4 +1,4 @@
-//! Checks of names: unique within a kind, and defined where they are used.
+//! Checks of names: unique within a kind, and defined where a name is used.
 
 use std::collections::HashSet;
 

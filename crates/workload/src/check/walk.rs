@@ -7,7 +7,7 @@ use crate::program::{Op, Repeat};
 pub struct Visit<'a> {
     /// The operation.
     pub op: &'a Op,
-    /// Values that variables can take here.
+    /// Values that variables can have at this place.
     pub variables: &'a Variables,
     /// Whether an enclosing loop of the same process runs until a channel is closed.
     pub until_closed: bool,

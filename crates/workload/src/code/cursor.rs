@@ -88,15 +88,16 @@ impl<'c> Cursor<'c> {
         }
     }
 
-    /// The next step if it is of a frequent kind; `None` leaves the step to [`Cursor::rare`]. A simulator spends
-    /// as much time on the delivery of a step as on its execution: the three kinds need no jump table and no store to memory.
+    /// The next step if the step is of a frequent kind; `None` leaves the step to [`Cursor::rare`]. A
+    /// simulator spends as much time on the delivery of a step as on its execution: the three kinds need no
+    /// jump table and no store to memory.
     #[inline]
     pub fn frequent(&mut self, now_ns: &mut impl FnMut() -> u64) -> Option<Frequent> {
         if self.left > 0 {
             return None;
         }
         let code = self.code;
-        // No loop over instructions: the compiler would load everything that a loop's end may need before it.
+        // No loop over instructions: the compiler would load all data for the loop's end before the loop.
         if let Instruction::Again { body } = &code.instructions[self.position as usize] {
             self.position += 1;
             self.again(*body, now_ns);
@@ -129,7 +130,7 @@ impl<'c> Cursor<'c> {
     /// [`Cursor::next`] returns a step for each message.
     ///
     /// Executors that measure real time call this function: the native hackbench must cost as much as rt-tests' hackbench, a few
-    /// instructions between two system calls, which run with the caches as the kernel left them.
+    /// instructions between two system calls, which run with the caches in the kernel's state.
     #[inline]
     pub fn more(&mut self) -> (u64, u32) {
         (std::mem::take(&mut self.left), self.burst.stride)
@@ -294,7 +295,8 @@ impl<'c> Cursor<'c> {
         child
     }
 
-    /// Arguments of the command with this number, and the nanoseconds of computation that replace it in a simulation.
+    /// Arguments of the command with this number, and the nanoseconds of computation that replace the command
+    /// in a simulation.
     pub fn command(&self, number: u32) -> (&'c [String], u64) {
         let command = &self.code.commands[number as usize];
         (&command.argv, command.model_ns)

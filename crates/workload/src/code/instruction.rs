@@ -112,7 +112,7 @@ pub(super) enum Limit {
     With(Value),
 }
 
-/// A command that replaces the task, and the computation that stands for it in a simulation.
+/// A command that replaces the task, and the computation that replaces the command in a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Command {
     pub argv: Vec<String>,

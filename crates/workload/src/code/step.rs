@@ -25,11 +25,11 @@ pub enum Step {
     Up { semaphore: u32, count: u64 },
     /// Decrement a semaphore.
     Down(u32),
-    /// Meet the others at a barrier.
+    /// Meet the other tasks at a barrier.
     Barrier(u32),
-    /// Release a held lock, wait for a signal of a condition, acquire the lock again.
+    /// Release an acquired lock, wait for a signal of a condition, acquire the lock again.
     Await { condition: u32, lock: u32 },
-    /// Wake one task that waits for a condition, or all.
+    /// Wake one task that waits for a condition, or all waiting tasks.
     Signal { condition: u32, all: bool },
     /// Sleep.
     Sleep { ns: u64 },
@@ -39,13 +39,13 @@ pub enum Step {
     Write { file: u32, bytes: u64 },
     /// Change the task's scheduling attributes to the attributes that [`super::Cursor::attributes`] returns for this number.
     Set(u32),
-    /// End the run of the whole program.
+    /// End the run of the program.
     Finish,
     /// Yield the CPU.
     Yield,
     /// Start a child whose steps are [`super::Cursor::child`]'s, to be called before the next step.
     Fork,
-    /// Wait for this many children, or for all.
+    /// Wait for this number of children, or for all children.
     Wait { count: Option<u64> },
     /// Execute a fresh image of the load generator, which does this work and exits.
     ExecWork(Work),

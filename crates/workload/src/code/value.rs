@@ -4,7 +4,8 @@ use rand_core::Rng;
 
 use crate::program::{Expr, Operation, Variable};
 
-/// A number at run time. It has 16 bytes, because the instructions of all tasks compete for the caches with the measured work.
+/// A number at run time. A value has 16 bytes, because the instructions of all tasks compete for the caches
+/// with the measured work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Const(u64),
@@ -23,7 +24,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The same value outside of the innermost loop, if the loop does not change it and it is simple.
+    /// The same value outside of the innermost loop, if the loop does not change the value and the value is
+    /// simple.
     pub(super) fn outside_loop(&self) -> Option<Self> {
         match self {
             Self::Const(value) => Some(Self::Const(*value)),
@@ -113,7 +115,8 @@ fn affine(expr: &Expr) -> Option<(Option<(u8, u64)>, u64)> {
     }
 }
 
-/// A value of the two frequent kinds, which depend on no loop. Comparisons distinguish them at less cost than a jump table.
+/// A value of the two frequent kinds, which depend on no loop. Comparisons distinguish the kinds at less cost
+/// than a jump table.
 #[inline]
 pub(super) fn simple<R: Rng>(value: &Value, rng: &mut R) -> Option<u64> {
     if let Value::Uniform { width, from } = value {

@@ -7,7 +7,8 @@ parameters! {
     /// Tasks read the clock in a loop and record the gaps that ticks, interrupts, kernel threads and other tasks cause.
     ///
     /// gap-max is a maximum, so it grows with the length of a run; gap-p50 is the median of the longest gaps of spans of
-    /// 10 ms. Bind the tasks (`cpus`) to CPUs that nobody else uses: more tasks than CPUs record each other as gaps.
+    /// 10 ms. Bind the tasks (`cpus`) to otherwise unused CPUs: more tasks than CPUs record each other as
+    /// gaps.
     pub struct BusyLoop, timed {
         /// Tasks.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "t"))]

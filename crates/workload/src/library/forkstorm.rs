@@ -1,16 +1,16 @@
-//! forkstorm: tasks that start children and wait for them, one after the other, as fast as they can.
+//! forkstorm: tasks that start children and wait for each child, one after the other, as fast as possible.
 
 use super::prelude::*;
 
 parameters! {
-    /// Tasks fork children and wait for them as fast as they can.
+    /// Tasks fork children and wait for the children as fast as possible.
     ///
     /// latency is the time from before the fork until the child has been reaped.
     pub struct Forkstorm, timed {
         /// Tasks that fork.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "n"))]
         pub tasks: u32 = 2,
-        /// Children execute a fresh image before they exit.
+        /// Children execute a new image before their exit.
         pub exec: bool = false,
     }
 }

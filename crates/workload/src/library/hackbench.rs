@@ -1,9 +1,9 @@
 //! hackbench: groups of senders that each write to all receivers of their group.
 //!
 //! Behaviour as documented in hackbench(8) of rt-tests 2.4 and observed in its system calls. Each group has `fds`
-//! receivers and `fds` senders; each sender writes `loops` messages to each receiver, and each receiver reads all of them.
-//! All tasks report ready and poll for the go signal over the same kind of channel that carries the data. The time runs
-//! from the go signal until all tasks are reaped.
+//! receivers and `fds` senders; each sender writes `loops` messages to each receiver, and each receiver reads
+//! all its messages. All tasks report ready and poll for the go signal over the same kind of channel that
+//! carries the data. The time runs from the go signal until all tasks are reaped.
 
 use super::prelude::*;
 use crate::check;
@@ -11,7 +11,7 @@ use crate::check;
 parameters! {
     /// Groups of senders each write to all receivers of their group, over sockets or pipes (rt-tests' hackbench).
     pub struct Hackbench {
-        // The defaults are those of rt-tests 2.4.
+        // The defaults are the same as in rt-tests 2.4.
         /// Groups of senders and receivers.
         #[schemars(range(min = 1, max = 100_000), extend("short" = "g"))]
         pub groups: u32 = 10,

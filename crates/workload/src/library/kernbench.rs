@@ -1,21 +1,22 @@
 //! kernbench: a build like `make -j N` of a kernel. Each directory has files to compile, whose objects form an archive; the
 //! build ends with a link.
 //!
-//! As with GNU make's job server, a pipe contains N tokens; a job takes a token at its start and returns it at its end.
-//! A compilation is a driver process that starts the compiler as a fresh image, which fills memory and computes.
-//! The metrics are those of kernbench and of `time make`: elapsed, user and system time, and the CPU share.
+//! As with GNU make's job server, a pipe contains N tokens; a job takes a token at its start and returns the
+//! token at its end. A compilation is a driver process that starts the compiler as a fresh image, which fills
+//! memory and computes. The metrics are the same as for kernbench and `time make`: elapsed, user and system
+//! time, and the CPU share.
 
 use super::prelude::*;
 
 parameters! {
     /// A build like `make -j N`, of short processes that fork, execute, fill memory and compute.
     ///
-    /// It shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures.
+    /// The model shares kernbench's shape (fork, exec, memory, CPU, wait, a job server), not its figures.
     pub struct Kernbench {
         /// Jobs at a time on each CPU.
         #[schemars(range(min = 1, max = 1024))]
         pub jobs_per_cpu: u32 = 2,
-        /// Jobs at a time; 0: as many as jobs_per_cpu gives on the CPUs that the load may use.
+        /// Jobs at a time; 0: jobs_per_cpu times the number of CPUs that the load may use.
         #[schemars(range(min = 0, max = MAX_JOBS), extend("short" = "j", "instead_of" = ["jobs_per_cpu"]))]
         pub jobs: u32 = 0,
         // 20 directories of 12 files at 8 ms take about 2 s of CPU time. A compiler of C fills some 16 MiB.
@@ -25,7 +26,7 @@ parameters! {
         /// Files to compile in each directory.
         #[schemars(range(min = 1, max = 100_000))]
         pub files: u32 = 12,
-        /// Mean computation of a compilation, each of which draws from half to one and a half of it.
+        /// Mean computation of a compilation. Each compilation draws from half to one and a half of the mean.
         #[serde(rename = "compile_time")]
         #[schemars(with = "Time", range(min = 1000))]
         pub compile_ns: u64 = 8_000_000,
@@ -45,7 +46,7 @@ parameters! {
 /// Capacity of a pipe in tokens of one byte (pipe(7): 16 pages of 4096 bytes).
 const MAX_JOBS: u32 = 65_536;
 
-/// Computation of a compilation divided by that of adding its file to an archive.
+/// Computation of a compilation divided by the computation of adding its file to an archive.
 const ARCHIVE_PART: u64 = 20;
 
 impl Workload for Kernbench {

@@ -71,10 +71,10 @@ pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'stati
     const NAME: &'static str;
     /// Subcommand of `schedload`.
     const COMMAND: &'static str = Self::NAME;
-    /// Metrics that get a verdict unless an experiment names others.
+    /// Metrics that get a verdict unless an experiment names other metrics.
     const JUDGED: &'static [&'static str];
-    /// A metric that is stored with samples, and the metric of the same series that reports them. Other samples are not
-    /// stored: there are up to 100 000 in a trial.
+    /// A metric that is stored with samples, and the metric of the same series that reports these samples.
+    /// Other samples are not stored: there are up to 100 000 in a trial.
     const SAMPLES: Option<(&'static str, &'static str)> = None;
     /// Commands that must be in `PATH`.
     const COMMANDS: &'static [&'static str] = &[];
@@ -111,7 +111,8 @@ pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'stati
     }
 }
 
-/// A workload as data. The command line, the Python adapters and the documentation are derived from it.
+/// A workload as data. The command line, the Python adapters and the documentation are derived from this
+/// registry.
 #[derive(Serialize)]
 pub struct Definition {
     /// Name in experiment files.
@@ -177,7 +178,7 @@ impl Definition {
         (self.prepare)(given, cpus)
     }
 
-    /// The words of a command line of `schedload` that runs the workload with these values.
+    /// The arguments with which `schedload` runs the workload with these values.
     pub fn arguments(&self, values: &Values) -> Vec<String> {
         let given =
             |parameter: &&Parameter| values.get(&parameter.name).is_some_and(|value| !value.is_null());
@@ -229,7 +230,7 @@ fn define<T: Workload>() -> Definition {
     }
 }
 
-/// The first paragraph of a struct's documentation, and the others.
+/// The first paragraph of a struct's documentation, and the other paragraphs.
 fn documentation<T: Workload>() -> (String, String) {
     let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
     let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();

@@ -5,7 +5,8 @@
 //!
 //! | key | where | meaning |
 //! |---|---|---|
-//! | `unit` | field | unit of the number; `ns` makes it a time, which people write with a unit (`100us`) |
+//! | `unit` | field | unit of the number; `ns` makes the parameter a time, which people write with a unit
+//! (`100us`) |
 //! | `short`, `long` | field | options of the command line; `long` is the name with hyphens by default |
 //! | `instead_of` | field | parameters that cannot be given together with this one |
 //! | `flag` | value of an enum | options that choose this value: `T/threads` is `-T` and `--threads` |
@@ -128,7 +129,7 @@ pub enum Kind {
         maximum: u64,
         seconds: bool,
     },
-    /// One of several names.
+    /// A name from a list of names.
     Choice { choices: Vec<Choice> },
 }
 
@@ -149,7 +150,7 @@ pub(super) fn parameters_of<T: Default + Serialize + JsonSchema>() -> Vec<Parame
     let settings = SchemaSettings::default().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let fields = schema.get("properties").and_then(Value::as_object);
-    // The schema sorts its properties; the JSON text of a struct has them in the order of declaration.
+    // The schema sorts its properties; the JSON text of a struct keeps the order of declaration.
     let text = serde_json::to_string(&T::default()).unwrap_or_default();
     let mut parameters: Vec<Parameter> =
         fields.into_iter().flatten().map(|(name, field)| parameter(name, field)).collect();

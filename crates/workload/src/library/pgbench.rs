@@ -7,9 +7,10 @@
 use super::prelude::*;
 
 parameters! {
-    /// Clients and backends with lock and buffer contention, as a database has them (pgbench's built-in scripts).
+    /// Clients and backends with the lock and buffer contention of a database (pgbench's built-in scripts).
     ///
-    /// It is a model: query_time sets the cost of a transaction, which differs from that of PostgreSQL on the same machine.
+    /// This workload is a model: query_time sets the cost of a transaction, which differs from the cost in
+    /// PostgreSQL on the same machine.
     pub struct Pgbench, timed {
         /// Clients, each with a backend process.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]
@@ -40,7 +41,7 @@ pub enum Script {
     /// Select-only: one query.
     #[serde(rename = "ro")]
     ReadOnly,
-    /// TPC-B-like: seven queries, three of them updates and one an insert.
+    /// TPC-B-like: seven queries, including three updates and one insert.
     #[serde(rename = "rw")]
     ReadWrite,
 }
@@ -153,7 +154,7 @@ impl Pgbench {
             write,
         };
         let lookup = |write| {
-            // One draw for both, so that the partition that is unlocked is the one that was locked.
+            // One draw for both operations, so that the same partition is locked and unlocked.
             let numbered = at("partition", Expr::loop_index(0));
             let pin = with(partition.index.clone(), locked(numbered, vec![compute(PIN_NS)]));
             vec![pin, look(write)]
@@ -177,7 +178,7 @@ impl Pgbench {
     }
 }
 
-/// A query: sizes of its messages in bytes, and the operations of the backend besides its computation.
+/// A query: sizes of its messages in bytes, and the operations of the backend in addition to its computation.
 struct Query {
     request: u64,
     reply: u64,

@@ -10,8 +10,8 @@ parameters! {
     /// Two tasks pass a message back and forth over two pipes; every round trip is timed (`perf bench sched pipe`).
     ///
     /// One operation is one round trip: two wake-ups, two context switches. The median is judged, because a few pauses of
-    /// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of microseconds. usecs-per-op is
-    /// the time of the whole run divided by the operations.
+    /// milliseconds, which hypervisors and interrupts cause, double the mean of 100 000 trips of
+    /// microseconds. usecs-per-op is the time of the complete run divided by the operations.
     pub struct Pipetest {
         // The default of `perf bench sched pipe` is a million; 100 000 take about half a second on a current machine.
         /// Round trips.

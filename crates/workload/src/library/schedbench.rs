@@ -1,16 +1,17 @@
-//! schedbench: processes that each allocate memory and walk over it, as the NUMA schedbench of the 2.5 kernels did.
+//! schedbench: processes that each allocate memory and walk over the memory, like the NUMA schedbench of the
+//! 2.5 kernels.
 //!
-//! Each process touches its memory first, so that the pages come from the node it runs on at that time. Then it walks
-//! over the memory again and again: alternately in order and at random places. A process that is moved away from its memory,
-//! or shares a node's bandwidth, takes longer.
+//! Each process touches its memory first, so that the pages come from the present node of the process. Then
+//! the process walks over the memory repeatedly: alternately in order and at random places. A process that is
+//! moved away from its memory, or shares a node's bandwidth, takes longer.
 
 use super::prelude::*;
 
 parameters! {
-    /// Processes that each allocate memory and walk over it (NUMA schedbench).
+    /// Processes that each allocate memory and walk over the memory (NUMA schedbench).
     ///
-    /// The metrics are the columns of the NUMA schedbench reports of 2003, whose source is lost. Compare the figures only with
-    /// those of other runs of this program.
+    /// The metrics are the columns of the NUMA schedbench reports of 2003, whose source is lost. Compare the
+    /// figures only with the figures of other runs of this program.
     pub struct Schedbench {
         /// Processes.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "n"))]

@@ -1,13 +1,15 @@
 //! scripts: several parallel streams of short UNIX command scripts, as on a time-sharing system.
 //!
-//! It shares the kind of load with SPEC's SDET: fork, exec, small files, pipes, exit. Scripts, commands and files differ.
+//! This workload shares the kind of load with SPEC's SDET: fork, exec, small files, pipes, exit. Scripts,
+//! commands and files differ.
 
 use super::prelude::*;
 
 parameters! {
-    /// Streams of short UNIX command scripts, as users of a time-sharing system run them.
+    /// Streams of short UNIX command scripts, like the scripts of users of a time-sharing system.
     ///
-    /// It is neither SPEC's SDET nor comparable to it: other scripts, other commands, other files.
+    /// This workload is neither SPEC's SDET nor comparable to SDET: other scripts, other commands, other
+    /// files.
     pub struct Scripts {
         /// Streams at once.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "s"))]
@@ -22,7 +24,8 @@ parameters! {
 
 /// The scripts: relative frequency, text for `sh -c`, and approximate computation in nanoseconds, for simulators.
 ///
-/// They run in a directory with the file `words`, and name the files that they make by the shell's process number.
+/// The scripts run in a directory with the file `words`, and name their new files by the shell's process
+/// number.
 const MIX: [(u32, &str, u64); 6] = [
     (3, "ls -l . | sort | wc -l > /dev/null", 3_000_000),
     (3, "cp words w.$$ && sort w.$$ > s.$$ && cmp words s.$$ > /dev/null; rm -f w.$$ s.$$", 4_000_000),

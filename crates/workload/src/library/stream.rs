@@ -1,14 +1,16 @@
-//! stream: one task sends as fast as it can, another receives; the shape of netperf's TCP_STREAM and UDP_STREAM tests.
+//! stream: one task sends as fast as possible, another task receives; the shape of netperf's TCP_STREAM and
+//! UDP_STREAM tests.
 //!
-//! As in netperf, the size is that of the sender's messages. The receiver of a TCP stream reads whatever has arrived, up
-//! to the default receive buffer. Bytes count that arrive within the window, or with `bytes` in the whole run.
+//! As in netperf, the size is the size of the sender's messages. The receiver of a TCP stream reads all bytes
+//! that have arrived, up to the default receive buffer. Bytes that arrive within the window count; with
+//! `bytes`, all bytes of the run count.
 
 use super::prelude::*;
 
 parameters! {
     /// Messages over loopback TCP or UDP as fast as possible (netperf's TCP_STREAM and UDP_STREAM).
     ///
-    /// A TCP receiver reads whatever has arrived, whatever the size; sent is reported for UDP only.
+    /// A TCP receiver reads all bytes that have arrived, for any size. sent is reported for UDP only.
     pub struct Stream, timed {
         /// Transport protocol.
         pub protocol: Protocol = Protocol::Tcp,
@@ -20,7 +22,7 @@ parameters! {
         pub pairs: u32 = 1,
         /// Send small segments at once (`TCP_NODELAY`); TCP only.
         pub no_delay: bool = false,
-        /// Bytes that each sender sends, instead of sending for a time; everything is recorded.
+        /// Bytes that each sender sends, instead of sending for a time; all bytes are recorded.
         #[schemars(range(min = 1, max = MAX_BYTES), extend("unit" = "bytes", "instead_of" = ["warmup", "duration"]))]
         pub bytes: Option<u64> = None,
     }

@@ -1,9 +1,9 @@
 //! tbench: clients that send a file server's requests over TCP and wait for its replies.
 //!
 //! tbench (of dbench 4.0) replays a recorded load file. For each operation a client sends one message. The server reads
-//! a length of 4 bytes and then the rest, and sends one reply. The client reads the reply in the same way, but discards the
-//! rest without copying it. This program does the same with [`MIX`], a cycle of 200 operations in the load file's
-//! proportions.
+//! a length of 4 bytes and then the rest, and sends one reply. The client reads the reply in the same way,
+//! but discards the rest without a copy. This program does the same with [`MIX`], a cycle of 200 operations
+//! in the load file's proportions.
 
 use super::prelude::*;
 
@@ -60,7 +60,8 @@ const fn write(often: u32, bytes: u64) -> Kind {
 
 /// The mix: frequencies per 200 from the 458 344 operations of `client.txt` in Debian's dbench 4.0-2.1 (27.1 % ReadX,
 /// 17.3 % NTCreateX, 15.7 % QUERY_PATH_INFORMATION, 12.7 % Close, 8.6 % WriteX, …). Reads and writes have the most
-/// frequent sizes, and the mean size of all others. Message sizes are those that tbench and tbench_srv exchange.
+/// frequent sizes, and the mean size of all other operations. Message sizes are the sizes that tbench and
+/// tbench_srv exchange.
 const MIX: [Kind; 22] = [
     read(36, 4096),
     read(7, 61_440),

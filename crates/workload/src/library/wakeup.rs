@@ -1,4 +1,4 @@
-//! wakeup: message threads wake worker threads, which record the time until they run; the shape of schbench.
+//! wakeup: message threads wake worker threads, which record the time until their run; the shape of schbench.
 //!
 //! A message thread stamps and wakes all its workers. Each worker records the time since the stamp, computes for one
 //! request and reports back. When all workers have reported, the next round begins.
@@ -8,7 +8,8 @@ use super::prelude::*;
 parameters! {
     /// Message tasks wake workers, which record the time until they run (schbench).
     ///
-    /// schbench's workers do other work between wake-ups: do not compare its figures with these.
+    /// schbench's workers do other work between wake-ups: do not compare schbench's figures with these
+    /// figures.
     pub struct Wakeup, timed {
         /// Message tasks.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "m"))]

@@ -5,7 +5,8 @@ use super::prelude::*;
 parameters! {
     /// Tasks that only call sched_yield.
     ///
-    /// With more tasks than CPUs each call is a context switch; with fewer it only enters and leaves the scheduler.
+    /// With more tasks than CPUs each call is a context switch; with fewer tasks, a call only enters and
+    /// leaves the scheduler.
     pub struct Yielding, timed {
         /// Tasks.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "n"))]

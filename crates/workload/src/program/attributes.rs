@@ -11,8 +11,8 @@ pub struct Attributes {
     /// Scheduling policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// The nice value (−20 to 19) where the policy in effect is other, batch or idle; the real-time priority (1 to 99)
-    /// where it is fifo or rr.
+    /// The nice value (−20 to 19) where the policy in effect is other, batch or idle; the real-time priority
+    /// (1 to 99) where the policy is fifo or rr.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// In nanoseconds: the budget of the policy deadline, the slice of other and batch (Linux 6.12 and later).
@@ -30,7 +30,7 @@ pub struct Attributes {
     /// Greatest utilisation that the kernel assumes, 0 to 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub util_max: Option<u32>,
-    /// CPUs to run on. An empty list restores the CPUs that the task had when it started.
+    /// CPUs to run on. An empty list restores the CPUs that the task had at its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Vec<u32>>,
     /// NUMA nodes that new memory must come from.
@@ -134,8 +134,8 @@ impl Attributes {
         }
         if runtime > deadline || deadline > period {
             return Err(format!(
-                "the policy deadline needs runtime ≤ deadline ≤ period, but they are {runtime}, {deadline} and \
-                 {period} ns"
+                "the policy deadline needs runtime ≤ deadline ≤ period, but these times are {runtime}, \
+                 {deadline} and {period} ns"
             ));
         }
         Ok(())

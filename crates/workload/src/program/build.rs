@@ -1,4 +1,4 @@
-//! Short constructors, so that a library program reads like its JSON.
+//! Short constructors, so that a library program resembles its JSON.
 
 use super::{
     Better, Channel, ChannelKind, Direction, Expr, Lock, Metric, Mode, Op, Quantity, Ref, Region, Repeat,
@@ -26,7 +26,7 @@ pub fn within_window(body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::Window, body }
 }
 
-/// Repeat `body` until a receive in it meets the end of its stream.
+/// Repeat `body` until a receive in `body` meets the end of its stream.
 pub fn until_closed(body: Vec<Op>) -> Op {
     Op::Loop { repeat: Repeat::UntilClosed, body }
 }

@@ -4,7 +4,7 @@ use std::ops::{Add, Div, Mul, Rem};
 
 use serde::{Deserialize, Serialize};
 
-/// A number that may depend on the task and on the loops around it.
+/// A number that may depend on the task and on the enclosing loops.
 ///
 /// In JSON: `7`, `"task"`, `{"add": ["task", {"loop": 0}]}`. Arithmetic saturates at the ends of the range;
 /// [`crate::check`] refuses a divisor that can be 0.
@@ -45,7 +45,7 @@ pub enum Operation {
     Div(Expr, Expr),
     /// Remainder of first ÷ second.
     Rem(Expr, Expr),
-    /// Uniformly distributed in `first..second`, drawn from the task's own generator at each evaluation.
+    /// Uniformly distributed in `first..second`, drawn from the task's generator at each evaluation.
     Random(Expr, Expr),
 }
 

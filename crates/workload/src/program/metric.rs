@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A reported number: a quantity times a factor that brings it into the unit.
+/// A reported number: a quantity times a factor that converts the quantity to the unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {

@@ -26,18 +26,18 @@ pub use resource::{
 
 /// Version of the JSON layout of a [`Program`]; a document with a higher number is refused.
 ///
-/// 2 adds to 1 the operations `await`, `signal`, `start`, `timer`, `write`, `set` and `finish`, and the resources that
-/// they use.
+/// 2 adds to 1 the operations `await`, `signal`, `start`, `timer`, `write`, `set` and `finish`, and the
+/// resources of these operations.
 pub const SCHEMA: u32 = 2;
 
-/// Oldest layout that is read. All of it is part of [`SCHEMA`].
+/// Oldest layout that is read. All these parts belong to [`SCHEMA`].
 pub const OLDEST_SCHEMA: u32 = 1;
 
 /// A workload: resources, tasks and metrics.
 ///
-/// `replicas` copies of all task groups exist, each with its own copy of every resource of scope
-/// [`Scope::Replica`]. Tasks are created replica by replica, group by group, in the order given here. All wait at
-/// the gate; the measured interval runs from its opening until every task has been reaped.
+/// `replicas` copies of all task groups exist, each with a separate copy of every resource of scope
+/// [`Scope::Replica`]. Tasks are created replica by replica, group by group, in the order given here. All
+/// wait at the gate; the measured interval runs from its opening until every task has been reaped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -51,10 +51,11 @@ pub struct Program {
     /// Number of copies of the groups and of replica-scoped resources; at least 1.
     #[serde(default = "one")]
     pub replicas: u32,
-    /// Gate at which tasks wait until all of them exist.
+    /// Gate at which tasks wait until all tasks exist.
     #[serde(default)]
     pub gate: Gate,
-    /// The part of the run in which counters and series are recorded. Without a window, they are recorded in the whole run.
+    /// The part of the run in which counters and series are recorded. Without a window, operations of the
+    /// complete run are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
     /// Resources that tasks share.
@@ -99,7 +100,7 @@ pub struct TaskGroup {
     pub name: String,
     /// Tasks per replica; at least 1.
     pub count: u32,
-    /// Whether each task is a process of its own or a thread of the executor's process.
+    /// Whether each task is a separate process or a thread of the executor's process.
     #[serde(default)]
     pub mode: Mode,
     /// Operations that each task performs once.
@@ -119,7 +120,8 @@ pub enum Mode {
     Thread,
 }
 
-/// The start gate: each task reports that it is ready, then polls until the main thread opens the gate for all.
+/// The start gate: each task reports that it is ready, then polls until the main thread opens the gate for
+/// all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {

@@ -12,7 +12,7 @@ pub enum Op {
     /// Compute on registers: a fixed amount of work that takes `ns` on the undisturbed CPU.
     Compute { ns: Expr },
     /// Poll the clock for `ns`. The longest time between two readings goes into the series `longest`. A time longer than
-    /// `over_ns` is a gap: it adds 1 to the counter `gaps` and its nanoseconds to `lost`.
+    /// `over_ns` is a gap: a gap adds 1 to the counter `gaps` and its nanoseconds to `lost`.
     Watch { ns: Expr, over_ns: Expr, longest: String, gaps: String, lost: String },
     /// Access every `stride`-th byte of `bytes` bytes of a region from `offset` on, wrapping around at its end.
     Touch {
@@ -35,8 +35,8 @@ pub enum Op {
         direction: Direction,
     },
     /// Receive exactly `bytes` bytes of a stream, or one datagram of at most `bytes` bytes, and add the number of
-    /// bytes received to `counter`. An end of stream ends the innermost enclosing [`Repeat::UntilClosed`] loop and is
-    /// an error outside of one.
+    /// bytes received to `counter`. An end of stream ends the innermost enclosing [`Repeat::UntilClosed`]
+    /// loop and is an error outside of such a loop.
     Receive {
         channel: Ref,
         bytes: Expr,
@@ -61,10 +61,11 @@ pub enum Op {
     Down { semaphore: Ref },
     /// Wait until all parties of a barrier have arrived.
     Barrier { barrier: Ref },
-    /// Release a lock that the task holds, wait for a signal of the condition, and acquire the lock again. Only a
-    /// signal ends the wait.
+    /// Release a lock that the task has, wait for a signal of the condition, and acquire the lock again. Only
+    /// a signal ends the wait.
     Await { condition: Ref, lock: Ref },
-    /// Wake one task that waits for a condition, or all of them. Without a waiter the signal has no effect.
+    /// Wake one task that waits for a condition, or all waiting tasks. Without a waiter the signal has no
+    /// effect.
     Signal {
         condition: Ref,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -74,7 +75,7 @@ pub enum Op {
     Sleep { ns: Expr },
     /// Begin a timer's first period now. Without this operation the period begins at the opening of the gate.
     Start { timer: String },
-    /// Sleep until the end of the timer's present period, which is the beginning of the next one.
+    /// Sleep until the end of the timer's present period, which is the beginning of the next period.
     ///
     /// The series `slack` records the time left until then (0 if the end has passed), the series `latency` how late the
     /// task resumes. If the end has passed, the task does not sleep, and the counter `missed` increases by 1.
@@ -94,13 +95,13 @@ pub enum Op {
     Write { file: Ref, bytes: Expr },
     /// Change this task's scheduling attributes.
     Set { attributes: Attributes },
-    /// End the run of the whole program. Other tasks are stopped where they are.
+    /// End the run of the program. Other tasks stop at their present operation.
     Finish,
     /// `sched_yield(2)`.
     Yield,
-    /// Start a child process that runs `body`; it inherits loop indices.
+    /// Start a child process that runs `body` and inherits loop indices.
     Fork { body: Vec<Op> },
-    /// Wait for `count` children of this task, or for all of them.
+    /// Wait for `count` children of this task, or for all children.
     Wait {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<Expr>,
@@ -109,7 +110,7 @@ pub enum Op {
     Exec { image: Image },
     /// Repeat a body.
     Loop { repeat: Repeat, body: Vec<Op> },
-    /// Run one branch, drawn by weight from the task's own generator.
+    /// Run one branch, drawn by weight from the task's generator.
     Choose { branches: Vec<Branch> },
     /// Store the present time in a slot.
     Stamp { slot: Ref },
@@ -126,7 +127,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The operation and all operations in its bodies, outer ones first.
+    /// The operation and all operations in its bodies, outer operations first.
     pub fn all(&self) -> Vec<&Self> {
         let inside: Vec<&Self> = match self {
             Self::Loop { body, .. } | Self::Fork { body } => body.iter().collect(),
@@ -230,7 +231,7 @@ pub enum Pattern {
     /// Ascending addresses.
     #[default]
     Sequential,
-    /// Uniformly random multiples of the stride, as many as a sequential walk would access.
+    /// Uniformly random multiples of the stride, the same number as in a sequential walk.
     Random,
 }
 

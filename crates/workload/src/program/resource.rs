@@ -26,7 +26,7 @@ pub struct Resources {
     /// Files that tasks write to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<File>,
-    /// Names of timers. Each task has its own set. A forked child starts with a copy of its parent's set.
+    /// Names of timers. Each task has a separate set. A forked child starts with a copy of its parent's set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<String>,
     /// Memory that tasks read and write.
@@ -127,8 +127,9 @@ macro_rules! resource {
 }
 
 resource! {
-    /// A connection. The executor creates it just before the first task that uses it, and closes each end after the creation
-    /// of the last task that uses that end. Capacities are the kernel's defaults.
+    /// A connection. The executor creates the channel just before the first task that uses the channel, and
+    /// closes each end after the creation of the last task that uses that end. Capacities are the kernel's
+    /// defaults.
     Channel, "channel" {
         /// Carrier.
         kind: ChannelKind,
@@ -166,16 +167,18 @@ resource! {
 }
 
 resource! {
-    /// A file that is opened for writing before the start, and created if it does not exist. A simulator has no files and
-    /// treats each as a device that accepts all bytes at once, as `/dev/null` does.
+    /// A file that is opened for writing before the start, and created if the file does not exist. A
+    /// simulator has no files and treats each file as a device that accepts all bytes at once, as `/dev/null`
+    /// does.
     File, "file" {
-        /// Its path.
+        /// Path of the file.
         path: String,
     }
 }
 
 resource! {
-    /// Zeroed memory. Of scope `task` it is private to the task and not backed by pages before the first touch.
+    /// Zeroed memory. A region of scope `task` is private to the task and has no pages before the first
+    /// touch.
     Region, "region" {
         /// Size in bytes; at least 1.
         bytes: u64,

@@ -6,7 +6,7 @@ use super::json::{Node, Value};
 use super::{global, tasks};
 use crate::program::{Attributes, Policy, TimerMode};
 
-/// A whole document.
+/// A complete document.
 #[derive(Debug, Clone)]
 pub struct Document {
     pub global: Global,
@@ -126,7 +126,7 @@ pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     Ok(Document { global, tasks, place })
 }
 
-/// Check the obsolete `resources` object. Events create resources by naming them.
+/// Check the obsolete `resources` object. An event creates the resources that it names.
 fn resources(node: &Node, at: &At<'_>) -> Result<(), RtAppError> {
     let Value::Object(list) = &node.value else { return Ok(()) };
     for resource in list {

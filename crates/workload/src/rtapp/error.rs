@@ -26,7 +26,8 @@ pub enum RtAppError {
     /// The text is not JSON.
     #[error("{place}: {reason}")]
     Syntax { place: Place, reason: String },
-    /// A member of the document is not valid. `path` names it, as in `tasks.thread0.run1`.
+    /// A member of the document is not valid. `path` is its path in the document, such as
+    /// `tasks.thread0.run1`.
     #[error("{place}, {path}: {reason}")]
     Content { place: Place, path: String, reason: String },
     /// The resulting program cannot run.

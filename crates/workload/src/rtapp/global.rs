@@ -26,7 +26,7 @@ const KEYS: [&str; 14] = [
 /// Default size of a thread's buffer, in bytes.
 const MEM_BUFFER: u64 = 4 << 20;
 
-/// Parse the object, or return the defaults if it is missing.
+/// Parse the object, or return the defaults if the object is missing.
 pub fn parse(node: Option<&Node>, at: &At<'_>) -> Result<Global, RtAppError> {
     let mut global = Global {
         duration_ns: None,
@@ -71,9 +71,9 @@ fn property(
         "io_device" => global.io_device = text(node, at)?.to_owned(),
         "mem_buffer_size" => global.mem_buffer_bytes = integer(node, at, 1, i64::MAX)? as u64,
         "calibration" => match &node.value {
-            Value::Integer(_) => note(
-                "global.calibration is in loops of rt-app's own: the speed of this machine is measured instead",
-            ),
+            Value::Integer(_) => {
+                note("global.calibration is in rt-app's loops: the speed of this machine is measured instead")
+            }
             Value::Text(cpu) if is_cpu(cpu) => {}
             _ => return at.fail(node.place, "`CPU0` or another CPU, or nanoseconds per loop was expected"),
         },
@@ -84,7 +84,7 @@ fn property(
             note("global.lock_pages has no effect: schedload locks no memory")
         }
         "cumulative_slack" if boolean(node, at)? => {
-            note("global.cumulative_slack has no effect: the slack of every timer is a sample of its own");
+            note("global.cumulative_slack has no effect: the slack of every timer is a separate sample");
         }
         "pi_enabled" | "lock_pages" | "cumulative_slack" => {}
         "gnuplot" => {

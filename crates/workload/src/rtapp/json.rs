@@ -1,4 +1,4 @@
-//! JSON as rt-app's parser accepts it, with the place of every value.
+//! JSON in the dialect of rt-app's parser, with the place of every value.
 //!
 //! Extensions of JSON: comments (`/* */` and `//`), a comma before a closing bracket, strings in single quotes,
 //! `true`, `false` and `null` in any case, repeated keys, and keys without a value.
@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// Read one value that spans the whole text.
+/// Read one value that spans the complete text.
 pub fn parse(text: &str) -> Result<Node, RtAppError> {
     let mut reader = Reader { rest: text.chars(), place: Place { line: 1, column: 1 } };
     reader.space()?;

@@ -37,7 +37,7 @@ impl Measures {
         Self { together: objects > MOST_TASKS || buffers > MOST_BUFFERS, ..Self::default() }
     }
 
-    /// Note that thread objects are measured together, if they are.
+    /// Add a note if thread objects are measured together.
     pub fn note(&self) -> Option<String> {
         let text =
             "there are too many threads to measure each thread object: all threads are measured together";

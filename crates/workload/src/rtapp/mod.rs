@@ -3,9 +3,9 @@
 //! ```text
 //! text ──► json: values with their places ──► parse: Document ──► translate: Program, checked, and notes
 //! ```
-//! The grammar is that of rt-app's own tutorial (doc/tutorial.txt in the sources of rt-app 1.0 and later): JSON with
-//! comments and commas before closing brackets; keys of events that may be repeated or carry a suffix (`run`, `run1`);
-//! times in microseconds. `docs/rt-app.md` describes the points that the tutorial leaves open.
+//! The grammar follows rt-app's tutorial (doc/tutorial.txt in the sources of rt-app 1.0 and later): JSON with
+//! comments and commas before closing brackets; keys of events that may be repeated or carry a suffix (`run`,
+//! `run1`); times in microseconds. `docs/rt-app.md` describes the points that the tutorial leaves open.
 
 mod document;
 mod error;
@@ -26,7 +26,7 @@ pub use error::{Place, RtAppError};
 pub struct Reading {
     /// The program, which has passed [`crate::check`].
     pub program: Program,
-    /// Requests of the document that have no effect, one sentence each.
+    /// Requests of the document that have no effect, a sentence for each request.
     pub notes: Vec<String>,
 }
 

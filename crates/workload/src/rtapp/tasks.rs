@@ -55,7 +55,7 @@ struct Properties {
 }
 
 impl Properties {
-    /// Parse a member if it is a property; return whether it is.
+    /// Parse a member if the member is a property. Return whether it is a property.
     fn take(&mut self, member: &Member, at: &At<'_>) -> Result<bool, RtAppError> {
         let (node, given) = (&member.node, &mut self.attributes);
         match member.key.as_str() {
@@ -75,7 +75,7 @@ impl Properties {
         Ok(true)
     }
 
-    /// The requested attributes. `default` is the policy if none is given.
+    /// The requested attributes. `default` is the policy of a thread without a given policy.
     fn attributes(self, default: Option<Policy>) -> Attributes {
         let given = self.attributes;
         let policy = given.policy.or(default);
@@ -109,7 +109,7 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
             }
             "delay" => once(&mut delay_ns, microseconds(&each.node, &here)?, each, &here)?,
             "phases" => once(&mut phases, each, each, &here)?,
-            // Names without `dl-`, of older versions. The policy distinguishes them from the events.
+            // Names without `dl-`, of older versions. The policy distinguishes these members from the events.
             "runtime" if deadline && !list.iter().any(|other| other.key == "dl-runtime") => {
                 once(&mut properties.attributes.runtime_ns, microseconds(&each.node, &here)?, each, &here)?;
             }
@@ -130,12 +130,12 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
     let (loops, phases) = match phases {
         Some(phases) => {
             if let Some(event) = events.first() {
-                let reason = "an event beside `phases` never runs: put it into a phase";
+                let reason = "an event next to `phases` never runs: put the event into a phase";
                 return at.child(&event.key).fail(event.place, reason);
             }
             (own_loops.unwrap_or(None), all_phases(phases, &at.child("phases"), &attributes)?)
         }
-        // The events form one phase. The thread's loop, if any, is the number of repetitions.
+        // The events form one phase. The thread's `loop` is the number of repetitions.
         None => {
             let phase = Phase {
                 loops: own_loops.unwrap_or(Some(1)),

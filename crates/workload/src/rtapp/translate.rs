@@ -71,7 +71,7 @@ fn ends(document: &Document) -> Result<(), RtAppError> {
         Some(task) if document.global.duration_ns.is_none() => Err(RtAppError::Content {
             place: task.place,
             path: format!("tasks.{}", task.name),
-            reason: "runs without end, and there is no `duration` in `global` to end it".to_owned(),
+            reason: "runs without end, and there is no `duration` in `global` to end the thread".to_owned(),
         }),
         _ => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! A small executor in virtual time: one CPU, tasks in turn, a microsecond for each step. Tests use it to check that
-//! programs end, count correctly, and have no deadlock.
+//! A small executor in virtual time: one CPU, tasks in turn, a microsecond for each step. Tests use this
+//! executor to check that programs end, count correctly, and have no deadlock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -132,7 +132,7 @@ impl<'p> World<'p> {
         }
     }
 
-    /// Perform the next step of a task if the task can run; return whether it did.
+    /// Perform the next step of a task if the task can run. Return whether it ran.
     fn turn<'c>(&mut self, tasks: &mut Vec<Task<'c>>, at: usize) -> bool {
         let task = &mut tasks[at];
         let now = self.now_ns;
@@ -161,7 +161,7 @@ impl<'p> World<'p> {
             Step::Touch { .. } | Step::Yield => {}
             Step::Lock(lock) => return !std::mem::replace(self.locks.entry(lock).or_default(), true),
             Step::Unlock(lock) => {
-                assert_eq!(self.locks.insert(lock, false), Some(true), "only a held lock is released");
+                assert_eq!(self.locks.insert(lock, false), Some(true), "only an acquired lock is released");
             }
             Step::Up { semaphore, count } => *self.semaphores.entry(semaphore).or_default() += count,
             Step::Down(semaphore) => {
@@ -176,7 +176,11 @@ impl<'p> World<'p> {
                 let task = &mut tasks[at];
                 if !task.awaiting {
                     task.awaiting = true;
-                    assert_eq!(self.locks.insert(lock, false), Some(true), "only a held lock is released");
+                    assert_eq!(
+                        self.locks.insert(lock, false),
+                        Some(true),
+                        "only an acquired lock is released"
+                    );
                     self.conditions.entry(condition).or_default().push_back(at);
                 }
                 if self.conditions[&condition].contains(&at)

@@ -52,7 +52,8 @@ put_back() {
             return
         fi
     done
-    echo "left at $now, which another process set (before the run: $original): $file" >&2 status=1
+    echo "left at $now, which another process set (before the run: $original): $file" >&2
+    status=1
 }
 """
 _SHELL_READERS = {"yesno": "yesno", "choice": "choice"}

@@ -242,7 +242,7 @@ def _undo_one(history: History, files: Files) -> Outcome:
                 files.write(path, format_.encode(original), format_)
         current = format_.decode(files.read(path))
     except (FileNotFoundError, NotADirectoryError):
-        return LeftAlone(name, path, original, None, "because the file and its value no longer exist")
+        return LeftAlone(name, path, original, None, "because the file is gone")
     except OSError as error:
         return Failed(name, path, original, error.strerror or str(error), error.errno or 0)
     if format_.steady and current != original:

@@ -16,7 +16,7 @@ pub const DEVICE: &str = "io_device";
 /// Part of a `runtime` event between two readings of the clock, in nanoseconds, as in rt-app.
 const RUNTIME_PART_NS: u64 = 32_000;
 
-/// Distance of the accesses of a `mem` event: one for each cache line of 64 bytes.
+/// Distance of the accesses of a `mem` event: an access for each cache line of 64 bytes.
 const LINE: u32 = 64;
 
 /// Most operations of a program. Forked bodies are repeated at each fork.
@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Operations that write at most the size of rt-app's buffer each.
+    /// Operations that each write at most the size of rt-app's buffer.
     fn output(&self, bytes: u64) -> Vec<Op> {
         let buffer = self.document.global.mem_buffer_bytes;
         let write = |bytes: u64| Op::Write { file: DEVICE.into(), bytes: bytes.into() };

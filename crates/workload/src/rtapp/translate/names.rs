@@ -75,7 +75,7 @@ impl Names {
             Kind::Barrier(_) if self.forked.contains(&task.name) => {
                 return refuse(
                     event,
-                    "a thread that is forked cannot meet others at a barrier: how many it meets \
+                    "a thread that is forked cannot meet other threads at a barrier: the number of threads \
                                       is counted before the run",
                 );
             }
@@ -100,8 +100,8 @@ impl Names {
         self.locks.insert(task.to_owned());
     }
 
-    /// A timer whose name begins with `unique` exists once for each thread. Here every timer does, so any other timer must
-    /// have at most one user.
+    /// A timer whose name begins with `unique` exists once for each thread. In a program every timer exists
+    /// once for each thread, so any other timer must have at most one user.
     fn timer(
         &mut self,
         task: &Task,
@@ -123,7 +123,7 @@ impl Names {
         if users.values().fold(0u32, |sum, count| sum.saturating_add(*count)) > 1 {
             let reason = format!(
                 "the timer `{reference}` is shared by several threads, which is not supported; a name that begins \
-                 with `unique` gives each thread its own"
+                 with `unique` gives each thread a separate timer"
             );
             return refuse(event, reason);
         }
