@@ -145,7 +145,11 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"kernel": "linux-2.2"}, errors.ModelError, "linux-5.14"),
         ({"parameters": {"group": 1}}, errors.ProgramError, "group: no such parameter"),
         ({"parameters": {"groups": 0}}, errors.ProgramError, "groups"),
-        ({"tunables": {"sched.latency_ns": "3ms"}}, errors.SettingRefused, "these have it: linux-4.5, linux-5.14"),
+        (
+            {"tunables": {"sched.latency_ns": "3ms"}},
+            errors.SettingRefused,
+            "kernels with this tunable: linux-4.5, linux-5.14",
+        ),
         ({"tunables": {"sched.migration_cost_ns": "ten"}}, errors.SettingRefused, "allowed"),
         ({"tunables": {"sched.base_slice_ns": 5}}, errors.SettingRefused, "too small"),
         ({"tunables": {"nonsense": 1}}, errors.SettingRefused, "nonsense"),

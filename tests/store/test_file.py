@@ -45,7 +45,9 @@ def test_a_reader_does_not_create_a_missing_store(tmp_path: Path) -> None:
     assert not (tmp_path / "none.sqlite").exists()
 
 
-@pytest.mark.parametrize(("version", "words"), [(VERSION + 1, "or a newer schedlab"), (0, "keep the store for that schedlab")])
+@pytest.mark.parametrize(
+    ("version", "words"), [(VERSION + 1, "or a newer schedlab"), (0, "keep the store for that schedlab")]
+)
 def test_another_version_is_refused_and_not_changed(tmp_path: Path, version: int, words: str) -> None:
     path = tmp_path / "store.sqlite"
     open_store(path, create=True).dispose()

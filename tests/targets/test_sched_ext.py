@@ -174,7 +174,7 @@ def test_an_ejected_scheduler_fails_its_trial_with_the_reason_and_the_run_contin
         "'simple_1.0'",
         "no longer loaded (state 'disabled')",
         "its process has ended (exit code 1)",
-        'the kernel says: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
         "DEBUG DUMP: a task was not run for 30 s",
     ):
         assert words in failure(done)

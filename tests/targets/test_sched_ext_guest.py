@@ -72,7 +72,7 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
     for words in (
         f"sched_ext: '{kernel.root}/standin {kernel.root} simple_1.0 well' is no longer loaded (state 'disabled')",
         "its process has ended (status 1)",
-        'the kernel says: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
         "DEBUG DUMP",
         "\nenabled simple_1.0\n",
     ):
@@ -99,13 +99,16 @@ def test_a_replaced_scheduler_is_a_fault(shell, kernel) -> None:
 
 def test_a_refused_scheduler_is_reported_with_its_output(shell, kernel) -> None:
     out = run_script(shell, kernel, 'scx_ready || echo "$scx_reason"; scx_fault && echo fault', how="refused")
-    assert "was not loaded; its process has ended (status 7); it printed: libbpf: the verifier does not like it" in out
+    assert (
+        "was not loaded; its process has ended (status 7); the program printed: libbpf: the verifier does not like it"
+        in out
+    )
     assert out.endswith("fault\n")
 
 
 def test_a_program_that_loads_no_scheduler_is_ended_after_the_limit(shell, kernel) -> None:
     out = run_script(shell, kernel, 'scx_ready || echo "$scx_reason"', how="never", start=0)
-    assert "was not loaded within 0 s: state 'disabled'; it printed: nothing" in out
+    assert "was not loaded within 0 s: state 'disabled'; the program printed: nothing" in out
     assert not (kernel.root / "run").exists()
 
 

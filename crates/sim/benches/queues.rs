@@ -1,7 +1,8 @@
 //! Comparison of event queues: the reason for the choice in `time/`.
 //!
 //! The classic hold model (Jones, "An Empirical Comparison of Priority-Queue and Event-Set Implementations", CACM 29,
-//! 1986): take the earliest event, plan it anew at a random distance. `cargo bench -p schedlab-sim --bench queues`
+//! 1986): take the earliest event, and plan the event again at a random distance. `cargo bench -p schedlab-sim --bench
+//! queues`
 #![allow(clippy::print_stdout, missing_docs, reason = "a bench prints its rates")]
 
 use std::cmp::Reverse;

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p schedlab-sim --bench speed [-- NAME]` prints a line for each case, with the target rate of the case if
 //! there is a target. `DETAIL` in the environment adds the counters and the digest of each run. With `MS` in the
-//! environment each case runs once, for `MS` simulated milliseconds. This is for tools that count instructions:
-//! `MS=200 valgrind --tool=callgrind target/release/deps/speed-* sleepers-128`.
+//! environment each case runs once, for `MS` simulated milliseconds. For tools that count instructions: `MS=200
+//! valgrind --tool=callgrind target/release/deps/speed-* sleepers-128`.
 //!
 //! Distance from the limit: a binary heap with packed keys alone handles 28 to 42 million events per second, the agenda 95
 //! to 160 million (`benches/queues.rs`). The simulator handles 3 to 8 million, depending on the load of the machine.
@@ -21,7 +21,7 @@
 //! same distribution as the instructions: no function dominates.
 //!
 //! Measured alternatives without benefit:
-//! - `lto = "fat"` and `target-cpu=x86-64-v3`: less than 1 % of the instructions each.
+//! - `lto = "fat"` and `target-cpu=x86-64-v3`: each less than 1 % of the instructions.
 //! - Insertion into queues without branches: 20 % fewer mispredictions (cachegrind), but about 60 more instructions per
 //!   cycle; slower.
 //! - Prefetching the cache lines of the next event: about fifteen of these lines are not in a first-level cache of 48 KiB,

@@ -29,7 +29,7 @@ pub enum SimError {
     #[error("attributes of group `{group}`: {reason}")]
     Attributes { group: String, reason: String },
     /// The process cannot get the memory that the simulation needs.
-    #[error("the simulation needs about {} MiB of memory for {tasks} tasks, and the process cannot get it", needed.div_ceil(1 << 20))]
+    #[error("the simulation needs about {} MiB of memory for {tasks} tasks, and the process cannot allocate this memory", needed.div_ceil(1 << 20))]
     Allocation { needed: u64, tasks: u32 },
     /// The program is invalid.
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub struct Waiting {
     pub task: String,
     /// Description of the awaited event.
     pub what: String,
-    /// The tasks that could end the wait, if they can be determined.
+    /// The tasks that could end the wait, if these tasks can be determined.
     pub whom: Vec<String>,
 }
 

@@ -7,7 +7,7 @@
 //! Config  ─┘  seed, tunables, attributes, horizon
 //! ```
 //! A module uses only modules before it. `tests/module_order.rs` reads every path of every file, and lists the exceptions:
-//! parts of the engine that lie in the folder of the state that they change.
+//! parts of the engine in the folder of the state that they change.
 //!
 //! ```text
 //! error       errors
@@ -22,7 +22,7 @@
 //! schedstats  the kernel's scheduler statistics
 //! observe     counters, histograms, observers, the outcome
 //! physics     cold caches, remote memory, bandwidth, SMT
-//! balance     which CPU a task runs on: wake-up, fork, exec, periodic and new-idle balancing
+//! balance     choice of the CPU for a task: wake-up, fork, exec, periodic and new-idle balancing
 //! numa        NUMA balancing: scans, hinting faults, preferred nodes
 //! tasks       operations of tasks: messages, locks, children, the start gate
 //! config      configuration of a simulation

@@ -30,8 +30,8 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Check machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or the
-    /// kernels that have it, the kernel parameter, or the group.
+    /// Check machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or
+    /// the kernels with this tunable, the kernel parameter, or the group.
     pub fn new(machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
         machine.check()?;
         let topology = Topology::new(&machine);
@@ -153,7 +153,8 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
     for (name, attributes) in &config.groups {
         if !groups.iter().any(|group| group.name == *name) {
             let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
-            let reason = format!("the program has no such group (its groups: {})", names.join(", "));
+            let reason =
+                format!("the program has no such group (groups of the program: {})", names.join(", "));
             return Err(wrong(name, reason));
         }
         if !(-20..=19).contains(&attributes.nice) {
@@ -168,14 +169,20 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
             !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0
         };
         if attributes.cpus.as_ref().is_some_and(|cpus| !within(cpus)) {
-            return Err(wrong(name, format!("its CPUs are not among 0 to {}", machine.cpus() - 1)));
+            return Err(wrong(
+                name,
+                format!("the CPUs of the group are not among 0 to {}", machine.cpus() - 1),
+            ));
         }
         if attributes.slice_ns.is_some_and(|ns| !(100_000..=100_000_000).contains(&ns)) {
             // The kernel clamps to this range (sched_attr's sched_runtime, 6.12).
             return Err(wrong(name, "slice_ns is not between 100000 and 100000000".to_owned()));
         }
         if attributes.memory_node.is_some_and(|node| node >= machine.nodes()) {
-            return Err(wrong(name, format!("its memory node is not among 0 to {}", machine.nodes() - 1)));
+            return Err(wrong(
+                name,
+                format!("the memory node of the group is not among 0 to {}", machine.nodes() - 1),
+            ));
         }
     }
     if config.horizon_ns.is_some_and(|ns| ns == 0 || ns >= NEVER) {

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 
 /// A vector whose indices are not checked in release builds. An event makes about a hundred accesses by a CPU's or task's
 /// index, and bounds checks take a tenth of its time. The creator of a table guarantees its indices. Debug builds, which all
-/// tests and fuzzers use, and builds with the feature `check` check them.
+/// tests and fuzzers use, and builds with the feature `check` check indices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table<T>(Vec<T>);
 

@@ -81,7 +81,7 @@ fn kernel_file_with_ranges_beyond_virtual_time_is_refused() {
     let text = with(interval, "\"vm.stat_interval\" = { default = 0, min = 0, max = 9 }");
     assert_eq!(
         text,
-        "kernel definition: tunable `vm.stat_interval`: its range is not within 1 to 4294967296"
+        "kernel definition: tunable `vm.stat_interval`: the range is not within 1 to 4294967296"
     );
     let text = with(interval, "\"vm.stat_interval\" = { default = 1, min = 1, max = 4294967297 }");
     assert!(text.contains("is not within 1 to 4294967296"), "{text}");

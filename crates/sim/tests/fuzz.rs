@@ -1,5 +1,5 @@
 //! The bodies of the fuzzing targets on stable Rust, with seeded mutations of valid files. cargo-fuzz finds more faults,
-//! because it measures the coverage of each text; these tests run without it.
+//! because it measures the coverage of each text; these tests run without cargo-fuzz.
 
 #[path = "../../../fuzz/bodies.rs"]
 mod bodies;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use schedlab_sim::time::Random;
 
-/// Default number of mutations of each kind of file; `SCHEDLAB_FUZZ_CASES` overrides it.
+/// Default number of mutations of each kind of file; `SCHEDLAB_FUZZ_CASES` overrides this number.
 const CASES: u64 = 120;
 
 /// Time limit of a case. Cases that end take less than a second.
@@ -101,9 +101,7 @@ fn numbers(text: &[char]) -> Vec<(usize, usize)> {
 
 /// Run a body on mutations. A panic or a hang prints the text.
 fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
-    corpus
-        .iter()
-        .for_each(|text| assert!(body(text), "a mutation begins with what can be simulated:\n{text}"));
+    corpus.iter().for_each(|text| assert!(body(text), "a mutation begins with a simulated text:\n{text}"));
     let asked =
         std::env::var("SCHEDLAB_FUZZ_CASES").ok().map(|text| text.parse().expect("a number of cases"));
     let mut random = Random::new(seed);
@@ -124,7 +122,7 @@ fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
     }
     assert!(
         accepted * 20 > asked.unwrap_or(CASES),
-        "{accepted} mutations were simulated: too few to find anything"
+        "{accepted} mutations were simulated: too few to find faults"
     );
 }
 

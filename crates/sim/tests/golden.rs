@@ -1,7 +1,7 @@
 //! Digests of outcomes: the same seed gives the same bytes in debug and release builds and on every platform.
 //!
-//! A change of the model changes the digests. The same commit then replaces them by the new digests, which the failing test
-//! prints, so that the history shows which changes had an effect, and where.
+//! A change of the model changes the digests. The same commit then replaces the old digests by the new digests, which
+//! the failing test prints, so that the history shows which changes had an effect, and on which cases.
 
 use std::sync::mpsc;
 

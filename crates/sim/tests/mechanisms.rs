@@ -1,4 +1,4 @@
-//! Mechanisms of a whole machine, against figures computed by hand.
+//! Mechanisms of a complete machine, compared with figures computed by hand.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,8 @@ fn realtime_tasks_run_before_all_others_and_round_robin_takes_turns() {
     let config = attributes([("a", rr(10)), ("b", rr(10)), ("c", on_cpu(1))]);
     let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c"], 2000), config);
     let ran: Vec<f64> = outcome.tasks.iter().map(|task| task.ran_ns as f64 / 1e9).collect();
-    // The two RR tasks share the window. Slices are 100 ms, so that neither is ahead by more than one. The ordinary task waits.
+    // The two RR tasks share the window. Slices are 100 ms, so that no task is ahead by more than one slice. The
+    // ordinary task waits.
     assert!((ran[0] - ran[1]).abs() <= 0.105 && ran[0] + ran[1] > 1.9, "{ran:?}");
     assert!(ran[2] < 0.05, "{ran:?}");
     let fifo = |priority| Attributes { class: Class::Fifo(priority), ..on_cpu(1) };
@@ -105,7 +106,7 @@ fn realtime_tasks_that_wake_or_fork_at_once_spread_over_the_cpus() {
         let ran: Vec<_> = outcome.tasks.iter().map(|task| task.ran_ns / MS).collect();
         assert!(ran.iter().all(|ms| *ms >= 195), "{kernel_name}: {ran:?}");
     }
-    // Real-time jobs that a build forks are no slower by more than a tenth than ordinary ones.
+    // Real-time jobs that a build forks are not more than a tenth slower than ordinary jobs.
     let build = Kernbench { directories: 4, files: 8, jobs: 12, ..Default::default() }.program().unwrap();
     let elapsed = |class| {
         let each = |group: &TaskGroup| (group.name.clone(), Attributes { class, ..Attributes::default() });
@@ -132,7 +133,7 @@ fn ledger_accounts_for_every_nanosecond_also_at_the_horizon() {
 
 #[test]
 fn smt_siblings_slow_each_other_by_the_time_in_the_ledger() {
-    // Alone on a core, 400 ms of work take 400 ms; beside a busy sibling it runs at 62 %: 634 of 1024 parts.
+    // Alone on a core, 400 ms of work take 400 ms; next to a busy sibling the task runs at 62 %: 634 of 1024 parts.
     let body = vec![compute(400 * MS)];
     let alone = program(vec![group("a", 1, Mode::Process, body.clone())], Resources::default(), 0);
     let outcome = run("i7-3770", "linux-5.14", alone, attributes([("a", on_cpu(0))]));
@@ -197,7 +198,8 @@ fn a_balancing_pass_costs_by_the_cpus_that_it_scans() {
     };
     let laptop = cost("laptop-4", &["a"]);
     assert_eq!((laptop.least_ns(), laptop.most_ns()), (Some(580), Some(580)));
-    // On the NUMA-Q 2500 + 4 × 250 = 3500 ns for a quad and 2500 + 16 × 250 = 6500 ns for all, and 2500 per moved task.
+    // On the NUMA-Q 2500 + 4 × 250 = 3500 ns for a quad, 2500 + 16 × 250 = 6500 ns for all CPUs, and 2500 per moved
+    // task.
     let names: Vec<String> = (0..16).map(|task| format!("t{task}")).collect();
     let numa_q = cost("numa-q-16", &names.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(numa_q.least_ns(), Some(3500));
@@ -311,7 +313,7 @@ fn a_pipes_writer_blocks_at_sixteen_pages_until_the_reader_makes_room() {
 
 #[test]
 fn lock_serves_its_waiters_in_order_and_has_one_holder() {
-    // Five tasks hold the lock for 10 ms each, one after the other, on four CPUs.
+    // Five tasks keep the lock for 10 ms each, one after the other, on four CPUs.
     let body = locked("lock", vec![compute(10 * MS), count("turns", 1u64)]);
     let resources = Resources { locks: vec![locks("lock", 1, Scope::Program)], ..Resources::default() };
     let outcome = run(
@@ -335,9 +337,9 @@ fn deadlock_is_reported_with_the_waiting_tasks() {
     let error =
         try_run("laptop-4", "linux-5.14", program(groups, resources, 0), Config::default()).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("a 0 waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
-    assert!(text.contains("b 0 waits for lock `lock` (instance 0) (held by a 0)"), "{text}");
-    // Other tasks that continue, and the time until which they do, make no difference.
+    assert!(text.contains("a 0 waits for lock `lock` (instance 1) (owned by b 0)"), "{text}");
+    assert!(text.contains("b 0 waits for lock `lock` (instance 0) (owned by a 0)"), "{text}");
+    // Other tasks that continue, and the time until which these tasks continue, make no difference.
     let resources = Resources { locks: vec![locks("lock", 2, Scope::Program)], ..Resources::default() };
     let goes_on = within_window(vec![compute(100_000u64), count("turns", 1u64)]);
     let groups = vec![
@@ -348,7 +350,7 @@ fn deadlock_is_reported_with_the_waiting_tasks() {
     let error =
         try_run("laptop-4", "linux-6.12", program(groups, resources, 50), Config::default()).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("waits for lock `lock` (instance 1) (held by b 0)"), "{text}");
+    assert!(text.contains("waits for lock `lock` (instance 1) (owned by b 0)"), "{text}");
     assert!(!text.contains("goes on"), "{text}");
     // A task waits for a message that no task will send. Other tasks that sleep meanwhile make no difference.
     let resources =
@@ -392,14 +394,14 @@ fn wrong_input_is_refused_with_its_place() {
         |config: Config| try_run("laptop-4", "linux-5.14", hogs(&["a"], 10), config).unwrap_err().to_string();
     let tunable =
         |name: &str, value| Config { tunables: vec![(name.to_owned(), value)], ..Config::default() };
-    assert!(refuse(tunable("sched.base_slice_ns", 1)).contains("these have it: linux-6.12"));
+    assert!(refuse(tunable("sched.base_slice_ns", 1)).contains("kernels with this tunable: linux-6.12"));
     assert!(refuse(tunable("sched.latency_ns", 5)).contains("from 100000 to 1000000000"));
     let change = Change { at_ns: 5, tunable: "sched.nothing".to_owned(), value: 1 };
     assert!(refuse(Config { changes: vec![change], ..Config::default() }).contains("sched.nothing"));
     assert!(
         refuse(attributes([("nobody", Attributes::default())])).contains("the program has no such group")
     );
-    assert!(refuse(attributes([("a", on_cpu(4))])).contains("its CPUs are not among 0 to 3"));
+    assert!(refuse(attributes([("a", on_cpu(4))])).contains("the CPUs of the group are not among 0 to 3"));
     assert!(
         refuse(attributes([("a", Attributes { nice: 20, ..Attributes::default() })])).contains("nice 20")
     );
@@ -425,7 +427,7 @@ fn sending_without_a_receiver_is_an_error_of_the_task() {
 
 #[test]
 fn large_footprints_need_no_memory() {
-    // A footprint of 10 GB: three walks over it, each in 40960 parts.
+    // A footprint of 10 GB: three walks over the footprint, each in 40960 parts.
     let memory = schedlab_workload::library::schedbench::Schedbench {
         processes: 1,
         memory_mib: 10_240,
@@ -437,7 +439,7 @@ fn large_footprints_need_no_memory() {
     assert!(outcome.counters.page_faults >= 10_240 * 256);
 }
 
-/// Run tasks on separate CPUs that take one lock at the same time and hold it for 100 µs.
+/// Run tasks on separate CPUs that take one lock at the same time and keep the lock for 100 µs.
 fn contenders(tasks: usize) -> Outcome {
     let critical = locked("row", vec![compute(100_000u64)]);
     let names: Vec<String> = (0..tasks).map(|task| format!("t{task}")).collect();

@@ -43,7 +43,7 @@ fn estimated_and_used(program: Program) -> (f64, f64) {
     let config = Config { samples: 1000, ..Config::default() };
     let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-6.12").unwrap());
     let simulation = Simulation::new(machine, kernel, Plan::new(program).unwrap(), config).unwrap();
-    // A run first allocates its estimate, to see whether the process can.
+    // A run first allocates its estimate, to check whether the process can allocate that memory.
     PROBE.store(simulation.memory_bytes() as usize, Relaxed);
     let before = USED.load(Relaxed);
     MOST.store(before, Relaxed);

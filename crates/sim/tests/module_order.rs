@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 
-/// Files that use modules after their own, those modules, and the reason. Rows that are not needed fail the test.
+/// Files that use later modules than the file's module, the used modules, and the reason. Rows that are not needed fail
+/// the test.
 const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
     (
         &["sched/core.rs", "sched/switch.rs"],

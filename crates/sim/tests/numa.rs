@@ -1,5 +1,5 @@
-//! NUMA balancing, with expectations computed by hand. CPUs 0–11 and 24–35 of the Xeon are node 0, all others node 1. The
-//! tick period is 4 ms. A hinting fault costs 1200 ns, marking 1 MiB 2500 ns, and moving a page 4000 ns.
+//! NUMA balancing, with expectations computed by hand. CPUs 0–11 and 24–35 of the Xeon are node 0, all other CPUs node
+//! 1. The tick period is 4 ms. A hinting fault costs 1200 ns, marking 1 MiB 2500 ns, and moving a page 4000 ns.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,8 @@ fn program(groups: Vec<TaskGroup>, bytes: u64, scope: Scope, window_ms: u64) -> 
     }
 }
 
-/// A task that fills `mib` MiB on node 0, then moves to `cpus` and walks the memory there until the window closes.
+/// A task that fills `mib` MiB on node 0, then moves to `cpus` and walks the memory on these CPUs until the window
+/// closes.
 fn walker(mib: u64, cpus: &[&[u32]], window_ms: u64) -> Program {
     let mut body = vec![on(&[0]), touch(mib * MIB)];
     body.extend(cpus.iter().map(|cpus| on(cpus)));
@@ -48,7 +49,7 @@ fn walker(mib: u64, cpus: &[&[u32]], window_ms: u64) -> Program {
     program(vec![group("a", 1, Mode::Process, body)], mib * MIB, Scope::Task, window_ms)
 }
 
-/// A configuration without cache footprints, so that a process has no memory besides its region.
+/// A configuration without cache footprints, so that a process has only the memory of its region.
 fn config(tunables: &[(&str, i64)]) -> Config {
     let bare = Attributes { footprint_kib: Some(0), ..Attributes::default() };
     Config {
@@ -178,7 +179,7 @@ fn a_task_on_the_wrong_node_goes_to_its_memory_and_stays_there() {
     assert_eq!(
         (marked, local),
         (faults, faults - 2048),
-        "all faults except those of the first pass are local"
+        "all faults except faults of the first pass are local"
     );
     // Scanning 24 CPUs and moving one task: 600 + 24 × 25 + 400.
     assert_eq!(moved_task.ledger.total(Account::NumaPlace), 1600);
@@ -201,8 +202,8 @@ fn a_task_runs_32_times_as_long_as_a_scan_before_the_next_scan() {
 
 #[test]
 fn a_task_stays_with_its_footprint_if_that_is_larger_than_its_remote_memory() {
-    // 256 pages on node 0. The footprint is where the task runs, on node 1, and has 2048 pages ± a quarter. The scans of
-    // Linux 5.14 spare it as local, so that only the remote pages count.
+    // 256 pages on node 0. The footprint is where the task runs, on node 1, and has 2048 pages ± a quarter. The scans
+    // of Linux 5.14 spare the footprint as local, so that only the remote pages count.
     let after = |kernel_name, footprint_kib, window_ms| {
         let attributes = Attributes { footprint_kib: Some(footprint_kib), ..Attributes::default() };
         let config = Config { groups: [("a".to_owned(), attributes)].into(), ..config(&QUICK) };
@@ -244,7 +245,7 @@ fn threads_share_a_scan_and_processes_do_not() {
 
 #[test]
 fn a_scan_marks_only_the_pages_of_a_shared_region_that_its_process_has_touched() {
-    // Process a fills 256 pages; process b touches 64 of them.
+    // Process a fills 256 pages; process b touches 64 of these pages.
     let walk = |bytes| within_window(vec![touch(bytes), compute(100_000u64)]);
     let groups = vec![
         group("a", 1, Mode::Process, vec![touch(MIB), walk(MIB)]),
@@ -260,7 +261,7 @@ fn a_scan_marks_only_the_pages_of_a_shared_region_that_its_process_has_touched()
 #[test]
 fn a_scan_marks_scan_size_pages_and_the_next_scan_continues_there() {
     // 8 MiB in scans of 2 MiB are four windows. The period is a quarter of 100 ms, plus two ticks and 32 × 5 µs: scans after
-    // 100, 133, 166 and 199 ms of run time. No granule is left over, so that the fourth scan ends the pass.
+    // 100, 133, 166 and 199 ms of run time. No granule remains, so that the fourth scan ends the pass.
     let tunables = [&QUICK[..], &[("sched.numa_balancing.scan_size_mb", 2)]].concat();
     let after = |window_ms| run("linux-4.5", walker(8, &[&[12]], window_ms), config(&tunables)).counters;
     for (window_ms, scans) in [(120, 1), (150, 2), (185, 3), (220, 4)] {

@@ -139,7 +139,7 @@ fn expired_task_waits_until_all_others_have_expired() {
     assert!(bench.has_expired(0));
     assert_eq!(bench.pick(Some(0)), Some(1));
     assert!(bench.ticks(1, 151));
-    // Nice 5, the worst priority of all, still runs before the two expired tasks: 10 + 290 × 14 / 39 = 114 ticks.
+    // Nice 5, the worst priority of all tasks, still runs before the two expired tasks: 10 + 290 × 14 / 39 = 114 ticks.
     assert_eq!(bench.pick(Some(1)), Some(2));
     assert!(bench.ticks(2, 114));
     // The active array is empty: the arrays change places.
@@ -177,7 +177,7 @@ fn interactive_task_returns_to_the_active_array() {
         assert!(bench.ticks(0, 300));
         assert_eq!(bench.has_expired(0), expires, "{slept} ms at nice -20");
     }
-    // Nice 19 never is interactive: it needs 19 × 10 / 40 + 2 = 6.
+    // Nice 19 never is interactive: an interactive task needs 19 × 10 / 40 + 2 = 6.
     let mut bench = Bench::new(&[], &[19]);
     bench.slept(0, 2000);
     assert!(bench.ticks(0, 10));
@@ -225,7 +225,8 @@ fn child_gets_half_of_its_parents_slice_and_returns_the_rest_at_exit() {
     assert_eq!((bench.all[1].sleep_avg(), bench.all[0].sleep_avg()), (950, 1000));
     assert_eq!(bench.priority(1), 121);
     bench.enqueue(1, Enqueue::New);
-    // The child ends after 10 ticks of its first slice: 75 + 66. Its sleep average is less: (3 × 1000 + 940) / 4.
+    // The child ends after 10 ticks of its first slice: 75 + 66. The sleep average of the child is less: (3 × 1000 +
+    // 940) / 4.
     bench.block(0);
     assert_eq!(bench.pick(None), Some(1));
     assert!(!bench.ticks(1, 10));

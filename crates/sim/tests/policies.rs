@@ -60,7 +60,7 @@ impl<P: Policy> Bench<P> {
 
 #[test]
 fn cfs_divides_the_latency_by_weight() {
-    // Two tasks of nice 0: 6 ms / 2 = 3 ms each. The tick ends a longer turn.
+    // Two tasks of nice 0: each has 6 ms / 2 = 3 ms. The tick ends a longer turn.
     let mut bench = Bench::<Cfs>::new("linux-5.14", &[0, 0]);
     bench.enqueue(0, Enqueue::Moved);
     bench.enqueue(1, Enqueue::Moved);
@@ -142,8 +142,8 @@ fn cfs_keeps_a_moved_tasks_distance_from_its_queue() {
     bench.charge(0, 10 * MS);
     assert_eq!(bench.pick(Some(0)), Some(1));
     bench.charge(1, 2 * MS);
-    // min_vruntime is 0 (task 2 has not run); task 0 is 10 ms ahead of it, also on a queue whose
-    // min_vruntime is 50 ms.
+    // min_vruntime is 0 (task 2 has not run). Task 0 is 10 ms ahead of min_vruntime, also on a queue whose min_vruntime
+    // is 50 ms.
     bench.policy.dequeue(&mut bench.queue, &mut bench.all, 0, 0);
     assert_eq!(bench.all[0].vruntime(), 10 * MS as i64);
     let mut other = Bench::<Cfs>::new("linux-5.14", &[0, 0, 0]);
@@ -162,7 +162,7 @@ fn eevdf_runs_the_eligible_task_with_the_earliest_deadline() {
     // All begin at V = 0 with deadlines at 0.75 ms; the first task runs.
     assert_eq!(bench.pick(None), Some(0));
     assert!(!bench.charge(0, 749_999));
-    // Its slice is over: a new deadline at 0.75 + 0.75 ms, and its turn ends.
+    // The slice is over: a new deadline at 0.75 + 0.75 ms, and its turn ends.
     assert!(bench.charge(0, 1));
     assert_eq!((bench.all[0].vruntime(), bench.all[0].deadline()), (750_000, 1_500_000));
     assert_eq!(bench.pick(Some(0)), Some(1));
@@ -170,8 +170,8 @@ fn eevdf_runs_the_eligible_task_with_the_earliest_deadline() {
     bench.block(1);
     // Tasks 0 (v = 750000) and 2 (v = 0) remain: V = 375000. Only task 2 is eligible.
     assert_eq!(bench.pick(None), Some(2));
-    // Task 1 wakes while 2 runs, with V = 375000. It is placed so that its lag is 250000 with its weight included in V:
-    // 250000 × 3 / 2 = 375000, so v = 375000 − 375000 = 0, deadline 750000, and V = 750000 / 3 again.
+    // Task 1 wakes while 2 runs, with V = 375000. Task 1 is placed so that its lag is 250000 with its weight included
+    // in V: 250000 × 3 / 2 = 375000, so v = 375000 − 375000 = 0, deadline 750000, and V = 750000 / 3 again.
     bench.enqueue(1, WAKE);
     assert_eq!((bench.all[1].vruntime(), bench.all[1].deadline()), (0, 750_000));
 }
@@ -186,8 +186,8 @@ fn eevdf_lets_an_eligible_current_task_run_to_its_deadline() {
     bench.enqueue(1, WAKE);
     assert_eq!(bench.all[1].deadline(), 1_250_000);
     assert!(!bench.preempts(0, 1));
-    // Task 2, of four times the weight, is placed at V too, with a deadline before the current task's. The current task is
-    // eligible (v = V) and therefore protected.
+    // Task 2, of four times the weight, is also placed at V, with a deadline before the current task's. The current
+    // task is eligible (v = V) and therefore protected.
     bench.all[2] = bench.policy.entity(4096, 0, None);
     bench.enqueue(2, WAKE);
     assert_eq!(bench.all[2].deadline(), 687_500);
@@ -205,7 +205,7 @@ fn eevdf_does_not_protect_a_task_that_is_not_eligible() {
     assert_eq!(bench.pick(None), Some(0));
     bench.charge(0, 200_000);
     // A single task is eligible at any v. With task 1 (v = 0) V is 100000, and task 0 is not eligible, 550 µs before its
-    // deadline. Ticks do not check eligibility here, but a wake-up does.
+    // deadline. Ticks do not check eligibility in this case, but a wake-up does.
     assert!(!bench.charge(0, 100_000));
     assert!(bench.preempts(0, 1));
     assert_eq!(bench.pick(Some(0)), Some(1));
@@ -230,7 +230,7 @@ fn eevdf_limits_lag_to_two_slices() {
     bench.enqueue(0, WAKE);
     bench.enqueue(1, WAKE);
     assert_eq!(bench.pick(None), Some(0));
-    // Task 0 runs 20 ms without a reschedule: V = 10 ms. Its lag of −10 ms is limited to a tick, 4 ms, which is longer
+    // Task 0 runs 20 ms without a reschedule: V = 10 ms. The lag of −10 ms is limited to a tick, 4 ms, which is longer
     // than two slices. With only task 1 (v = 0) on the queue it wakes at V + 4 × 2 / 1 = 0 + 8 ms.
     bench.charge(0, 20 * MS);
     bench.block(0);

@@ -1,4 +1,4 @@
-//! Every program of the workload library runs on the simulator, with its own parameters and metrics.
+//! Every program of the workload library runs on the simulator, with its parameters and metrics.
 
 use schedlab_sim::{Account, Config, End, Outcome, Simulation, kernel, kernel_names, machine};
 use schedlab_workload::library::busyloop::BusyLoop;

@@ -1,5 +1,5 @@
 //! Properties of random machines, programs and tunables. The debug builds of these tests check the engine's invariants after
-//! each event: no task is lost or on two queues, no CPU is idle beside a waiting task, accounts sum to the clock, the sums
+//! each event: no task is lost or on two queues, no CPU is idle while a task waits, accounts sum to the clock, the sums
 //! and lags of the policies' queues, affinity, and vmstat counters agree.
 
 use std::collections::BTreeMap;
@@ -188,7 +188,7 @@ proptest! {
         let memory_mib = machine.memory_mib;
         let simulation = simulation(machine, kernel_at, program, attributes, &luck, seed);
         let outcome = simulation.run();
-        // Locks are not nested and everything given is taken, so that no deadlock is possible.
+        // Locks are not nested and every sent message is received, so that no deadlock is possible.
         let outcome = outcome.map_err(|error: SimError| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(outcome.end, End::Finished);
         for cpu in 0..outcome.ledger.cpus() {

@@ -1,4 +1,4 @@
-//! Scheduler statistics: their counts and their costs, and that they have neither while they are off.
+//! Scheduler statistics: counts and costs while the statistics are on, and neither counts nor costs while they are off.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +35,13 @@ fn hackbench() -> Program {
     parameters.program().unwrap()
 }
 
-/// Tasks that compute and sleep, more than there are CPUs, so that balancing has something to do.
+/// Tasks that compute and sleep, more than there are CPUs, so that balancing has tasks to move.
 fn crowd(tasks: u32, loops: u64) -> Program {
     let body = vec![times(loops, vec![compute(700_000u64), Op::Sleep { ns: 300_000u64.into() }])];
     program(vec![group("crowd", tasks, Mode::Process, body)], Resources::default())
 }
 
-/// Two tasks that begin on the siblings of a core beside idle cores, so that active balancing separates them.
+/// Two tasks that begin on the siblings of a core while other cores are idle, so that active balancing separates them.
 fn siblings() -> Program {
     let bound = |cpus: Vec<u32>| Op::Set { attributes: Wanted { cpus: Some(cpus), ..Wanted::default() } };
     let hog = |cpu: u32| {
@@ -181,7 +181,7 @@ fn statistics_match_the_events_that_an_observer_counts() {
             );
             assert!(
                 sum(|counts| counts.lb_count) >= counted.calls,
-                "{case} {kind}: passes left to other CPUs count too"
+                "{case} {kind}: passes left to other CPUs also count"
             );
             assert_eq!(sum(|counts| counts.lb_nobusyg), counted.balanced, "{case} {kind}");
             gained += sum(|counts| counts.lb_gained);
@@ -314,7 +314,7 @@ fn a_wake_up_across_sockets_costs_nine_updates_of_which_two_are_remote() {
         let b = vec![times(messages, vec![receive(at("talk", 0u64), 8u64), send(at("talk", 1u64), 8u64)])];
         program(vec![group("a", 1, Mode::Process, a), group("b", 1, Mode::Process, b)], resources)
     };
-    // CPUs 0 to 11 are the first siblings of one socket, 12 to 23 those of the other socket.
+    // CPUs 0 to 11 are the first siblings of one socket, 12 to 23 the first siblings of the other socket.
     let (few, many) = (quiet(pair(10), [("a", 3), ("b", 15)]), quiet(pair(20), [("a", 3), ("b", 15)]));
     // 10 more round trips are 20 wake-ups. Each wake-up by the waker: the lines of its queue and of its domain, the
     // sleeper's line, which the sleeper's CPU wrote last (remote), and the same line again (enqueue). The waker sleeps: its
@@ -432,7 +432,10 @@ fn an_old_kernel_has_no_switch_and_names_kernels_that_have_it() {
     assert!(matches!(&error, SimError::CommandLine { .. }), "{error}");
     assert!(error.to_string().contains("`schedstats=enable`: linux-2.5.59 has no such switch"), "{error}");
     let error = refused(Config { tunables: vec![(SWITCH.to_owned(), 1)], ..Config::default() });
-    assert!(error.to_string().contains("these have it: linux-4.5, linux-5.14, linux-6.12"), "{error}");
+    assert!(
+        error.to_string().contains("kernels with this tunable: linux-4.5, linux-5.14, linux-6.12"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn a_differential_over_the_threshold_is_folded_at_once() {
 
 #[test]
 fn periodic_workers_do_not_wake_idle_cpus() {
-    // CPU 2 works for 50 ms at the beginning and after 30 s. It is idle for 30 intervals between.
+    // CPU 2 works for 50 ms at the beginning and after 30 s. The CPU is idle for 30 intervals in between.
     let body = || vec![compute(50 * MS), sleep(30 * SECOND), compute(50 * MS)];
     let config = config([("sleeper", 2)], false, 1);
     let watch = Watch::new(2, 200 * MS, 29 * SECOND);
@@ -302,7 +302,8 @@ fn the_mode_changes_while_the_machine_runs() {
 
 #[test]
 fn counters_match_the_pages_and_stacks_of_the_tasks() {
-    // Four processes touch 100 pages each. Each has a kernel stack during its life; none remains at the end.
+    // Four processes touch 100 pages each. Each process has a kernel stack during its run time. No stack remains at the
+    // end.
     let body = |task: u64| vec![touch(task * 100, 100), compute(10 * MS)];
     let groups = (0..4).map(|task| works(&format!("t{task}"), body(task))).collect();
     let outcome = run("linux-5.14", program(groups), Config::default());
@@ -314,7 +315,7 @@ fn counters_match_the_pages_and_stacks_of_the_tasks() {
     assert_eq!(item("nr_anon_pages"), 400);
     assert_eq!(item("nr_kernel_stack"), 0);
     let counted = outcome.counters.vmstat;
-    // The program's region outlives its tasks. Their stacks of 4 pages are freed.
+    // The program's region outlives its tasks. The stacks of 4 pages are freed.
     assert_eq!((counted.pgfault, counted.pgalloc_normal, counted.pgfree), (400, 400 + 16, 16));
     let machine = machine("laptop-4").unwrap();
     assert_eq!(item("nr_free_pages"), machine.memory_mib as i64 * 256 - 400);
@@ -329,7 +330,10 @@ fn a_kernel_without_folding_has_no_workers_and_refuses_their_tunables() {
     let (machine, kernel): (_, Kernel) = (machine("laptop-4").unwrap(), kernel("linux-2.5.59").unwrap());
     let refused =
         Simulation::new(machine, kernel, Plan::new(hog(1)).unwrap(), config([], true, 1)).unwrap_err();
-    assert!(refused.to_string().contains("these have it: linux-4.5, linux-5.14, linux-6.12"), "{refused}");
+    assert!(
+        refused.to_string().contains("kernels with this tunable: linux-4.5, linux-5.14, linux-6.12"),
+        "{refused}"
+    );
 }
 
 fn acts() -> impl Strategy<Value = Vec<Op>> {
@@ -398,7 +402,7 @@ fn the_worker_is_the_worst_gap_of_a_busy_loop_which_has_none_under_the_shepherd(
             let (worst, number) = gaps(machine_name, kernel_name, true);
             assert_eq!((worst, number), (of(costs.clock_read), 0.0), "{machine_name} {kernel_name}");
             // With periodic workers there is one gap per second: the interrupt, the wake-up, two picks of the next task,
-            // two switches and the fold. Cache refills, the search for an idle CPU and EEVDF's ticks lengthen it.
+            // two switches and the fold. Cache refills, the search for an idle CPU and EEVDF's ticks lengthen the gap.
             let (worst, number) = gaps(machine_name, kernel_name, false);
             let parts = of(costs.timer_irq)
                 + of(costs.wakeup.core)
@@ -418,7 +422,7 @@ fn the_worker_is_the_worst_gap_of_a_busy_loop_which_has_none_under_the_shepherd(
 
 #[test]
 fn each_tick_is_a_gap_of_a_busy_loop() {
-    // A CPU that is not isolated has 250 ticks per second of 1200 ns, each with the reading of the clock around it.
+    // A CPU that is not isolated has 250 ticks per second of 1200 ns, each including a reading of the clock.
     let looped = BusyLoop { warmup_ns: 0, duration_ns: SECOND, threshold_ns: 500, ..BusyLoop::default() };
     let outcome = run("linux-5.14", looped.program().unwrap(), config([("looper", 1)], true, 1000));
     let costs = machine("laptop-4").unwrap().costs;

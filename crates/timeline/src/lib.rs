@@ -1,7 +1,7 @@
 //! A simulation as a timeline that Perfetto's viewer (ui.perfetto.dev) opens, written during the simulation.
 //!
 //! ```text
-//! Simulation ─► Timeline: Observer ─► kernel events, a buffer a CPU   cpu.rs ─┐
+//! Simulation ─► Timeline: Observer ─► kernel events, a buffer a CPU         cpu.rs ─┐
 //!                                 └─► slices of kernel work, a track a CPU    track.rs ─┴─► packets ─► impl Write
 //!                                                                           schema.rs
 //! ```

@@ -36,9 +36,11 @@ class Scope:
     """Columns of a store, or a whole run. Modules that judge are loaded only if a format needs verdicts.
 
     Attributes:
-        engine: the store of the columns that do not name a store. chosen: the columns, the baseline first. store: path
-        of the store, for commands in the report. ranks: whether verdicts on unpaired columns include a rank test. run:
-        the run, if the report is on a single run and all of its variants.
+        engine: the store of the columns that do not name a store.
+        chosen: the columns, the baseline first.
+        store: path of the store, for commands in the report.
+        ranks: whether verdicts on unpaired columns include a rank test.
+        run: the run, if the report is on a single run and all of its variants.
     """
 
     engine: Engine

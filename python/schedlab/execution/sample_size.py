@@ -30,8 +30,8 @@ class Sizing:
         unknown: the experiment's other rows, each with the reason.
         costs: times of the experiment's design.
         planned: seconds that the experiment's design takes.
-        kept: the design's iterations with the blocks that all rows need; None when the size is too large to run. best:
-        the quickest design that finds the effect in every row; None when there is no such design.
+        kept: the design's iterations with the blocks that all rows need; None when the size is too large to run.
+        best: the quickest design that finds the effect in every row; None when there is no such design.
     """
 
     run: reader.Run

@@ -1,8 +1,8 @@
 """Detection and reading of the contents of a path: trees of MMTests, logs of tools, printed tables.
 
     path ──tree?──▶ mmtests
-         ──log?───▶ the first reader of tool logs that recognises the text, the strictest first ──otherwise───▶ printed
-         tables, by their grammars or by the layout that the user states
+         ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
+         ──none───▶ printed tables, by their grammars or by the layout that the user states
 
 All paths are read before anything is returned. An unrecognised path raises ImportProblem, and nothing is imported.
 """
@@ -41,8 +41,8 @@ def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) ->
 
     Args:
         path: a file or folder.
-        form: a name of :func:`formats`, where the content does not determine the format. layouts: of the printed tables
-        in a text.
+        form: a name of :func:`formats`, where the content does not determine the format.
+        layouts: of the printed tables in a text.
 
     Raises:
         ImportProblem: the path does not exist, contains nothing that is read, or is damaged; with file and line.

@@ -4,9 +4,13 @@ Runs contain iterations, iterations contain benchmarks, benchmarks contain ``log
 
 ::
 
-    log/                         a folder of runs, as run-mmtests.sh writes the folder ├── 6.1-vanilla/             a
-    run: one column │   ├── iter-0/              an iteration: one block │   │   ├── tests-timestamp │   │   └──
-    tbench/logs/ │   └── iter-1/... └── 6.1-patched/...
+    log/                         a folder of runs, as written by run-mmtests.sh
+    ├── 6.1-vanilla/             a run: one column
+    │   ├── iter-0/              an iteration: one block
+    │   │   ├── tests-timestamp
+    │   │   └── tbench/logs/
+    │   └── iter-1/...
+    └── 6.1-patched/...
 
 Until 2018 a tree contained ``tbench4-4.5.0-vanilla/noprofile``: benchmark and run in one name, no iterations.
 

@@ -117,9 +117,10 @@ class Table:
         title: text printed above the table.
         workload: name of the benchmark; empty where the source does not name it.
         columns: names of the columns.
-        rows: the rows, each with a cell for each column. line: first line of the table in the source, from 1. baseline:
-        index of the baseline among the columns. gains: meaning of the printed percentages. An ``improvement`` is
-        positive where the variant is better (MMTests),
+        rows: the rows, each with a cell for each column.
+        line: first line of the table in the source, from 1.
+        baseline: index of the baseline among the columns.
+        gains: meaning of the printed percentages. An ``improvement`` is positive where the variant is better (MMTests),
             a ``change`` is positive where the value is larger.
     """
 

@@ -223,17 +223,19 @@ def simulate(
 
     Args:
         program: a native workload (``schedlab workloads``), or the path of a JSON file, in the form of ``schedload
-        show`` or of rt-app. machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or
-        several of both. kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or
-        several of both. parameters: parameters of the workload, as in an experiment file. seed: random seed; 0 by
-        default. ``seeds``: several seeds. tunables: values by name as in an experiment file; or several sets of values,
-        each set a configuration. changes: (virtual time such as "10ms", tunable, value): changes while the program
-        runs. command_line: command line of the simulated kernel, such as ``isolcpus=1-3``. policy, priority, nice,
-        slice, cpus: attributes of all tasks, as in a variant of an experiment file. horizon: virtual time at which a
-        simulation ends at the latest, such as "2s". samples: maximum number of stored samples of a series; a longer
-        series is reduced to a random selection. memory: limit, such as "8GiB", above which a simulation is refused; by
-        default the available memory. workers: number of simultaneous simulations; by default the number of CPUs that
-        this process may use.
+            show`` or of rt-app.
+        machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or a list of machines.
+        kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or a list of kernels.
+        parameters: parameters of the workload, as in an experiment file.
+        seed: random seed; 0 by default. ``seeds``: several seeds.
+        tunables: values by name as in an experiment file; or several sets of values, each set a configuration.
+        changes: (virtual time such as "10ms", tunable, value): changes while the program runs.
+        command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
+        policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
+        horizon: virtual time at which a simulation ends at the latest, such as "2s".
+        samples: maximum number of stored samples of a series; a longer series is reduced to a random selection.
+        memory: limit, such as "8GiB", above which a simulation is refused; by default the available memory.
+        workers: number of simultaneous simulations; by default the number of CPUs that this process may use.
 
     Returns data frames; the same arguments give the same frames, for any number of ``workers``. Raises subclasses of
     :class:`schedlab.simulation.errors.SimulationError`, if possible before the first simulation.

@@ -18,9 +18,11 @@ class StoredDesign(BaseModel):
 
     Attributes:
         paired: whether the variants were measured block by block in a random order; imported figures were not measured
-        in this way. looks: blocks after which a sequential run has an interim analysis. stack: variants of a patch
-        stack, in order. factorial: the switches of each variant. bisection: whether the variants are states in order,
-        of which a search measured some.
+            in this way.
+        looks: blocks after which a sequential run has an interim analysis.
+        stack: variants of a patch stack, in order.
+        factorial: the switches of each variant.
+        bisection: whether the variants are states in order, of which a search measured some.
     """
 
     model_config = ConfigDict(extra="forbid")

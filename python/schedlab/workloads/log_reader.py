@@ -35,9 +35,10 @@ class Log:
 
     Attributes:
         name: path of the log, for messages.
-        text: the complete text, lines ended by ``\\n``. column: column of samples for which the log names no column.
-        alone: no other log is imported with this one, so its variants may become columns. mixed: the text also contains
-        output of other tools, which their readers read.
+        text: the complete text, lines ended by ``\\n``.
+        column: column of samples for which the log names no column.
+        alone: no other log is imported with this one, so its variants may become columns.
+        mixed: the text also contains output of other tools, which their readers read.
     """
 
     name: str
@@ -129,8 +130,9 @@ class Reader:
         recognises: whether a text that begins like this (64 KiB) has the format; strict and cheap.
         read: return the content of a log; ImportProblem with the unreadable line.
         in_mails: whether the format occurs inside other text, such as mails or the output of a script. False: the
-        format always fills the complete file. within: whether a text contains this format together with other text;
-        None where ``recognises`` also decides this question.
+            format always fills the complete file.
+        within: whether a text contains this format together with other text; None where ``recognises`` also decides
+            this question.
     """
 
     name: str

@@ -1,4 +1,4 @@
-//! Moving tasks from a busy CPU's queue: which tasks, and the move itself.
+//! Moving tasks from a busy CPU's queue: selection of the tasks, and the move.
 
 use super::load_balance::{CpuIdleType, Imbalance, LbEnv};
 use crate::balance::KernelPolicy;
@@ -12,7 +12,7 @@ use crate::schedstats::Refusal;
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Number of failed passes after which a domain moves cache-hot tasks too (`cache_nice_tries` of `sd_init()`,
+    /// Number of failed passes after which a domain also moves cache-hot tasks (`cache_nice_tries` of `sd_init()`,
     /// kernel/sched/topology.c, v6.12).
     fn cache_nice_tries(domain: DomainKind) -> u32 {
         match domain {
@@ -114,7 +114,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Whether a waiting task of `src_cpu` may and should go to the CPU of the pass (`can_migrate_task()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12). After some failed passes cache-hot tasks go too.
+    /// kernel/sched/fair.c, v4.5 to v6.12). After some failed passes cache-hot tasks also move.
     #[inline(always)]
     fn can_migrate_task(&self, env: &LbEnv, src_cpu: usize, task: TaskIx) -> Result<(), Refusal> {
         if !self.tasks.allowed(task).contains(env.dst_cpu) {
@@ -127,8 +127,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if env.failed <= Self::cache_nice_tries(env.domain) && hot() { Err(Refusal::Hot) } else { Ok(()) }
     }
 
-    /// Select the waiting tasks of `src_cpu` to move, up to the imbalance. `refused` receives the others if scheduler
-    /// statistics are on.
+    /// Select the waiting tasks of `src_cpu` to move, up to the imbalance. `refused` receives the remaining tasks if
+    /// scheduler statistics are on.
     fn select_tasks(
         &self,
         env: &LbEnv,
@@ -157,8 +157,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {
-                    // A task heavier than the imbalance would reverse it. Each failed pass doubles the weight that is
-                    // accepted (shr_bound()).
+                    // A task heavier than the imbalance would reverse the imbalance. Each failed pass doubles the
+                    // weight that is accepted (shr_bound()).
                     if weight.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
                         return true;
                     }
@@ -173,7 +173,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         });
     }
 
-    /// Whether a task is cache-hot on its CPU: it ran there less than the migration cost ago (`task_hot()`,
+    /// Whether a task is cache-hot on its CPU: it ran on that CPU less than the migration cost ago (`task_hot()`,
     /// kernel/sched/fair.c, v4.5 to v6.12).
     pub(crate) fn task_hot(&self, source: usize, task: TaskIx, domain: DomainKind) -> bool {
         // Siblings share all caches.
@@ -187,7 +187,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cost == u32::MAX || self.time.now.saturating_sub(self.tasks[task].ran_at) < Ns::from(cost)
     }
 
-    /// Move the running task of `source` to the idle CPU `cpu`. Return whether it was moved
+    /// Move the running task of `source` to the idle CPU `cpu`. Return whether the task was moved
     /// (`active_load_balance_cpu_stop()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[cold]
     #[inline(never)]

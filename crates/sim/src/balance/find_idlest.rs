@@ -28,7 +28,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.tasks[task].class.realtime().is_some() {
             let allowed = *self.tasks.allowed(task);
             let here = if allowed.contains(cpu) { cpu } else { self.find_idlest_group_cpu(&allowed, cpu) };
-            // Since 2.6.25 the task is pushed to another CPU at once if a task of at least its priority runs there
+            // Since 2.6.25 the task is pushed to another CPU at once if a task of at least its priority runs on the CPU
             // (task_woken_rt()).
             return P::select_task_rq_fork_rt(self, here, task);
         }
@@ -157,7 +157,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn find_idlest_group_cpu(&self, span: &CpuMask, fallback: usize) -> usize {
         let idle = span.and(&self.rq.idle);
         if !idle.is_empty() {
-            // Among CPUs in the shallowest state, the last one that became idle.
+            // Among CPUs in the shallowest state, the CPU that became idle last.
             let key = |cpu: &usize| {
                 let since = self.cpus[*cpu].idle_since;
                 (self.idle_exit(self.time.now.saturating_sub(since)), Ns::MAX - since)

@@ -32,16 +32,16 @@ pub(super) struct LbEnv {
     pub payer: usize,
     /// CPU that receives the tasks.
     pub dst_cpu: usize,
-    /// Level of the domain among those of `dst_cpu`, 0 for the narrowest.
+    /// Level of the domain among the domains of `dst_cpu`, 0 for the narrowest domain.
     pub level: usize,
     pub domain: DomainKind,
     pub idle: CpuIdleType,
-    /// Failed passes over the domain since the last one that moved a task (`sd->nr_balance_failed`).
+    /// Failed passes over the domain since the last pass that moved a task (`sd->nr_balance_failed`).
     pub failed: u32,
 }
 
 impl LbEnv {
-    /// The pass as the scheduler statistics identify it.
+    /// The identity of the pass in the scheduler statistics.
     pub fn look(&self) -> Look {
         Look { payer: self.payer, cpu: self.dst_cpu, level: self.level, kind: self.idle as usize }
     }
@@ -71,7 +71,7 @@ pub(super) enum Imbalance {
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Make one balancing pass over a domain in favour of `cpu`, and book the time on `payer` (`load_balance()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12, there `sched_balance_rq()`).
+    /// kernel/sched/fair.c, v4.5 to v6.12, named `sched_balance_rq()` in v6.12).
     pub(super) fn load_balance(
         &mut self,
         payer: usize,
@@ -229,7 +229,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         domain: &SchedDomain,
         idle: CpuIdleType,
     ) -> Option<(usize, Imbalance)> {
-        // Overloaded CPUs rank by load, and before all others. Others rank by whether they have a task.
+        // Overloaded CPUs rank by load, and before all other CPUs. Other CPUs rank by whether the CPU has a task.
         let rank =
             |running: u32, load: u64| if running > 1 { load << 1 | 1 << 40 } else { u64::from(running) };
         let (mut total, mut max_rank, mut source, mut width) = (0, 0, None, 0);
@@ -276,7 +276,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         sum
     }
 
-    /// How much to move from the busiest group to the local group; `None` if they are balanced
+    /// How much to move from the busiest group to the local group; `None` if the groups are balanced
     /// (`calculate_imbalance()`, kernel/sched/fair.c, v4.5 to v6.12). `mean` returns the domain's load per CPU.
     fn calculate_imbalance(
         &self,

@@ -4,7 +4,7 @@
 //! select_task_rq     a waking task: its previous CPU, the waker's CPU, or an idle CPU that shares a cache with either
 //! find_idlest        a forked task or a task in execve(): the idlest group and CPU, from the widest domain down
 //! rebalance_domains  periodic balancing, by ticks of busy CPUs and by an idle CPU for all idle CPUs
-//! newidle_balance    a CPU that is about to become idle looks for work
+//! newidle_balance    a CPU that is about to become idle searches for tasks
 //! sched_domains      tables of the domains and caches that balancing uses
 //! load_balance       one pass over one domain: statistics and decision
 //! detach_tasks       selection of the tasks that a pass moves, and their move

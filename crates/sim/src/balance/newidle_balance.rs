@@ -12,7 +12,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// kernel/sched/fair.c, v5.14 and v6.12; `idle_balance()` in v4.5).
     ///
     /// The cut-off: no pass begins unless `avg_idle` covers `sched_migration_cost_ns` (v4.5, v5.14) or the cost of the
-    /// narrowest domain (v6.12), and a domain is visited only while `avg_idle` covers its cost too.
+    /// narrowest domain (v6.12), and a domain is visited only while `avg_idle` also covers the cost of the domain.
     pub(super) fn newidle_balance(&mut self, cpu: usize) -> bool {
         let avg_idle = self.cpus[cpu].avg_idle;
         let Some(narrowest) = self.cpus[cpu].domains.first() else { return false };
@@ -43,8 +43,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rq.nr_running[cpu] > 0
     }
 
-    /// Bring a CPU's next periodic balancing forward to the interval of an idle CPU, because it is about to become idle
-    /// (`update_next_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Bring a CPU's next periodic balancing forward to the interval of an idle CPU, because the CPU is about to become
+    /// idle (`update_next_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn update_next_balance(&mut self, cpu: usize, level: usize) {
         let due = self.cpus[cpu].domains[level].last_balance + self.interval(cpu, level, CpuIdleType::Idle);
         let cpu_state = &mut self.cpus[cpu];
@@ -64,9 +64,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Update the maximum cost of new-idle passes over a domain: a greater `cost` replaces it, otherwise it decays by 1 %
-    /// a second. Return whether it has decayed (`update_newidle_cost()`, kernel/sched/fair.c, v6.12; the decay is in
-    /// `rebalance_domains()` in v4.5 and v5.14).
+    /// Update the maximum cost of new-idle passes over a domain: a greater `cost` replaces the maximum, otherwise the
+    /// maximum decays by 1 % a second. Return whether the maximum has decayed (`update_newidle_cost()`,
+    /// kernel/sched/fair.c, v6.12; the decay is in `rebalance_domains()` in v4.5 and v5.14).
     pub(super) fn update_newidle_cost(&mut self, cpu: usize, level: usize, cost: Ns) -> bool {
         let now = self.time.now;
         let domain_state = &mut self.cpus[cpu].domains[level];

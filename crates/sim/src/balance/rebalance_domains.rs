@@ -92,7 +92,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].domains[level].interval * Ns::from(factor)
     }
 
-    /// Set the interval after a pass: it doubles while the domain is balanced, up to twice the width in milliseconds.
+    /// Set the interval after a pass: the interval doubles while the domain is balanced, up to twice the width in
+    /// milliseconds.
     fn update_interval(&mut self, cpu: usize, level: usize, balanced: bool) {
         let min_interval = Ns::from(self.balance.domains.domain(cpu, level).weight) * MS;
         let domain_state = &mut self.cpus[cpu].domains[level];

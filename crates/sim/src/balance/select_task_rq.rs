@@ -10,7 +10,7 @@ use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::time::Ns;
 
-/// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves it every second.
+/// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves this count every second.
 const FLIPS_PERIOD_BITS: u32 = 30;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -34,7 +34,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.select_idle_sibling(cpu, previous, target, task)
     }
 
-    /// Return the CPU around which a wake-up from another CPU looks for an idle CPU: the waker's or the task's previous one.
+    /// Return the CPU around which a wake-up from another CPU looks for an idle CPU: the waker's CPU or the task's
+    /// previous CPU.
     #[inline(never)]
     fn wake_affine_target(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
         let waker = self.cpus[cpu].current;
@@ -61,11 +62,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
     }
 
-    /// Select a CPU for a real-time task: `previous`, unless a task of at least its priority runs or waits there; then the
-    /// CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
+    /// Select a CPU for a real-time task: `previous`, unless a task of at least its priority runs or waits on this CPU;
+    /// then the CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
     ///
     /// The kernel queues the task behind a task that is about to run, and moves it when that task begins
-    /// (`push_rt_tasks()`). The model moves it at once.
+    /// (`push_rt_tasks()`). The model moves the task at once.
     #[cold]
     #[inline(never)]
     pub(super) fn select_task_rq_rt(&self, previous: usize, task: TaskIx) -> usize {

@@ -53,7 +53,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Spend `work` ns of a CPU's segment, the segment's extras first. Fast path for segments that have no other extras than
-    /// carried work and a cache refill. Both extras are added even if they are 0, because a test would cost more.
+    /// carried work and a cache refill. Both extras are added even if an extra is 0, because a test would cost more.
     #[inline]
     fn work(&mut self, cpu: usize, work: Ns) {
         let cpu_state = &mut self.cpus[cpu];
@@ -98,7 +98,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, rest);
     }
 
-    /// Add an extra to an account. Report it to the observer unless it is 0.
+    /// Add an extra to an account. Report the time to the observer unless the time is 0.
     #[inline]
     fn spend_extra(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
         self.records.ledger.add(cpu, account, ns);
@@ -172,7 +172,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let mut at = cpu_state.timer_at.min(cpu_state.ipi_at);
         if cpu_state.current != NOBODY {
             at = at.min(cpu_state.end());
-            // Ticks handle deferrable timers. A busy CPU without ticks gets an interrupt for them.
+            // Ticks handle deferrable timers. A busy CPU without ticks gets an interrupt for the timers.
             at = at.min(if self.tick_wanted(cpu) { cpu_state.tick_at } else { self.vmstat.workers.due[cpu] });
         } else if P::TICKS_WHEN_IDLE {
             at = at.min(cpu_state.tick_at);

@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
 
     pub tick_at: Ns,
     pub ipi_at: Ns,
-    /// Latest time at which the first timer fires, by an interrupt of its own.
+    /// Latest time at which the first timer fires, by a separate interrupt.
     pub timer_at: Ns,
     /// Earliest time at which the first timer fires, in another interrupt.
     pub timer_soft_at: Ns,

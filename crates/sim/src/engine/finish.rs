@@ -92,7 +92,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Move a task's run time and counts to the sums, and to its report if the task is one of the program's.
+    /// Move a task's run time and counts to the sums, and to its report if the task belongs to the program.
     pub(crate) fn write_off(&mut self, task: TaskIx) {
         let task_data = &mut self.tasks.table[task as usize];
         // Kernel threads do not belong to the program.

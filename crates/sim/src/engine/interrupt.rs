@@ -39,8 +39,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.fold_is_due(cpu);
     }
 
-    /// Wake the owners of due timers. After its set time, a timer fires at the next interrupt. At the end of its slack, it
-    /// causes an interrupt (prctl(2), `PR_SET_TIMERSLACK`).
+    /// Wake the owners of due timers. After its set time, a timer fires at the next interrupt. At the end of its slack,
+    /// a timer causes an interrupt (prctl(2), `PR_SET_TIMERSLACK`).
     fn expire(&mut self, cpu: usize) {
         self.cpus[cpu].in_interrupt = true;
         while let Some(timer) = self.cpus[cpu].timers.first() {
@@ -112,7 +112,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Reschedule when the slice of a SCHED_RR task is over, so that the task goes behind others of its priority
+    /// Reschedule when the slice of a SCHED_RR task is over, so that the task moves behind other tasks of its priority
     /// (`task_tick_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
     fn task_tick_rt(&mut self, cpu: usize) {
         let current = self.cpus[cpu].current;
@@ -131,7 +131,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tunables.ns(crate::kernel::Tunable::RrTimesliceMs) * MS
     }
 
-    /// Handle the IPI by which another CPU asks this CPU to reschedule.
+    /// Handle the IPI by which another CPU makes this CPU reschedule.
     pub(super) fn ipi_arrives(&mut self, cpu: usize) {
         self.cpus[cpu].ipi_at = NEVER;
         self.book(cpu, Account::Ipi, self.costs.ipi_handler);

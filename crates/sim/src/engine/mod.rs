@@ -1,9 +1,9 @@
 //! The event loop of a simulation.
 //!
-//! Events happen in the order of [`Agenda`](crate::time::Agenda)'s keys. An event on a CPU takes effect at once. The kernel's
-//! work for it takes time *after* the effect: `book` moves the CPU's clock forward, and the next work of that CPU begins at
-//! its clock. Tasks act on each other only when their CPU's clock has been reached (`tasks::exec`), so that causes precede
-//! effects up to the few microseconds of one kernel entry.
+//! Events happen in the order of [`Agenda`](crate::time::Agenda)'s keys. An event on a CPU takes effect at once. The
+//! kernel's work for an event takes time *after* the effect: `book` moves the CPU's clock forward, and the next work of
+//! that CPU begins at its clock. Tasks act on each other only when their CPU's clock has been reached (`tasks::exec`),
+//! so that causes precede effects up to the few microseconds of one kernel entry.
 
 mod account;
 mod check;

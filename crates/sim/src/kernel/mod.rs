@@ -26,7 +26,7 @@ pub fn kernel(name: &str) -> Result<Kernel, SimError> {
     Kernel::from_toml(KERNELS.text(name)?)
 }
 
-/// A kernel model as its TOML file defines it. The fields about domains belong to every policy but [`PolicyKind::O1`].
+/// A kernel model, defined by its TOML file. The fields about domains belong to every policy but [`PolicyKind::O1`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
@@ -51,7 +51,7 @@ pub struct Kernel {
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
-    /// Format of the scheduler statistics; `None` if the kernel has no switch for them.
+    /// Format of the scheduler statistics; `None` if the kernel has no switch for scheduler statistics.
     #[serde(default)]
     pub schedstats: Option<StatsLayout>,
     /// Tunables by name.
@@ -103,7 +103,7 @@ pub enum WakeAffine {
     /// By the load of both CPUs (until 4.12).
     #[default]
     Weight,
-    /// An idle CPU of the two, else by load (`WA_IDLE`, then `WA_WEIGHT`).
+    /// An idle CPU of both, otherwise by load (`WA_IDLE`, then `WA_WEIGHT`).
     IdleThenWeight,
 }
 
@@ -114,9 +114,10 @@ pub enum IdleSearch {
     /// An idle group (core) only (until 4.7).
     #[default]
     Groups,
-    /// An idle core, else an idle CPU; the average idle time limits the number of scanned CPUs (`SIS_PROP`, until 5.18).
+    /// An idle core, otherwise an idle CPU; the average idle time limits the number of scanned CPUs (`SIS_PROP`, until
+    /// 5.18).
     Proportional,
-    /// An idle core, else an idle CPU; the cache's utilisation limits the number of scanned CPUs (`SIS_UTIL`).
+    /// An idle core, otherwise an idle CPU; the cache's utilisation limits the number of scanned CPUs (`SIS_UTIL`).
     Utilisation,
 }
 
@@ -197,7 +198,7 @@ impl Kernel {
         }
         for (name, definition) in &kernel.tunables {
             let refused = match Tunable::named(name) {
-                None => Some("the simulator knows no such tunable".to_owned()),
+                None => Some("the simulator has no such tunable".to_owned()),
                 Some(tunable) => definition.fault(tunable),
             };
             if let Some(reason) = refused {

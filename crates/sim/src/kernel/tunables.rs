@@ -45,7 +45,7 @@ tunables! {
     NrMigrate = "sched.nr_migrate",
     /// Slice of SCHED_RR.
     RrTimesliceMs = "sched.rr_timeslice_ms",
-    /// Sleepers are placed half a latency back instead of a whole one.
+    /// Sleepers are placed half a latency back instead of a complete latency.
     GentleFairSleepers = "sched.features.GENTLE_FAIR_SLEEPERS",
     /// New tasks begin a slice behind.
     StartDebit = "sched.features.START_DEBIT",
@@ -81,9 +81,9 @@ tunables! {
     InteractiveDelta = "sched.interactive_delta",
     /// Sleep average of the full bonus.
     MaxSleepAvgMs = "sched.max_sleep_avg_ms",
-    /// How long, per task, expired tasks wait before interactive ones expire too.
+    /// How long, per task, expired tasks wait before interactive tasks also expire.
     StarvationLimitMs = "sched.starvation_limit_ms",
-    /// Minimum load of another node, in percent of the local node's, for balancing with it.
+    /// Minimum load of another node, in percent of the local node's load, for balancing with that node.
     NodeThreshold = "sched.node_threshold",
     /// Number of balancing passes from one pass over another node to the next.
     NodeBalanceRate = "sched.node_balance_rate",
@@ -138,15 +138,15 @@ pub struct Definition {
 const LIMIT: i64 = 1 << 32;
 
 impl Definition {
-    /// Return why a tunable cannot have this definition; `None` if it can.
+    /// Return why a tunable cannot have this definition; `None` if the kernel can have this value.
     pub(super) fn fault(&self, tunable: Tunable) -> Option<String> {
         if !(self.min..=self.max).contains(&self.default) {
-            return Some("its default is out of its range".to_owned());
+            return Some("the default is out of the range".to_owned());
         }
         // A timer with an interval of 0 would always be due.
         let least = if tunable == Tunable::VmStatInterval { 1 } else { -LIMIT };
         let within = least <= self.min && self.max <= LIMIT;
-        (!within).then(|| format!("its range is not within {least} to {LIMIT}"))
+        (!within).then(|| format!("the range is not within {least} to {LIMIT}"))
     }
 }
 
@@ -272,8 +272,9 @@ impl Tunables {
 
     /// Change a tunable. The error lists the kernels that have the tunable, or its range.
     ///
-    /// `sched.d7.03` is a patch to the values of four other tunables: turning it on sets them, turning it off resets them to
-    /// the kernel's defaults. To give them other values, set them after `sched.d7.03`.
+    /// `sched.d7.03` is a patch to the values of four other tunables: turning the patch on sets these tunables, turning
+    /// the patch off resets these tunables to the kernel's defaults. To give these tunables other values, set them
+    /// after `sched.d7.03`.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), SimError> {
         let tunable = self.check(name, value)?;
         self.values[tunable as usize] = value;
@@ -317,7 +318,11 @@ fn models_with(name: &str) -> String {
     };
     let has = |name: &&str| kernel(name).is_ok_and(|model| model.tunables.contains_key(tunable.name()));
     let models: Vec<_> = kernel_names().filter(has).collect();
-    if models.is_empty() { String::new() } else { format!("; these have it: {}", models.join(", ")) }
+    if models.is_empty() {
+        String::new()
+    } else {
+        format!("; kernels with this tunable: {}", models.join(", "))
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ macro_rules! accounts {
 
 // Accounts that nearly every event adds to come first, so that they share cache lines.
 accounts! {
-    /// The program's own work at full speed.
+    /// The program's work at full speed.
     #[default]
     User = "user",
     /// Refilling caches after a switch or a migration, and reading data from the local node's memory.
@@ -73,7 +73,7 @@ accounts! {
     Family = "fork_exec_exit",
     /// Balancing passes of busy and idle CPUs.
     Balance = "balance",
-    /// Folding vmstat counters, and checking which CPUs need it.
+    /// Folding vmstat counters, and checking which CPUs need folding.
     Vmstat = "vmstat",
     /// Marking pages for hinting faults.
     NumaScan = "numa_scan",
@@ -83,7 +83,7 @@ accounts! {
     NumaMigrate = "numa_migrate",
     /// Searching a CPU on a task's preferred node, and moving the task.
     NumaPlace = "numa_placement",
-    /// Updating scheduler statistics while they are on.
+    /// Updating scheduler statistics while the statistics are on.
     Schedstats = "schedstats",
 }
 

@@ -8,11 +8,11 @@ use super::Distance;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByDistance {
-    /// Same core: the CPU itself or its SMT sibling.
+    /// Same core: the same CPU or its SMT sibling.
     pub core: u32,
     /// Another core under the same last-level cache.
     pub llc: u32,
-    /// Another last-level cache of the same node; for memory: the node's own.
+    /// Another last-level cache of the same node; for memory: the node's memory.
     pub node: u32,
     /// Another node of the same socket.
     pub near: u32,

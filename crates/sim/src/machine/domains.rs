@@ -23,7 +23,7 @@ pub enum DomainKind {
     Numa(u32),
 }
 
-/// Scheduling domain. All CPUs with the same span at a level share it.
+/// Scheduling domain. All CPUs with the same span at a level share a domain.
 #[derive(Debug, Clone)]
 pub struct Domain {
     /// Level of the domain.
@@ -72,7 +72,7 @@ impl Domains {
         domains
     }
 
-    /// Add the domain `span` to a CPU. Create the domain with groups from `below` unless another CPU has it.
+    /// Add the domain `span` to a CPU. Create the domain with groups from `below` unless another CPU has the domain.
     fn add(&mut self, cpu: usize, kind: DomainKind, span: CpuMask, below: &[CpuMask]) {
         let position = self.all.iter().position(|domain| domain.span == span && domain.kind == kind);
         let position = position.unwrap_or_else(|| {

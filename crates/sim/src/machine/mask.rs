@@ -2,7 +2,7 @@
 
 use crate::time::MAX_SLOTS;
 
-/// Maximum number of CPUs of a machine: the agenda needs a slot for each CPU and one for the timers.
+/// Maximum number of CPUs of a machine: the agenda needs a slot for each CPU and a slot for the timers.
 pub const MAX_CPUS: usize = MAX_SLOTS - 1;
 
 const WORDS: usize = MAX_SLOTS / 64;
@@ -26,7 +26,7 @@ impl CpuMask {
         self.0[cpu / 64] |= 1 << (cpu % 64);
     }
 
-    /// Add a CPU if `there`, else remove it, without a branch.
+    /// Add a CPU if `there`, otherwise remove the CPU, without a branch.
     #[inline]
     pub fn put(&mut self, cpu: usize, there: bool) {
         let word = &mut self.0[cpu / 64];

@@ -83,7 +83,7 @@ pub struct Machine {
     pub private_kib: u32,
     /// Size of a last-level cache in KiB.
     pub llc_kib: u32,
-    /// Whether idle CPUs wait with `mwait`, so that a memory write wakes them instead of an interrupt.
+    /// Whether idle CPUs wait with `mwait`, so that a memory write wakes idle CPUs instead of an interrupt.
     #[serde(default)]
     pub mwait: bool,
     /// Idle states by the duration of idleness; the first state begins at 0.
@@ -116,7 +116,7 @@ pub struct IdleState {
 /// Maximum of a single cost: one second, or 10^9 KiB or MiB/s. Sums of a few such costs do not overflow.
 const MOST_COST: u32 = 1_000_000_000;
 
-/// Maximum number of nodes: that of kernels for large machines (`NODES_SHIFT`, 6 by default on x86-64).
+/// Maximum number of nodes, the same as in kernels for large machines (`NODES_SHIFT`, 6 by default on x86-64).
 const MAX_NODES: usize = 64;
 
 /// Maximum memory of a node in MiB: 4 PiB, so that the number of all nodes' pages does not overflow.

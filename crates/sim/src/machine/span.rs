@@ -6,16 +6,16 @@ use super::CpuMask;
 
 /// Set of CPUs that skips its empty words.
 ///
-/// Domains and caches of large machines use one or two of sixteen words. Every wake-up and balancing pass intersects them
-/// with a changing set, so that skipping the other words saves time.
+/// Domains and caches of large machines use one or two of sixteen words. Every wake-up and balancing pass intersects a
+/// span with a changing set, so that skipping the other words saves time.
 #[derive(Debug, Clone)]
 pub(crate) struct Span {
     mask: CpuMask,
     /// Smallest range of words that contains all CPUs.
     words: Range<usize>,
-    /// Index of the only word with CPUs, if there is only one.
+    /// Index of the only word with CPUs, if there is only one such word.
     only: Option<u8>,
-    /// Range of the CPUs if their numbers are consecutive, else empty.
+    /// Range of the CPUs if their numbers are consecutive, otherwise empty.
     dense: Range<usize>,
 }
 

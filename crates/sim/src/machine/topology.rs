@@ -2,11 +2,11 @@
 
 use super::{CpuMask, Machine, Numbering};
 
-/// Distance between two CPUs: the smallest unit that they share.
+/// Distance between two CPUs: the smallest unit that both share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Distance {
-    /// The core: the CPU itself or an SMT sibling.
+    /// The core: the same CPU or an SMT sibling.
     Core,
     /// The last-level cache.
     Llc,

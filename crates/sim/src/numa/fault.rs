@@ -56,7 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
-    /// Handle the hinting faults of a fresh image, which touches its memory evenly while it computes.
+    /// Handle the hinting faults of a fresh image, which touches its memory evenly during its computation.
     #[inline]
     pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
         if !self.numa.images {

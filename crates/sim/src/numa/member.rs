@@ -12,7 +12,7 @@ const THRESHOLD: u64 = 7;
 /// NUMA balancing state of a task.
 #[derive(Debug, Default)]
 pub(super) struct Member {
-    /// Its address space.
+    /// Address space of the task.
     pub space: u32,
     /// Run time at which the period began; 0 until the first scan (`node_stamp`).
     pub stamp: Ns,
@@ -84,8 +84,9 @@ impl Member {
     }
 }
 
-/// The next scan period. Without faults it doubles. If at least seven tenths of the faults were local, it grows by a tenth
-/// for each tenth above seven, and at least by one tenth. Otherwise it shrinks by a tenth for each tenth below seven.
+/// The next scan period. Without faults the period doubles. If at least seven tenths of the faults were local, the
+/// period grows by a tenth for each tenth above seven, and at least by one tenth. Otherwise the period shrinks by a
+/// tenth for each tenth below seven.
 fn update_task_scan_period(period: Ns, remote: u64, local: u64, (least, most): (Ns, Ns)) -> Ns {
     if remote + local == 0 {
         return period.saturating_mul(2).min(most);

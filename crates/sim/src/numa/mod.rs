@@ -12,7 +12,7 @@
 //! balancing ◄ verdict  keeps the task there instead of following the load
 //! ```
 //! Marks belong to an address space, which threads share. The node of the last fault belongs to the page. Docstrings name the
-//! kernel functions that are modelled. Constants are those of kernel/sched/fair.c, v4.5.
+//! kernel functions that are modelled. Constants come from kernel/sched/fair.c, v4.5.
 
 mod fault;
 mod member;
@@ -65,7 +65,7 @@ pub(crate) struct Numa {
 }
 
 impl Numa {
-    /// Size of a task's tables: its faults, and an address space of its own.
+    /// Size of a task's tables: its faults, and a separate address space.
     pub const TASK_BYTES: u64 = (size_of::<Member>() + size_of::<Space>()) as u64;
 
     pub fn new(nodes: usize, scan: NumaScan, plan: &Plan, tunables: &Tunables) -> Self {
@@ -141,7 +141,7 @@ impl Numa {
         }
     }
 
-    /// Record that a fresh image has filled its memory. The image touches all of this memory again while it computes.
+    /// Record that a fresh image has filled its memory. The image touches all this memory again during its computation.
     pub fn filled(&mut self, task: TaskIx, image: Image) {
         if self.present {
             let space = self.members[task as usize].space;

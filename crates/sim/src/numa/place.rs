@@ -1,4 +1,4 @@
-//! Placement: moves a task to its preferred node and keeps it there.
+//! Placement: moves a task to its preferred node and keeps the task on this node.
 
 use super::NOWHERE;
 use crate::balance::KernelPolicy;
@@ -106,7 +106,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Effect of a move on a waiting task's locality (`migrate_degrades_locality()`, kernel/sched/fair.c, v4.5): the task should
-    /// stay, may move although it is cache-hot, or neither.
+    /// stay, may move although it is cache-hot, or no effect.
     pub(crate) fn migrate_degrades_locality(
         &self,
         source: usize,
@@ -132,7 +132,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         (member.preferred != NOWHERE).then(|| member.faults(to) < member.faults(from))
     }
 
-    /// Whether the running task of a CPU is on its preferred node and the move would take it away.
+    /// Whether the running task of a CPU is on its preferred node and the move would take the task away from this node.
     pub(crate) fn numa_settled(&self, source: usize, cpu: usize, task: TaskIx) -> bool {
         let (from, to) = (self.topology.node(source), self.topology.node(cpu));
         self.numa.on && from != to && usize::from(self.numa.preferred(task)) == from

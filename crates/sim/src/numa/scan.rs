@@ -75,7 +75,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         wants
     }
 
-    /// Scan the address space of a task that has run for its period, unless another thread has scanned it meanwhile.
+    /// Scan the address space of a task that has run for its period, unless another thread has scanned the address
+    /// space meanwhile.
     fn task_numa_work(&mut self, cpu: usize, task: TaskIx) {
         let (now, scan) = (self.time.now, self.numa.scan);
         let member = &mut self.numa.members[task as usize];

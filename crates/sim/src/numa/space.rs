@@ -17,7 +17,8 @@ pub(super) struct Space {
     /// Regions that have been touched, in the order of their first touches.
     maps: Vec<Mapping>,
     pub image: Image,
-    /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page in it.
+    /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page of
+    /// the mapping.
     at: (usize, usize),
 }
 
@@ -131,8 +132,8 @@ impl Space {
         self.maps.iter().map(present).sum::<u64>() + self.image.pages
     }
 
-    /// Walk up to `budget` pages from the end of the last scan and mark them, except private pages on the node `spared`.
-    /// Return the number of walked and of newly marked pages.
+    /// Walk up to `budget` pages from the end of the last scan and mark these pages, except private pages on the node
+    /// `spared`. Return the number of walked and of newly marked pages.
     pub fn scan(
         &mut self,
         regions: &[Region],

@@ -42,6 +42,6 @@ impl Numa {
             faults + marked,
             "every marked page has faulted or is still marked"
         );
-        assert!(counters.numa_hint_faults_local <= faults, "local faults are among all");
+        assert!(counters.numa_hint_faults_local <= faults, "local faults are among all faults");
     }
 }

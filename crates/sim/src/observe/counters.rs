@@ -29,11 +29,11 @@ pub struct Counters {
     pub events: u64,
     /// Switches to a task or to idle.
     pub switches: u64,
-    /// Of these, switches away from a task that waits or has ended.
+    /// Context switches away from a task that waits or has ended.
     pub voluntary: u64,
-    /// Of these, switches away from a runnable task.
+    /// Context switches away from a runnable task.
     pub preemptions: u64,
-    /// Wake-ups, by the distance from the waking CPU to the chosen one.
+    /// Wake-ups, by the distance from the waking CPU to the chosen CPU.
     pub wakeups: ByDistance,
     /// Moves of waking tasks, by the distance from their last CPU.
     pub wake_migrations: ByDistance,
@@ -55,11 +55,11 @@ pub struct Counters {
     pub ipis: u64,
     /// Balancing of busy CPUs.
     pub busy_balance: Balancing,
-    /// Balancing of idle CPUs, which one idle CPU does for all of them.
+    /// Balancing of idle CPUs, which one idle CPU does for all idle CPUs.
     pub idle_balance: Balancing,
     /// Balancing of CPUs about to become idle.
     pub newidle_balance: Balancing,
-    /// Skipped balancing passes of CPUs that are idle too briefly.
+    /// Skipped balancing passes of CPUs with too short idle times.
     pub newidle_skipped: u64,
     /// Tasks forked.
     pub forks: u64,
@@ -83,7 +83,7 @@ pub struct Counters {
     pub numa_pte_updates: u64,
     /// Touches of marked pages.
     pub numa_hint_faults: u64,
-    /// Of these, touches from the page's node.
+    /// Hinting faults by touches from the page's node.
     pub numa_hint_faults_local: u64,
     /// Pages moved to the node that touches them.
     pub numa_pages_migrated: u64,
@@ -95,6 +95,6 @@ pub struct Counters {
     pub numa_task_stayed: u64,
     /// Updates of scheduler statistics.
     pub schedstat_updates: u64,
-    /// Of these, updates of lines that another CPU wrote last.
+    /// Updates of lines that another CPU wrote last.
     pub schedstat_remote_updates: u64,
 }

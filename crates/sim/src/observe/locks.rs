@@ -1,6 +1,7 @@
 //! Use of the program's locks: acquisitions, contention and waiting times.
 //!
-//! A task that waits for a lock sleeps, so that no CPU's ledger contains its waiting time. It is accounted here per lock.
+//! A task that waits for a lock sleeps, so that no CPU's ledger contains its waiting time. This module accounts the
+//! waiting time per lock.
 
 use crate::machine::Distance;
 use crate::observe::ByDistance;
@@ -12,10 +13,10 @@ use crate::time::Ns;
 pub struct LockUse {
     /// Acquisitions.
     pub acquired: u64,
-    /// Of these, acquisitions after a wait.
+    /// Acquisitions after a wait.
     pub contended: u64,
     /// Sum of the times from the beginning of a wait to the handover of the lock. The time until the task runs again is
-    /// not included: it is part of the wake-up latencies.
+    /// not included: the wake-up latencies include this time.
     pub waited_ns: Ns,
     /// Longest such time.
     pub longest_ns: Ns,
@@ -40,7 +41,7 @@ pub struct LockReport {
     pub name: String,
     /// Number of locks with this name.
     pub locks: u32,
-    /// Sum over all of these locks.
+    /// Sum over these locks.
     pub all: LockUse,
     /// Use of the lock with the largest sum of waiting times.
     pub worst: LockUse,

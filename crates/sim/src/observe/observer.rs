@@ -7,9 +7,9 @@ use crate::time::Ns;
 /// Description of a new task.
 #[derive(Clone, Copy)]
 pub struct Birth<'a> {
-    /// Index of the task; it is reused after the task's end.
+    /// Index of the task. The index is reused after the task's end.
     pub task: TaskIx,
-    /// Task that created it; `None` for the main task and kernel threads.
+    /// Task that created this task; `None` for the main task and kernel threads.
     pub parent: Option<TaskIx>,
     /// Whether the task is a thread of its parent's process.
     pub thread: bool,
@@ -22,7 +22,7 @@ pub struct Birth<'a> {
 /// All methods do nothing by default; a simulation without an observer is compiled without the calls. The times of one
 /// CPU's events ascend. Events of different CPUs may be a few microseconds out of order, because a CPU's kernel work is
 /// reported when it begins.
-#[allow(unused_variables, reason = "the defaults ignore everything")]
+#[allow(unused_variables, reason = "the defaults ignore all events")]
 pub trait Observer {
     /// A task is created on a CPU.
     fn created(&mut self, at: Ns, cpu: usize, birth: Birth<'_>) {}

@@ -55,7 +55,7 @@ pub struct TaskReport {
     pub wakeups: (u64, Ns, Ns),
     /// Wake-up latencies by powers of two: below 256 ns, below 512 ns, …; the last bucket contains all longer latencies.
     pub latency: [u32; TaskReport::BUCKETS],
-    /// Scheduler statistics, if they were on during the task's life.
+    /// Scheduler statistics, if the statistics were on during the task's run time.
     pub statistics: Option<TaskCounts>,
 }
 
@@ -68,7 +68,7 @@ impl TaskReport {
     }
 }
 
-/// Number of accounts that are always part of a digest. Other accounts are included only if time was spent on them, so
+/// Number of accounts that are always part of a digest. Other accounts are included only if an account has time, so
 /// that an inactive mechanism does not change digests.
 const ALWAYS_DIGESTED: usize = Account::Balance as usize + 1;
 
@@ -79,7 +79,7 @@ pub struct Outcome {
     pub end: End,
     /// Observations of the program.
     pub observed: Observed,
-    /// For each series, the factor of its selection: about one in `one_in` samples was kept.
+    /// For each series, the factor of its selection: about one of `one_in` samples was kept.
     pub one_in: Vec<u64>,
     /// Metrics of the program.
     pub metrics: Vec<Measured>,
@@ -95,14 +95,14 @@ pub struct Outcome {
     pub tasks: Vec<TaskReport>,
     /// Locks of the program, by name.
     pub locks: Vec<LockReport>,
-    /// Scheduler statistics; `None` if they were off all the time.
+    /// Scheduler statistics; `None` if the statistics were always off.
     pub schedstats: Option<Report>,
     /// Virtual time from the machine's start to the end.
     pub end_ns: Ns,
 }
 
 impl Outcome {
-    /// Digest of everything observable, equal on every platform and in every build.
+    /// Digest of all observable results, equal on every platform and in every build.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::default();
         let observed = &self.observed;
@@ -134,8 +134,8 @@ impl Outcome {
     }
 }
 
-/// FNV-1a over 64-bit words (Fowler, Noll, Vo; draft-eastlake-fnv), equal on every platform. It distinguishes outcomes
-/// and is not cryptographic.
+/// FNV-1a over 64-bit words (Fowler, Noll, Vo; draft-eastlake-fnv), equal on every platform. The digest distinguishes
+/// outcomes and is not cryptographic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
 

@@ -38,7 +38,8 @@ impl<O: Observer> Records<O> {
     }
 }
 
-/// Empty reports of all tasks. Threads belong to the main task's process, so that it has one thread more than `plan`.
+/// Empty reports of all tasks. Threads belong to the main task's process, so that this process has one thread more than
+/// `plan`.
 fn reports(plan: &Plan) -> Vec<TaskReport> {
     let is_thread = |task| plan.group(task).mode == Mode::Thread;
     let threads = 1 + plan.tasks().filter(|task| is_thread(*task)).count() as u32;

@@ -6,8 +6,8 @@ use super::warmth::Caches;
 use crate::machine::{Costs, Distance, Topology};
 use crate::time::Ns;
 
-/// Maximum number of granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB. In larger regions it
-/// is a power of two of pages, so that a footprint of 10 GB is as cheap to simulate as a small one.
+/// Maximum number of granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB. In larger regions a
+/// granule is a power of two of pages, so that a footprint of 10 GB is as cheap to simulate as a small footprint.
 const MOST_GRANULES: u64 = 4096;
 
 /// Home of an untouched granule.
@@ -29,9 +29,9 @@ pub(crate) struct Region {
     pub populated: u64,
     /// Node of each granule's last hinting fault; empty before the first fault.
     pub last_fault: Vec<u8>,
-    /// Part of the region in each last-level cache after its last touch there.
+    /// Part of the region in each last-level cache after the cache's last touch.
     cached: Vec<Cached>,
-    /// Part of the region in the private caches of the core that touched it last.
+    /// Part of the region in the private caches of the core that touched the region last.
     private: Cached,
 }
 
@@ -89,7 +89,7 @@ impl Region {
 
     /// Set the home of newly touched granules to `node`; return the number of pages touched for the first time.
     ///
-    /// A granule stores only the number of its touched pages, not which pages they are.
+    /// A granule stores only the number of its touched pages, not the identity of the pages.
     fn first_touch(&mut self, touch: &Touch, node: usize) -> u64 {
         if self.home.is_empty() {
             self.home = vec![UNTOUCHED; self.granule_count()];
@@ -179,7 +179,7 @@ impl Memory {
         let place = topology.places[cpu];
         let node = binding.map_or(usize::from(place.node), usize::from);
         let pages = region.first_touch(touch, node);
-        // Fetched bytes: whole lines, but not more than the range contains.
+        // Fetched bytes: complete lines, but not more than the range contains.
         let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * 64).min(touch.bytes.max(64));
         let percent = if touch.pattern == Pattern::Random { u64::from(costs.random_percent) } else { 100 };
         let region_kib = region.bytes.div_ceil(1024).max(1);

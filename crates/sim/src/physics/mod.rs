@@ -49,7 +49,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Set the speed of each CPU of a core: SMT siblings that are busy at the same time slow each other.
+    /// Set the speed of each CPU of a core: Simultaneously busy SMT siblings slow each other.
     fn retime_core(&mut self, cpu: usize) {
         let core = *self.topology.core_cpus(self.topology.core(cpu));
         let busy = core.iter().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();

@@ -1,8 +1,9 @@
 //! Cache warmth of footprints.
 //!
 //! Data that other tasks bring into a cache evicts a task's footprint. Each cache counts its inflow in KiB. A footprint
-//! of f KiB that left the cache at inflow s has lost f × min(1, (inflow − s) / capacity) when it returns. This models
-//! random replacement: every incoming line evicts a random line. Least-recently-used caches lose data more abruptly.
+//! of f KiB that left the cache at inflow s has lost f × min(1, (inflow − s) / capacity) when the task returns. This
+//! models random replacement: every incoming line evicts a random line. Least-recently-used caches lose data more
+//! abruptly.
 
 use crate::machine::{ByDistance, Distance, Topology};
 use crate::table::Table;

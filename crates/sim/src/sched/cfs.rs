@@ -27,14 +27,15 @@ pub struct Cfs {
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Queue {
-    /// Least virtual time of the queue's tasks, never decreasing. Tasks are placed relative to it.
+    /// Least virtual time of the queue's tasks, never decreasing. Tasks are placed relative to this time.
     min_vruntime: i64,
     /// Sum of the weights of all tasks, the current one included.
     load: u64,
     /// Number of all tasks, the current one included.
     number: u32,
     current: TaskIx,
-    /// Task that a wake-up has preempted. It is preferred when its preemptor sleeps, because its caches are warm.
+    /// Task that a wake-up has preempted. The preempted task is preferred when its preemptor sleeps, because its caches
+    /// are warm.
     last: TaskIx,
     /// Task that has yielded.
     skip: TaskIx,
@@ -125,14 +126,14 @@ impl Cfs {
         (u128::from(period) * u128::from(weight) / u128::from(load.max(1))) as Ns
     }
 
-    /// Compare virtual times: −1 if `other` is not behind `current`, 0 if it is behind by at most its wake-up granularity, 1
-    /// if it is further behind (`wakeup_preempt_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
+    /// Compare virtual times: −1 if `other` is not behind `current`, 0 if `other` is behind by at most its wake-up
+    /// granularity, 1 if `other` is further behind (`wakeup_preempt_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     fn wakeup_preempt_entity(&self, current: &Entity, other: &Entity) -> i32 {
         let ahead = current.vruntime - other.vruntime;
         if ahead <= 0 { -1 } else { i32::from(ahead > virtual_ns(self.wakeup_granularity, other.weight)) }
     }
 
-    /// Place a task that wakes up: not further behind than a latency, or half of it under GENTLE_FAIR_SLEEPERS
+    /// Place a task that wakes up: not further behind than a latency, or half a latency under GENTLE_FAIR_SLEEPERS
     /// (`place_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[inline]
     fn place_entity(&self, queue: &Queue, entity: &mut Entity) {

@@ -16,7 +16,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         debug_assert!(matches!(state, State::Sleeping | State::Blocked), "{task} sleeps, but is {state:?}");
         self.tasks.blocked -= usize::from(state == State::Blocked);
         let previous = usize::from(self.tasks[task].cpu);
-        // A task that is still in a queue stays on it (ttwu_runnable()).
+        // A task that is still in a queue stays in the queue (ttwu_runnable()).
         let sched_delayed = P::sched_delayed(&self.rq.entities[task as usize]);
         let target = if sched_delayed { previous } else { self.select_task_rq(cpu, task, sync) };
         let distance = self.topology.distance(cpu, target);
@@ -41,13 +41,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.check_preempt_inline(cpu, target, task);
     }
 
-    /// Count a migration and report it to the observer.
+    /// Count a migration and report the migration to the observer.
     pub(crate) fn note_move(&mut self, task: TaskIx, from: usize, to: usize) {
         self.tasks[task].migrations += 1;
         self.records.observer.migrated(self.time.now, task, from, to);
     }
 
-    /// Wait for a runqueue's lock, then hold it for `lock_hold` ns. Waiters get the lock in the order of their arrival.
+    /// Wait for a runqueue's lock, then keep the lock for `lock_hold` ns. Waiters get the lock in the order of their
+    /// arrival.
     #[inline]
     pub(crate) fn lock_queue(&mut self, cpu: usize, queue: usize) {
         let clock = self.cpus[cpu].clock;
@@ -80,8 +81,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rq.add_nr_running(cpu, self.topology);
     }
 
-    /// Let a task that `cpu` has put on the queue of `target` preempt the current task there, if it should
-    /// (`check_preempt_curr()`, kernel/sched/core.c, v4.5 to v5.14; `wakeup_preempt()` in v6.12).
+    /// Let a task that `cpu` has put on the queue of `target` preempt the current task of `target`, if the policy
+    /// permits (`check_preempt_curr()`, kernel/sched/core.c, v4.5 to v5.14; `wakeup_preempt()` in v6.12).
     #[inline(never)]
     pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
         self.check_preempt_inline(cpu, target, task);
@@ -155,7 +156,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.start_idle_at(target, self.cpus[cpu].clock + latency);
     }
 
-    /// Wake an idle CPU at `at`, so that it leaves its idle state and schedules.
+    /// Wake an idle CPU at `at`, so that the CPU leaves its idle state and schedules.
     pub(crate) fn start_idle_at(&mut self, target: usize, at: Ns) {
         let at = at.min(self.time.horizon.max(self.time.now));
         if self.cpus[target].clock < at {
@@ -171,8 +172,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rekey(target);
     }
 
-    /// Take the current task off a CPU: it sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends (`State::Dead`).
-    /// The CPU has no current task until it schedules.
+    /// Take the current task off a CPU: the task sleeps (`State::Sleeping`), waits (`State::Blocked`) or ends
+    /// (`State::Dead`). The CPU has no current task until it schedules.
     #[inline(never)]
     pub(crate) fn block(&mut self, cpu: usize, state: State) {
         self.give_up(cpu, state);
@@ -202,7 +203,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].current = NOBODY;
     }
 
-    /// Record the cache contents that a task leaves behind.
+    /// Record the cache contents of a task that leaves the CPU.
     pub(crate) fn leave_core(&mut self, cpu: usize, task: TaskIx) {
         let place = self.topology.places[cpu];
         self.tasks[task].warmth = self.physics.caches.leave(place.core, place.cache, place.node);

@@ -8,7 +8,7 @@ use crate::time::Ns;
 /// Index of a task in the simulation's table.
 pub type TaskIx = u32;
 
-/// Index that stands for no task.
+/// Index that represents the absence of a task.
 pub(crate) const NOBODY: TaskIx = TaskIx::MAX;
 
 /// Reason for which a task enters a queue.
@@ -38,9 +38,9 @@ pub struct Setting {
 
 /// A scheduling policy of ordinary tasks.
 ///
-/// A queue contains the waiting ordinary tasks of one CPU and the current one; real-time tasks are never in it. `all` are the
-/// entities of all tasks, by [`TaskIx`]. Callers call [`Policy::update_curr`] for the run time up to `now` before any other
-/// method.
+/// A queue contains the waiting ordinary tasks of one CPU and the current ordinary task. Real-time tasks are never in a
+/// queue. `all` are the entities of all tasks, by [`TaskIx`]. Callers call [`Policy::update_curr`] for the run time up
+/// to `now` before any other method.
 pub trait Policy: Sized {
     /// State of one CPU.
     type Queue: Clone + Debug + Default;
@@ -50,8 +50,8 @@ pub trait Policy: Sized {
     /// Idle CPUs keep their ticks, as in kernels before 2.6.21.
     const TICKS_WHEN_IDLE: bool = false;
 
-    /// Whether reader and writer of a message wake each other synchronously, that is, announce that they are about to sleep
-    /// (`wake_up_interruptible_sync_poll()`). `pipe`: the channel is a pipe; `waits`: the waker has to wait itself.
+    /// Whether reader and writer of a message wake each other synchronously, that is, announce their coming sleep
+    /// (`wake_up_interruptible_sync_poll()`). `pipe`: the channel is a pipe; `waits`: the waker also has to wait.
     fn wakes_sync(_pipe: bool, _waits: bool) -> bool {
         true
     }
@@ -66,7 +66,7 @@ pub trait Policy: Sized {
     #[inline(always)]
     fn leave_idle(_: &mut Self::Queue) {}
 
-    /// Note that a context switch of a queue's CPU lasts from `from` to `to`. Return the time that it takes after `to`.
+    /// Note that a context switch of a queue's CPU lasts from `from` to `to`. Return the time of the work after `to`.
     /// `mmdrop_ns` is the cost of dropping the reference to an address space.
     #[inline(always)]
     fn context_switch(&self, _: &mut Self::Queue, _from: Ns, _to: Ns, _mmdrop_ns: u32) -> Ns {
@@ -79,10 +79,11 @@ pub trait Policy: Sized {
     /// Read the tunables again after a change.
     fn retune(&mut self, tunables: &Tunables);
 
-    /// Create the entity of a new task. `slice_ns` is the slice of the task's attributes, if they have one.
+    /// Create the entity of a new task. `slice_ns` is the slice of the task's attributes, if the attributes contain a
+    /// slice.
     fn entity(&self, weight: u32, nice: i32, slice_ns: Option<Ns>) -> Self::Entity;
 
-    /// Initialise a forked child. `parent` is current on `queue` if it is an ordinary task.
+    /// Initialise a forked child. `parent` is current on `queue` if `parent` is an ordinary task.
     fn task_fork(
         &self,
         _queue: &Self::Queue,
@@ -109,7 +110,8 @@ pub trait Policy: Sized {
     /// Remove the current task, which ends or leaves for another queue.
     fn block(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Put the current task to sleep. Under delayed dequeue it may stay in the queue, where it competes but cannot run.
+    /// Put the current task to sleep. Under delayed dequeue the task may stay in the queue, where it competes but
+    /// cannot run.
     fn sleep(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns) {
         self.block(queue, all, task, now);
     }
@@ -122,8 +124,8 @@ pub trait Policy: Sized {
     /// Add the current task, which a real-time task preempts, to the waiting tasks.
     fn put_prev_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
-    /// Choose the next task and make it current. `previous` is the current task if it is still runnable; it waits again
-    /// if another task is chosen.
+    /// Choose the next task and make this task current. `previous` is the current task if the task is still runnable.
+    /// `previous` waits again if another task is chosen.
     fn pick_next_task(
         &self,
         queue: &mut Self::Queue,

@@ -129,7 +129,7 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Store a task's entity; `task` is an index in use or the next new one.
+    /// Store a task's entity; `task` is an index in use or the next new index.
     pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity) {
         self.sums.note_weight(P::weight(&entity));
         match self.entities.get_mut(task as usize) {
@@ -169,7 +169,7 @@ impl<P: Policy> Runqueues<P> {
         self.policy.sleep(&mut self.queues[cpu], &mut self.entities, task, now);
     }
 
-    /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which it has left.
+    /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left.
     #[inline]
     pub fn detach(&mut self, cpu: usize, task: TaskIx) {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);

@@ -1,4 +1,4 @@
-//! Choice of the next task of a CPU, and the context switch to it.
+//! Choice of the next task of a CPU, and the context switch to this task.
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -11,8 +11,8 @@ use crate::tasks::{Segment, State};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Choose the next task of a CPU and switch to it (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The CPU's
-    /// clock has been settled.
+    /// Choose the next task of a CPU and switch to this task (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The
+    /// CPU's clock has been settled.
     pub(crate) fn schedule(&mut self, cpu: usize) {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
@@ -41,7 +41,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Choose the next task of a CPU (`pick_next_task()`, kernel/sched/core.c, v4.5 to v6.12). `previous` is the current
-    /// task if it is still runnable, else [`NOBODY`]; it goes back to its queue if another task is chosen.
+    /// task if the task is still runnable, otherwise [`NOBODY`]. `previous` returns to its queue if another task is
+    /// chosen.
     #[inline(always)]
     fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let previous = (previous != NOBODY).then_some(previous);
@@ -60,8 +61,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         )
     }
 
-    /// As [`Engine::pick_next_task`], when a real-time task of priority `highest` waits. `priority` is that of `previous` if
-    /// it is a real-time task (`pick_next_task_rt()`, kernel/sched/rt.c, v4.5 to v5.14).
+    /// As [`Engine::pick_next_task`], when a real-time task of priority `highest` waits. `priority` is the priority of
+    /// `previous` if `previous` is a real-time task (`pick_next_task_rt()`, kernel/sched/rt.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
     fn pick_next_task_rt(
@@ -72,7 +73,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         highest: u8,
     ) -> Option<TaskIx> {
         if let Some((task, priority)) = previous.zip(priority) {
-            // A task of equal priority runs only if the current one has used up its slice or has yielded.
+            // A task of equal priority runs only if the current task has used up its slice or has yielded.
             let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
             if priority > highest || (priority == highest && !turn_over) {
                 return previous;
@@ -89,8 +90,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].realtime.pop()
     }
 
-    /// Switch a CPU from `previous`, or from idle if it is [`NOBODY`], to `next`. `began` is the time at which schedule()
-    /// began.
+    /// Switch a CPU from `previous`, or from idle if `previous` is [`NOBODY`], to `next`. `began` is the time at which
+    /// schedule() began.
     fn switch_to(&mut self, cpu: usize, previous: TaskIx, next: TaskIx, began: Ns) {
         self.records.counters.switches += 1;
         if self.stats.on {

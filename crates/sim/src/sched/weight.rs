@@ -25,7 +25,7 @@ pub fn virtual_ns(ns: u64, weight: u32) -> i64 {
     if u64::from(weight) == UNIT { ns as i64 } else { divided(ns, weight) }
 }
 
-/// Slow path of [`virtual_ns`]. Not inlined, because it would occupy registers in the event loop.
+/// Slow path of [`virtual_ns`]. Not inlined, because an inlined function would occupy registers in the event loop.
 #[inline(never)]
 fn divided(ns: u64, weight: u32) -> i64 {
     let weight = u64::from(weight.max(1));

@@ -27,7 +27,7 @@ pub(crate) struct Look {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Count a finished pass. `imbalance` is the load and the number of tasks that it tried to move.
+    /// Count a finished pass. `imbalance` is the load and the number of tasks that the pass tried to move.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
@@ -42,7 +42,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         passes.lb_imbalance_task += imbalance.1;
     }
 
-    /// Count a pass that another CPU of the group is responsible for. The kernel counts it as balanced.
+    /// Count a pass that another CPU of the group is responsible for. The kernel counts such a pass as balanced.
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_declined(&mut self, look: Look) {

@@ -4,7 +4,7 @@ use crate::time::Ns;
 
 /// Counters of a runqueue: the `cpuN` line of `/proc/schedstat`.
 ///
-/// Kernels keep the last three whatever the switch says. The simulator stops them with the others.
+/// Kernels keep the last three independent of the switch. The simulator stops these counters with the other counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuCounts {
     /// Calls of `sched_yield`.
@@ -28,7 +28,7 @@ pub struct CpuCounts {
 /// Balancing passes of one kind (busy, idle, newly idle): a third of a `domainN` line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PassCounts {
-    /// Passes, including those left to another CPU of the group.
+    /// Passes, including passes left to another CPU of the group.
     pub lb_count: u64,
     /// Passes that found no imbalance.
     pub lb_balanced: u64,
@@ -57,9 +57,10 @@ pub struct DomainCounts {
     pub alb_failed: u64,
     /// Attempts that moved the running task.
     pub alb_pushed: u64,
-    /// Wake-ups by this CPU onto another CPU's queue, if this is the narrowest domain with both CPUs.
+    /// Wake-ups by this CPU onto another CPU's queue, if this domain is the narrowest domain with both CPUs.
     pub ttwu_wake_remote: u64,
-    /// Wake-ups that pulled the task to this CPU, if this is the narrowest domain that contains the task's last CPU.
+    /// Wake-ups that pulled the task to this CPU, if this domain is the narrowest domain that contains the task's last
+    /// CPU.
     pub ttwu_move_affine: u64,
 }
 
@@ -83,7 +84,7 @@ pub struct TaskCounts {
     pub nr_failed_migrations_running: u64,
     /// Moves refused because the task was cache-hot.
     pub nr_failed_migrations_hot: u64,
-    /// Moves of the task although it was cache-hot.
+    /// Moves of the task in spite of being cache-hot.
     pub nr_forced_migrations: u64,
     /// Wake-ups.
     pub nr_wakeups: u64,

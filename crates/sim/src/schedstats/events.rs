@@ -83,8 +83,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         *counter(&mut self.stats.queues[cpu].counts) += 1;
     }
 
-    /// Count a switch to a task. The previous task, if any, returns to its queue. Run delay, run time and the number of runs are
-    /// part of the cost of a switch: kernels always count them (`sched_info_switch()`).
+    /// Count a switch to a task. The previous task, if a task was current, returns to its queue. Run delay, run time
+    /// and the number of runs are part of the cost of a switch: kernels always count them (`sched_info_switch()`).
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_switch(&mut self, cpu: usize, previous: TaskIx, next: TaskIx) {

@@ -7,10 +7,10 @@
 //! counts    the counters
 //! report    /proc/schedstat and /proc/PID/sched of a simulation
 //! ```
-//! While the switch is off, an event takes one branch and writes nothing. While it is on, all changes of an event to one
-//! structure (statistics of a runqueue, a domain or a task) form one *update*. An update costs `stats_local` of the machine,
-//! or `stats_remote` if another CPU was the last to write the structure. The CPU that performs the update pays: the waker for a
-//! wake-up, the balancing CPU for a pass.
+//! While the switch is off, an event takes one branch and writes nothing. While the switch is on, all changes of an
+//! event to one structure (statistics of a runqueue, a domain or a task) form one *update*. An update costs
+//! `stats_local` of the machine, or `stats_remote` if another CPU was the last to write the structure. The CPU that
+//! performs the update pays: the waker for a wake-up, the balancing CPU for a pass.
 
 mod balance;
 mod counts;
@@ -46,7 +46,8 @@ pub(crate) enum Line {
 #[derive(Debug, Clone)]
 struct Queue {
     writer: u16,
-    /// Time at which the current task started to run; [`NEVER`] without a task, or if it started while statistics were off.
+    /// Time at which the current task started to run; [`NEVER`] without a task, or if the task started while statistics
+    /// were off.
     arrived: Ns,
     counts: CpuCounts,
 }
@@ -60,8 +61,8 @@ struct Domain {
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     writer: u16,
-    /// Times at which the task began to wait for a CPU, entered its present queue, and fell asleep; [`NEVER`] if it did not, or
-    /// did so while statistics were off.
+    /// Times at which the task began to wait for a CPU, entered its present queue, and fell asleep; [`NEVER`] without
+    /// such an event, or if statistics were off at the event.
     pub(super) waits_since: Ns,
     queued_since: Ns,
     pub(super) sleeps_since: Ns,
@@ -133,7 +134,7 @@ impl Schedstats {
         }
     }
 
-    /// Forget the beginnings of current waits and sleeps, so that these are not counted.
+    /// Forget the beginnings of current waits and sleeps, so that these waits and sleeps are not counted.
     fn turn_off(&mut self) {
         self.on = false;
         self.throughout = false;

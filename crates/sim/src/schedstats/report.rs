@@ -16,7 +16,7 @@ use crate::time::{Ns, SECOND};
 /// Time in which the statistics were on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throughout {
-    /// The whole simulation.
+    /// The complete simulation.
     On,
     /// A part of the simulation.
     Partly {
@@ -45,14 +45,14 @@ pub struct CpuReport {
     pub domains: Vec<DomainReport>,
 }
 
-/// Statistics of a machine that had them on for at least a part of the simulation.
+/// Statistics of a machine whose statistics were on for at least a part of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Time in which they were on.
+    /// Time in which the statistics were on.
     pub throughout: Throughout,
     /// The kernel's layout.
     pub layout: StatsLayout,
-    /// Ticks since boot as `jiffies` counts them: it begins 300 s before 2³² (include/linux/jiffies.h).
+    /// Ticks since boot in `jiffies`, which begin 300 s before 2³² (include/linux/jiffies.h).
     pub jiffies: u64,
     /// The CPUs.
     pub cpus: Vec<CpuReport>,
@@ -189,7 +189,7 @@ impl TaskCounts {
 }
 
 impl TaskReport {
-    /// `/proc/PID/sched` of a task. As in a kernel, it contains statistics only while they are `on`.
+    /// `/proc/PID/sched` of a task. As in a kernel, the file contains statistics only while `on`.
     pub fn file(&self, pid: usize, layout: &StatsLayout, on: bool) -> String {
         let mut text = format!("{} ({pid}, #threads: {})\n{:-<67}\n", self.name, self.threads, "");
         entry(&mut text, "se.sum_exec_runtime", self.ran_ns, true);
@@ -223,7 +223,7 @@ fn entry(text: &mut String, label: &str, value: u64, time: bool) {
 }
 
 impl Schedstats {
-    /// The statistics of a machine at the end; `None` if they have never been on.
+    /// The statistics of a machine at the end; `None` if the statistics have never been on.
     pub fn report(
         &self,
         domains: &SchedDomains,

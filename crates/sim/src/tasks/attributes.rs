@@ -15,7 +15,7 @@ use crate::time::Ns;
 /// Default priority of a real-time task: the lowest (sched(7)).
 const LOWEST: i32 = 1;
 
-/// How the tasks of a group are scheduled; children inherit it.
+/// Scheduling of a group's tasks, which children inherit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// Scheduling class.
@@ -62,7 +62,7 @@ impl TaskSettings {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Begin [`schedlab_workload::Step::Set`]: change the attributes, and report where the task goes.
+    /// Begin [`schedlab_workload::Step::Set`]: change the attributes, and report the CPU to which the task moves.
     pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Progress {
         let wanted = self.tasks.cursors[task as usize].attributes(number);
         self.book(cpu, Account::Syscall, self.costs.syscall);
@@ -127,7 +127,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Move the current task of a CPU to `target`, and queue it by its new attributes if `requeued`.
+    /// Move the current task of a CPU to `target`, and queue the task by its new attributes if `requeued`.
     pub(super) fn change_current(&mut self, cpu: usize, target: usize, requeued: bool) {
         let task = self.cpus[cpu].current;
         if !requeued {

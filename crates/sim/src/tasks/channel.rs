@@ -6,10 +6,10 @@ use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::tasks::WaitQueue;
 
-/// A pipe holds 16 pages of 4 KiB (pipe(7)).
+/// A pipe has room for 16 pages of 4 KiB (pipe(7)).
 const PIPE_BYTES: u64 = 65_536;
 
-/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): they wait until all bytes fit.
+/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): such writes wait until all bytes fit.
 pub(crate) const PIPE_ATOMIC: u64 = 4096;
 
 /// Send buffer of a Unix socket and receive buffer of a UDP socket (`net.core.wmem_default`, `rmem_default`).
@@ -92,14 +92,14 @@ impl Flow {
         }
     }
 
-    /// Part of `bytes` that can be written now. A datagram is always written whole, and may be lost.
+    /// Part of `bytes` that can be written now. A datagram is always written completely, and may be lost.
     pub fn room(&self, bytes: u64) -> u64 {
         let free = self.capacity().saturating_sub(self.used);
         match self.kind {
             ChannelKind::Udp => bytes,
             ChannelKind::Pipe if bytes <= PIPE_ATOMIC && free < bytes => 0,
             ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
-            // A socket accepts a whole message as long as its limit is not reached. Large messages are split.
+            // A socket accepts a complete message as long as its limit is not reached. Large messages are split.
             ChannelKind::Unix if free == 0 => 0,
             ChannelKind::Unix => bytes.min(PIPE_BYTES / 2),
         }
@@ -162,7 +162,7 @@ impl Flow {
             let Some(run) = self.runs.front_mut() else { break };
             if u64::from(run.bytes) > left {
                 run.bytes -= left as u32;
-                // A socket's message frees its space when the whole message has been read, a stream's bytes at once.
+                // A socket's message frees its space when the complete message has been read, a stream's bytes at once.
                 if matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) {
                     run.charge -= left as u32;
                     self.used -= left;

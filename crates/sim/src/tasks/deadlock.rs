@@ -11,7 +11,7 @@ use crate::tasks::{Action, Phase, ProgramState, State, Task, Tasks};
 /// Maximum number of awaited tasks that a message names.
 const NAMED: usize = 4;
 
-/// Tasks, and what they wait for.
+/// Tasks, and the objects of their waits.
 pub(crate) struct Waits<'a> {
     pub plan: &'a Plan,
     pub tasks: &'a Tasks<'a>,
@@ -105,7 +105,7 @@ impl Waits<'_> {
     fn wait_for_lock(&self, task: TaskIx, lock: u32) -> Waiting {
         let plan = self.plan;
         let owner = self.program.locks[lock as usize].owner;
-        let holder = (owner != NOBODY).then(|| format!("held by {}", self.name(owner)));
+        let holder = (owner != NOBODY).then(|| format!("owned by {}", self.name(owner)));
         let what = instance(&plan.program().resources.locks[plan.locks().position(lock)], lock);
         Waiting { task: self.name(task), what, whom: holder.into_iter().collect() }
     }

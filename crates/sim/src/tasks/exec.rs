@@ -63,13 +63,13 @@ pub(crate) enum Progress {
     Later,
     /// The task yields its CPU.
     Yielded,
-    /// The task's attributes have changed. It moves to CPU `target`, and is queued anew if `requeued`.
+    /// The task's attributes have changed. The task moves to CPU `target`, and is queued again if `requeued`.
     Changed { target: u16, requeued: bool },
     /// The task begins its action on another CPU.
     Move(usize),
     /// The task has ended.
     Ended,
-    /// The program is wrong; the text says why.
+    /// The program has a fault, which the text describes.
     Failed(String),
 }
 
@@ -84,7 +84,7 @@ enum Next {
     Yields,
     /// The task moves to this CPU.
     Moves(u16),
-    /// The task's attributes have changed: it moves to this CPU, or stays there.
+    /// The task's attributes have changed: the task moves to this CPU, or stays on it.
     Changes(u16),
     /// As `Changes`, and the task is queued anew.
     Requeues(u16),
@@ -157,7 +157,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         extras.into_iter().enumerate().for_each(|(extra, ns)| segment.add(extra, ns.into()));
     }
 
-    /// Perform a task's actions until one takes time. `ahead`: the CPU's clock is ahead of the simulation's.
+    /// Perform a task's actions until an action takes time. `ahead`: the CPU's clock is ahead of the simulation's.
     fn advance(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Next {
         loop {
             match self.tasks[task].phase {

@@ -67,7 +67,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task
     }
 
-    /// Create the task of the program with an ordinal, and start it.
+    /// Create the task of the program with an ordinal, and start the task.
     pub(super) fn create(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
         let window_end = plan.program().window.map_or(0, |window| window.end_ns());
@@ -92,7 +92,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Progress::Done
     }
 
-    /// Choose a CPU for a new task and make it runnable (`wake_up_new_task()`).
+    /// Choose a CPU for a new task and make the task runnable (`wake_up_new_task()`).
     fn start_new(&mut self, cpu: usize, task: TaskIx) {
         self.records.counters.forks += 1;
         let node = self.topology.places[cpu].node;
@@ -212,7 +212,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.check_preempt(cpu, target, task);
     }
 
-    /// Take the current task off its CPU, so that the caller can enqueue it elsewhere.
+    /// Take the current task off its CPU, so that the caller can enqueue the task elsewhere.
     pub(crate) fn take_current(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         self.update_curr(cpu);
@@ -258,7 +258,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Progress::Ended
     }
 
-    /// Account the end of a child, and wake its parent if it waits for this.
+    /// Account the end of a child, and wake its parent if the parent waits for this end.
     fn notify_parent(&mut self, cpu: usize, parent: TaskIx) {
         let waiter = &mut self.tasks[parent];
         waiter.children -= 1;
@@ -287,7 +287,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         Progress::Done
     }
 
-    /// Free the entry of an ended task that has left its CPU, unless children still refer to it.
+    /// Free the entry of an ended task that has left its CPU, unless children still refer to the entry.
     pub(crate) fn bury(&mut self, task: TaskIx) {
         self.write_off(task);
         if self.tasks[task].children == 0 {
@@ -296,7 +296,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 }
 
-/// Number of children that a task waits for: `count`, or all of them.
+/// Number of children that a task waits for: `count`, or all children.
 fn wanted(task: &Task, count: Option<u64>) -> u32 {
     let all = task.children + task.ended;
     count.map_or(all, |count| u32::try_from(count).unwrap_or(u32::MAX).min(all))

@@ -1,4 +1,5 @@
-//! The main task: it creates all other tasks, opens the start gate when they are ready, and waits for their end.
+//! The main task: the main task creates all other tasks, opens the start gate when these tasks are ready, and waits for
+//! their end.
 
 use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, Window};
@@ -199,7 +200,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Account the end of a task of the program, and wake the main task if it waits for this.
+    /// Account the end of a task of the program, and wake the main task if it waits for this end.
     pub(super) fn leave_gate(&mut self, cpu: usize, thread: bool) {
         self.gate.live -= 1;
         self.gate.unreaped += u32::from(!thread);

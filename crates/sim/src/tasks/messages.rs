@@ -14,7 +14,7 @@ use crate::time::Ns;
 /// Size of a cache line in bytes.
 const LINE: u64 = 64;
 
-/// Cache lines that a message needs besides its bytes: the queue's head and tail, and the buffer's descriptor.
+/// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {

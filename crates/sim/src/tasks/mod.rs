@@ -1,4 +1,4 @@
-//! Tasks: their attributes, their programs, and the objects that they share.
+//! Tasks: their attributes, their programs, and their shared objects.
 
 mod attributes;
 mod channel;

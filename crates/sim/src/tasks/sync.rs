@@ -15,7 +15,7 @@ use crate::tasks::{State, WaitQueue};
 pub(crate) struct Lock {
     pub owner: TaskIx,
     pub waiters: WaitQueue,
-    /// CPU whose cache holds the lock's line.
+    /// CPU whose cache contains the lock's line.
     pub cpu: u16,
 }
 
@@ -30,7 +30,7 @@ impl Default for Lock {
 pub(crate) struct Semaphore {
     pub value: u64,
     pub waiters: WaitQueue,
-    /// CPU whose cache holds the semaphore's line.
+    /// CPU whose cache contains the semaphore's line.
     pub cpu: u16,
 }
 
@@ -76,11 +76,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Progress::Served
     }
 
-    /// Release a lock and hand it to the first waiter.
+    /// Release a lock and pass the lock to the first waiter.
     pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Progress {
         let state = self.program.locks[lock as usize];
         if state.owner == NOBODY {
-            return Progress::Failed("unlocking a lock that nobody holds".to_owned());
+            return Progress::Failed("unlocking a lock without an owner".to_owned());
         }
         self.atomic(cpu, task, state.cpu);
         let next = self.program.locks[lock as usize].waiters.pop(&self.tasks);
@@ -125,10 +125,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Progress::Served
     }
 
-    /// Release the lock and wait for the condition. When it begins again after the signal, it acquires the lock.
+    /// Release the lock and wait for the condition. When the action begins again after the signal, the task acquires
+    /// the lock.
     ///
-    /// The task joins the condition's queue before it releases the lock. The task that gets the lock may preempt it and
-    /// signal before it sleeps. Then it does not sleep at all, as with futexes.
+    /// The task joins the condition's queue before it releases the lock. The task that gets the lock may preempt the
+    /// waiting task and signal before this task sleeps. Then the waiting task does not sleep, as with futexes.
     pub(super) fn begin_await(&mut self, cpu: usize, task: TaskIx, condition: u32, lock: u32) -> Progress {
         match self.tasks[task].moved {
             SIGNALLED => return self.begin_lock(cpu, task, lock),

@@ -61,7 +61,7 @@ impl<'c> Tasks<'c> {
         self.table.len() as TaskIx - 1
     }
 
-    /// Index of an affinity mask, which is added if it is new.
+    /// Index of an affinity mask, which is added if the mask is new.
     pub fn mask(&mut self, mask: &CpuMask) -> u16 {
         let position = self.masks.iter().position(|other| other == mask);
         position.unwrap_or_else(|| {

@@ -16,9 +16,9 @@ pub enum Class {
     /// SCHED_OTHER.
     #[default]
     Normal,
-    /// SCHED_BATCH: does not preempt when it wakes.
+    /// SCHED_BATCH: a waking task does not preempt.
     Batch,
-    /// SCHED_IDLE: has the least weight, and every other task preempts it.
+    /// SCHED_IDLE: the task has the least weight, and every other task preempts it.
     Idle,
     /// SCHED_FIFO with a priority of 1 to 99.
     Fifo(u8),
@@ -49,7 +49,7 @@ pub(crate) enum State {
     /// Waits for another task.
     #[default]
     Blocked,
-    /// Has ended; its entry may be used again.
+    /// The task has ended, and its entry may be reused.
     Dead,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Action {
     Create(u32),
     /// The main task: waits until all tasks are ready.
     AwaitReady,
-    /// The main task: opens the gate and wakes the tasks that wait for it.
+    /// The main task: opens the gate and wakes the waiting tasks.
     Open,
     /// The main task: waits until all tasks have ended.
     Reap,
@@ -86,7 +86,7 @@ pub(crate) enum Action {
 pub(crate) enum Phase {
     /// The task fetches its next action.
     Next,
-    /// The task begins its action, or begins it again after a wait.
+    /// The task begins its action, or begins the action again after a wait.
     #[default]
     Begin,
     /// The segment of the action runs; its effect follows.
@@ -102,7 +102,7 @@ pub(crate) struct Latencies {
     pub buckets: [u32; TaskReport::BUCKETS],
 }
 
-/// Accounts of the extra time of a segment besides its work, in the order in which it is spent.
+/// Accounts of a segment's extra time, in order.
 pub(crate) const EXTRAS: [Account; 5] =
     [Account::User, Account::Cache, Account::Remote, Account::Bandwidth, Account::Messages];
 
@@ -131,7 +131,7 @@ impl Segment {
         Self { left: ns, extras: [0; EXTRAS.len()], account, watched: false }
     }
 
-    /// Whether there is work besides the extras.
+    /// Whether there is work in addition to the extras.
     #[inline]
     pub fn has_work(&self) -> bool {
         self.left > self.extras.iter().map(|extra| u64::from(*extra)).sum()
@@ -146,7 +146,7 @@ impl Segment {
     }
 }
 
-/// A task. Its program, the policy's entity and its latencies are in separate tables.
+/// A task. The program of a task, the policy's entity and the latencies are in separate tables.
 ///
 /// Fields are ordered by use: wake-ups and switches need only the first two cache lines.
 #[derive(Debug, Default)]
@@ -158,10 +158,11 @@ pub(crate) struct Task {
     pub cpu: u16,
     /// Index in the table of affinity masks; 0 allows every CPU that is not isolated.
     pub mask: u16,
-    /// Work in ns that is too short for a segment of its own and runs with the next segment.
+    /// Work in ns that is too short for a separate segment and runs with the next segment.
     pub carry: u32,
     pub footprint_kib: u32,
-    /// Last task that it woke (`last_wakee`), changes of it (`wakee_flips`), and the period of their last halving.
+    /// Last task that this task woke (`last_wakee`), changes of the last wakee (`wakee_flips`), and the period of the
+    /// last halving of these changes.
     pub last_wakee: TaskIx,
     pub wakee_flips: u16,
     pub flips_period: u16,
@@ -170,27 +171,27 @@ pub(crate) struct Task {
     pub ran_at: Ns,
     pub ran_ns: Ns,
     pub user_ns: Ns,
-    /// Switches away from the task because it waited, and its wake-ups.
+    /// Switches away from the task because the task waited, and the task's wake-ups.
     pub voluntary: u32,
     pub wakeups: u32,
 
     pub segment: Segment,
     pub warmth: Warmth,
-    /// Switches away from the task while it was runnable, and its changes of CPU.
+    /// Switches away from the task while the task was runnable, and the task's changes of CPU.
     pub involuntary: u32,
     pub migrations: u32,
 
     pub action: Action,
     /// Next task in the wait queue.
     pub next: TaskIx,
-    /// Bytes that a message or touch has still to move, and bytes that it has moved. During a watch: time of the last
-    /// reading of the clock, and the longest gap.
+    /// Bytes that a message or touch has still to move, and bytes that have been moved. During a watch: time of the
+    /// last reading of the clock, and the longest gap.
     pub left: u64,
     pub moved: u64,
     /// Rest of the SCHED_RR slice.
     pub slice_left: Ns,
     pub parent: TaskIx,
-    /// Children that run, and ended children that it has not waited for.
+    /// Children that run, and ended children for which the task has not waited.
     pub children: u32,
     pub ended: u32,
     /// Ordinal of the task in the plan; `NOBODY` for the main task and kernel threads.

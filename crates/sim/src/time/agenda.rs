@@ -5,7 +5,7 @@ use super::{NEVER, Ns};
 /// Number of bits of a key that contain the slot.
 pub(super) const SLOT_BITS: u32 = 10;
 
-/// Maximum number of slots: one for each CPU, and one for events that belong to no CPU.
+/// Maximum number of slots: one slot for each CPU, and a slot for events that belong to no CPU.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
 const NODES: usize = 2 * MAX_SLOTS;
@@ -17,8 +17,8 @@ const NODES: usize = 2 * MAX_SLOTS;
 pub struct Agenda {
     /// Node 1 is the root, and node n has the children 2n and 2n + 1. The number of leaves is a power of two, so that all
     /// paths to the root have the same length and are predicted well. The last slot, which rarely changes, is in node 0
-    /// outside of the tree: in the tree it would double the leaves of a machine whose number of CPUs is a power of two. The
-    /// fixed size makes bounds checks of masked indices unnecessary.
+    /// outside of the tree: in the tree this slot would double the leaves of a machine whose number of CPUs is a power
+    /// of two. The fixed size makes bounds checks of masked indices unnecessary.
     tree: Box<[u64; NODES]>,
     leaves: usize,
     last: usize,
@@ -32,7 +32,7 @@ impl Agenda {
         Self { tree: Box::new([u64::MAX; NODES]), leaves: last.max(1).next_power_of_two(), last }
     }
 
-    /// Set the time of a slot's next event; [`NEVER`] removes it.
+    /// Set the time of a slot's next event; [`NEVER`] removes the event.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Ns) {
         self.set_node(self.node(slot), at.min(NEVER) << SLOT_BITS | slot as u64);

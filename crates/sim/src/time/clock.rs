@@ -11,7 +11,7 @@ pub(crate) struct Clock {
     pub horizon: Ns,
     /// Length of a tick.
     pub tick_ns: Ns,
-    /// The next event of each CPU, and of the machine as a whole.
+    /// The next event of each CPU, and of the machine.
     pub agenda: Agenda,
     pub random: Random,
 }

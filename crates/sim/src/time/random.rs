@@ -4,7 +4,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// PCG XSL 128/64 MCG (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random
-/// Number Generation", 2014). Draws happen in the order of events, so a seed decides everything.
+/// Number Generation", 2014). Draws happen in the order of events, so a seed determines all draws.
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64Mcg);
 
@@ -14,7 +14,7 @@ impl Random {
         // The state of a multiplicative generator is odd. Without the shift the lowest bit of the seed would be lost.
         let state = (u128::from(seed) << 1) | 1;
         let mut generator = Pcg64Mcg::from_seed(state.to_le_bytes());
-        // A multiplicative generator begins alike for nearby seeds. A few rounds separate them.
+        // A multiplicative generator begins alike for nearby seeds. A few rounds separate the outputs of nearby seeds.
         for _ in 0..8 {
             generator.next_u64();
         }

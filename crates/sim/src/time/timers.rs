@@ -14,8 +14,8 @@ pub struct Timer {
     pub owner: u32,
 }
 
-/// Timers in the order of their times. Simultaneous timers fire in the order in which they were armed. `benches/queues.rs`
-/// compares the implementation with other queues.
+/// Timers in the order of their times. Simultaneous timers fire in the order of arming. `benches/queues.rs` compares
+/// the implementation with other queues.
 ///
 /// A CPU has a few timers, and the newest is mostly among the last: it moves up one or two places in a short sorted array,
 /// which has fewer unpredictable branches than a heap. Timers that do not fit wait in a heap until the array is empty.
@@ -30,7 +30,7 @@ pub struct Timers {
     /// Ring of the earliest timers, ascending; empty only if there are no timers. The first entries share a cache line with
     /// the fields above.
     ring: [Armed; RING],
-    /// The other timers, none before the last timer of the ring.
+    /// The other timers, all after the last timer of the ring.
     heap: BinaryHeap<Reverse<Armed>>,
 }
 

@@ -17,7 +17,7 @@ pub struct VmstatCounters {
     pub started: u64,
     /// Differentials that workers folded.
     pub folds: u64,
-    /// Differentials that were folded at once because they exceeded the threshold.
+    /// Differentials that were folded at once because the differential exceeded the threshold.
     pub overflows: u64,
     /// CPU time without a due worker, in nanoseconds, summed over CPUs.
     pub quiet_ns: u64,

@@ -1,4 +1,4 @@
-//! Kernel threads that fold differentials, and the shepherd that starts them.
+//! Kernel threads that fold differentials, and the shepherd that starts these threads.
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -39,7 +39,7 @@ pub(crate) enum Duty {
 struct Worker {
     /// Thread of the worker, created on first use.
     task: TaskIx,
-    /// Whether a timer is set for the worker or it is running. Otherwise the shepherd watches the CPU.
+    /// Whether a timer is set for the worker or the worker is running. Otherwise the shepherd watches the CPU.
     active: bool,
     quiet_since: Ns,
 }
@@ -77,7 +77,7 @@ impl Workers {
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Draw the initial phases. The machine has been up for long, so the first expiry and the seconds to which timers are
-    /// rounded lie anywhere within an interval.
+    /// rounded are at a random time within an interval.
     pub(crate) fn start_vmstat(&mut self) {
         if !self.vmstat.workers.folds {
             return;
@@ -101,7 +101,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.keep_all_workers(|engine, cpu| engine.next_fold(cpu, engine.time.now));
             return;
         }
-        // Workers that wait for deferrable timers hand over their CPUs now. Others do so when they have no work.
+        // Workers that wait for deferrable timers hand over their CPUs now. Other workers do so when they have no work.
         for cpu in 0..self.cpus.len() {
             if std::mem::replace(&mut self.vmstat.workers.due[cpu], NEVER) != NEVER {
                 self.hand_over(cpu, self.time.now);
@@ -151,7 +151,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         SKEW_TICKS * self.time.tick_ns * cpu as Ns
     }
 
-    /// Expiry one interval later, rounded to seconds: down in the first quarter of a second, else up
+    /// Expiry one interval later, rounded to seconds: down in the first quarter of a second, otherwise up
     /// (`round_jiffies_relative()`).
     fn next_fold(&self, cpu: usize, now: Ns) -> Ns {
         let at = now
@@ -223,7 +223,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.vmstat.workers.due[cpu] = at;
         } else if folded > 0 {
             // Not deferrable under the shepherd, as from 4.0 to 4.4 ("vmstat: do not use deferrable delayed work for
-            // vmstat_update"). A deferrable timer would not fold an idle CPU's differentials until it wakes up.
+            // vmstat_update"). A deferrable timer would not fold an idle CPU's differentials until the CPU wakes up.
             self.arm_exact(cpu, self.vmstat.workers.each[cpu].task, at);
         } else {
             self.hand_over(cpu, self.cpus[cpu].clock);
@@ -264,7 +264,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.count_pages(cpu, node, Item::AnonPages, -1, pages);
     }
 
-    /// Count pages that are copied to another node and freed on their own.
+    /// Count pages that are copied to another node and freed on their node.
     pub(crate) fn note_page_moves(&mut self, cpu: usize, from: usize, to: usize, pages: u64) {
         self.records.counters.vmstat.pgalloc_normal += pages;
         self.records.counters.vmstat.pgfree += pages;

@@ -1,8 +1,8 @@
 """Files of the paths that a user names, and the column of each file::
 
 before.log after.log     a column for each file, with the file's name
-before/ after/           a column for each folder, a block for each file of the folder results/                 with
-folders of logs: as above; with logs alone: a column for each file
+before/ after/           a column for each folder, a block for each file of the folder
+results/                 with folders of logs: as above; with logs alone: a column for each file
 """
 
 from __future__ import annotations

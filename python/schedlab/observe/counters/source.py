@@ -22,9 +22,11 @@ class Source:
     Args:
         name: for notes, usually the file's path.
         read: returns raw bytes, as cheaply as possible, since the read runs next to the trial. May raise OSError.
-        parse: interprets these bytes after the trial. Raises NotUnderstood. by_cpu: counters that are also reported for
-        each CPU (``interrupts.RES.cpu0``). close: closes open files. remark: returns the counters that are off in these
-        bytes and how to switch the counters on, or an empty text. Trials of one experiment may differ in this remark.
+        parse: interprets these bytes after the trial. Raises NotUnderstood.
+        by_cpu: counters that are also reported for each CPU (``interrupts.RES.cpu0``).
+        close: closes open files.
+        remark: returns the counters that are off in these bytes and how to switch the counters on, or an empty text.
+            Trials of one experiment may differ in this remark.
     """
 
     name: str

@@ -178,7 +178,7 @@ class Scheduler:
         messages = "; ".join(self._log.messages())
         printed = "\n".join(self._printed().splitlines()[-SHOWN_LINES:])[-SHOWN:]
         name = f"{self.ops!r} ('{self.line}')" if self.ops else f"'{self.line}'"
-        sources = [f"the kernel's message: {messages}"] * bool(messages) + [
+        sources = [f"message of the kernel: {messages}"] * bool(messages) + [
             f"the program printed: {printed or 'nothing'}"
         ]
         return "; ".join([f"{MARK} {name} {what}{ended}", *sources])

@@ -33,8 +33,8 @@ impl<O: Observer> Engine<'_, O1, O> {
     }
 
     /// Return the CPU with the longest queue and the number of tasks to take (`find_busiest_queue()`, kernel/sched.c,
-    /// 2.5.59). A busy CPU damps fluctuations: it takes the lesser of another queue's current and previous length, and the
-    /// greater of its own, and requires an imbalance of a quarter.
+    /// 2.5.59). A busy CPU damps fluctuations: the CPU takes the lesser of another queue's current and previous length,
+    /// and the greater of its queue's lengths, and requires an imbalance of a quarter.
     fn find_busiest_queue_o1(
         &mut self,
         cpu: usize,
@@ -105,8 +105,8 @@ impl<O: Observer> Engine<'_, O1, O> {
         (self.time.now / self.time.tick_ns).saturating_sub(ran_at) > self.cache_decay_ticks()
     }
 
-    /// The tunable, or if it is −1 the value at boot: the time to fill the cache at 350 MB/s, rounded down to milliseconds
-    /// and then to ticks (`smp_tune_scheduling()`, arch/i386/kernel/smpboot.c).
+    /// The tunable, or, if the tunable is −1, the value at boot: the time to fill the cache at 350 MB/s, rounded down
+    /// to milliseconds and then to ticks (`smp_tune_scheduling()`, arch/i386/kernel/smpboot.c).
     fn cache_decay_ticks(&self) -> u64 {
         let machine = self.world.machine;
         let at_boot = u64::from(machine.llc_kib / 350) * u64::from(machine.hz) / 1000;

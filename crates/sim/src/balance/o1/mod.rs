@@ -1,11 +1,12 @@
-//! Balancing of 2.5.59 (kernel/sched.c): each CPU balances for itself at its own ticks, and compares numbers of tasks.
+//! Balancing of 2.5.59 (kernel/sched.c): each CPU pulls tasks at its ticks, and compares numbers of tasks.
 //!
 //! ```text
 //! load_balance  the busiest queue of a set of CPUs, and the tasks to pull from it
 //! nodes         balancing between nodes, and the CPU of an executing task
 //! ```
 //! An idle CPU balances every millisecond, a busy CPU every 250 ms, and a CPU that is about to become idle at once. New tasks
-//! stay on their parent's CPU. Waiting real-time tasks are not pulled; the common code for all policies places them.
+//! stay on their parent's CPU. Waiting real-time tasks are not pulled; the common code for all policies places
+//! real-time tasks.
 
 mod load_balance;
 mod nodes;

@@ -12,8 +12,8 @@ impl<O: Observer> Engine<'_, O1, O> {
         self.topology.node_cpus(node).iter().map(|cpu| self.rq.nr_running[cpu]).sum()
     }
 
-    /// Return the CPUs among which a CPU balances: the CPUs of its node, or at every `NODE_BALANCE_RATE`th pass the CPU itself
-    /// and the CPUs of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
+    /// Return the CPUs among which a CPU balances: the CPUs of its node, or at every `NODE_BALANCE_RATE`th pass this
+    /// CPU and the CPUs of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
     pub(super) fn cpus_to_balance(&mut self, cpu: usize, account: Account) -> CpuMask {
         let here = self.topology.node(cpu);
         let mut span = *self.topology.node_cpus(here);

@@ -34,7 +34,8 @@ impl Sums {
     }
 }
 
-/// `sum` / `load`, rounded down. A 64-bit division is much cheaper than one of 128 bits, and nearly always suffices.
+/// `sum` / `load`, rounded down. A 64-bit division is much cheaper than a division of 128 bits, and nearly always
+/// suffices.
 #[inline]
 fn divided(sum: i128, load: u64) -> i64 {
     match (i64::try_from(sum), i64::try_from(load)) {

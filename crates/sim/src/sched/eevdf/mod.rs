@@ -2,11 +2,13 @@
 //! Virtual Deadline First: A Flexible and Accurate Mechanism for Proportional Share Resource Allocation", 1995;
 //! P. Zijlstra's series "sched: EEVDF and latency-nice and/or slice-attr", 2023).
 //!
-//! A task is eligible when it has had no more than its share, that is, when its virtual time v is not after the load-weighted
-//! mean V of all tasks. The eligible task with the earliest virtual deadline runs. Lag is V − v; a task keeps it over a sleep.
+//! A task is eligible when it has run no longer than its share, that is, when its virtual time v is not after the
+//! load-weighted mean V of all tasks. The eligible task with the earliest virtual deadline runs. Lag is V − v; a task
+//! keeps its lag over a sleep.
 //!
 //! Delayed dequeue (since 6.12): a task that sleeps while it is not eligible stays in the queue (`sched_delayed`) and counts
-//! in V, so that its negative lag shrinks while others run. It leaves the queue when it would be chosen, or when it wakes up.
+//! in V, so that its negative lag shrinks while other tasks run. Such a task leaves the queue when it would be chosen,
+//! or when it wakes up.
 
 mod eligible;
 mod pick;
@@ -41,8 +43,8 @@ pub struct Entity {
     deadline: i64,
     /// V − v when the task left a queue (`se->vlag`).
     lag: i64,
-    /// Deadline with which the task became current. While `deadline` equals it, an eligible task is protected from preemption
-    /// (RUN_TO_PARITY; `se->vlag` of a current task in pick_eevdf(), v6.12).
+    /// Deadline with which the task became current. While `deadline` equals this value, an eligible task is protected
+    /// from preemption (RUN_TO_PARITY; `se->vlag` of a current task in pick_eevdf(), v6.12).
     parity: i64,
     weight: u32,
     /// Slice from the task's attributes (`se->custom_slice`).
@@ -91,7 +93,7 @@ impl Eevdf {
         entity.lag = (mean - entity.vruntime).clamp(-limit, limit);
     }
 
-    /// Place a task that joins a queue so that its lag is the same as when it left a queue (`place_entity()`,
+    /// Place a task that joins a queue so that its lag is the same as at its departure from a queue (`place_entity()`,
     /// kernel/sched/fair.c, v6.12). `mean` and `load` are V and the sum of weights of the queue without the task.
     #[inline]
     fn place_entity(&self, entity: &mut Entity, mean: i64, load: u64, initial: bool) {
@@ -113,8 +115,8 @@ impl Eevdf {
     }
 }
 
-/// `lag` × `joined` / `load`, rounded towards zero. A 64-bit division is much cheaper than one of 128 bits, and nearly always
-/// suffices.
+/// `lag` × `joined` / `load`, rounded towards zero. A 64-bit division is much cheaper than a division of 128 bits, and
+/// nearly always suffices.
 #[inline]
 fn scaled(lag: i64, joined: u64, load: u64) -> i64 {
     match (lag.checked_mul(joined as i64), i64::try_from(load)) {

@@ -15,9 +15,9 @@ pub struct Queue {
     /// Σ weight of the waiting and delayed tasks (`avg_load`).
     load: u64,
     /// Base of virtual times in the sums, and mean of an empty queue: the maximum over time of the least virtual time
-    /// (`min_vruntime`). It is updated only where an omission would be visible, see [`Queue::note_least`].
+    /// (`min_vruntime`). The value is updated only where an omission would be visible, see [`Queue::note_least`].
     base: i64,
-    /// Virtual time of the current task when the kernel last updated it (update_curr()).
+    /// Virtual time of the current task at the kernel's last update (update_curr()).
     pub noted: i64,
     /// Sum of the weights of delayed tasks.
     pub delayed_load: u64,
@@ -192,7 +192,7 @@ impl Queue {
     }
 
     /// Raise `base` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v6.12). The least
-    /// virtual time decreases only when a task joins, so that it suffices to call this before a task joins, and
+    /// virtual time decreases only when a task joins, so that calling this function before a task joins suffices, and
     /// [`Queue::note_last`] after the last task has left.
     pub fn note_least(&mut self, all: &[Entity]) {
         let mut least = self.tasks.least_value();
@@ -205,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Raise `base` to the virtual time of a task that has left, if it was the last.
+    /// Raise `base` to the virtual time of a task that has left, if the task was the last.
     #[inline]
     pub fn note_last(&mut self, vruntime: i64) {
         if self.tasks.is_empty() && self.current == NOBODY {

@@ -16,7 +16,7 @@ pub(super) type NodeIx = u32;
 
 const NONE: u32 = u32::MAX;
 
-/// A task in the ring of its list. The node before the first one is the last one.
+/// A task in the ring of its list. The node before the first node is the last node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub task: TaskIx,

@@ -6,7 +6,7 @@ use crate::sched::{NOBODY, TaskIx};
 /// Marker for a task that is in no list.
 pub(super) const NOT_QUEUED: NodeIx = NodeIx::MAX;
 
-/// How a task has come to its queue, which decides whether it may preempt the current task.
+/// Origin of a task in its queue, which decides whether the task may preempt the current task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Arrival {
     /// Activated with the usual comparison of priorities.
@@ -34,7 +34,7 @@ pub struct Entity {
     pub(super) last_run: u64,
     pub(super) static_priority: u8,
     pub(super) priority: u8,
-    /// The task is in the slice that it got at fork.
+    /// The task is in the slice from its fork.
     pub(super) first_slice: bool,
     pub(super) arrival: Arrival,
 }

@@ -1,4 +1,4 @@
-//! The tuning knobs of the O(1) scheduler, converted to ticks, and the formulas that use them.
+//! The tuning knobs of the O(1) scheduler, converted to ticks, and the formulas with these knobs.
 
 use crate::kernel::{Tunable, Tunables};
 use crate::time::{MS, Ns};
@@ -102,8 +102,8 @@ impl Knobs {
         i64::from(priority) <= i64::from(static_priority) - delta
     }
 
-    /// Whether expired tasks have waited so long that interactive tasks expire too (`EXPIRED_STARVING`, kernel/sched.c,
-    /// 2.5.59). `since` is the time in ticks at which the first task expired.
+    /// Whether expired tasks have waited so long that interactive tasks also expire (`EXPIRED_STARVING`,
+    /// kernel/sched.c, 2.5.59). `since` is the time in ticks at which the first task expired.
     pub fn starving(&self, since: Option<u64>, jiffies: u64, running: u32) -> bool {
         if self.starvation_limit == 0 && self.no_limit_at_zero {
             return false;

@@ -1,12 +1,13 @@
-//! The O(1) scheduler, as of Linux 2.5.59 (January 2003), and the D7 patches to it.
+//! The O(1) scheduler, as of Linux 2.5.59 (January 2003), and the D7 patches.
 //!
 //! A CPU has two arrays of priority lists. The first task of the best list of the *active* array runs until its slice is
-//! used up. Then it gets a new slice and goes to the *expired* array, or back to the active array if it is interactive and
-//! expired tasks do not starve. When the active array is empty the two arrays change places. Sleep improves a task's priority,
-//! run time worsens it. All times are in ticks.
+//! used up. Then it gets a new slice and goes to the *expired* array, or back to the active array if the task is
+//! interactive and expired tasks do not starve. When the active array is empty the two arrays change places. Sleep
+//! improves a task's priority, run time worsens it. All times are in ticks.
 //!
 //! Sources: I. Molnar's announcements of the scheduler (2002); Documentation/sched-design.txt of 2.5; the D7 patches as
-//! M. Bligh and R. Lindsley sent them in February 2003 ("breaking down the performance of D7 scheduler patch").
+//! M. Bligh and R. Lindsley sent these patches in February 2003 ("breaking down the performance of D7 scheduler
+//! patch").
 //!
 //! | patch | tunable | change |
 //! |---|---|---|
@@ -59,8 +60,8 @@ impl O1 {
         }
     }
 
-    /// Give a child its parent's priority and a place behind the parent in its list and array (patch 05). Return whether
-    /// the patch applies.
+    /// Give a child its parent's priority and a place after the parent in the parent's list and array (patch 05).
+    /// Return whether the patch applies.
     fn join_parent(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) -> bool {
         let parent = all[task as usize].parent;
         if !self.knobs.smart_wake_child || queue.current != Some(parent) {
@@ -79,7 +80,7 @@ impl Policy for O1 {
     type Entity = Entity;
     const TICKS_WHEN_IDLE: bool = true;
 
-    /// Before 2.6.30 only pipes wake synchronously, and only by a writer or reader that has to wait itself (fs/pipe.c).
+    /// Before 2.6.30 only pipes wake synchronously, and only by a writer or reader that also has to wait (fs/pipe.c).
     /// Sockets wake asynchronously (`sock_def_readable()`).
     fn wakes_sync(pipe: bool, waits: bool) -> bool {
         pipe && waits
@@ -122,7 +123,7 @@ impl Policy for O1 {
         let mut inherited = None;
         if let Some(parent_entity) = parent.map(|task| &mut all[task as usize]) {
             inherited = Some((parent_entity.slice.div_ceil(2), parent_entity.sleep_avg));
-            // A parent with a single remaining tick keeps none, and expires at its next tick.
+            // A parent with a single remaining tick loses this tick, and expires at its next tick.
             parent_entity.slice /= 2;
             parent_entity.sleep_avg = percent(parent_entity.sleep_avg, self.knobs.parent_penalty);
         }
@@ -267,13 +268,13 @@ impl Policy for O1 {
         u64::from(queue.number()) * UNIT
     }
 
-    /// The same for all tasks, because 2.5.59 balances numbers of tasks whatever their nice values.
+    /// The same for all tasks, because 2.5.59 balances numbers of tasks independent of their nice values.
     fn weight(_: &Entity) -> u32 {
         UNIT as u32
     }
 
-    /// Visit tasks in the order in which `load_balance()` of 2.5.59 does: expired tasks, whose caches are coldest, before
-    /// active ones; the best list first, from its tail.
+    /// Visit tasks in the order of `load_balance()` in 2.5.59: expired tasks, whose caches are coldest, before active
+    /// tasks; the best list first, from its tail.
     fn waiting(queue: &Queue, mut visit: impl FnMut(TaskIx) -> bool) {
         let mut visit_waiting = |task| queue.current == Some(task) || visit(task);
         let _ = queue.arrays.each_from_tails(1 - queue.active, &mut visit_waiting)

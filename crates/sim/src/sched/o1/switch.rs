@@ -26,8 +26,9 @@ impl SwitchLock {
 
     /// Note that a switch lasts from `from` to `to`. Return the time that dropping an address space takes after `to`.
     ///
-    /// The idle task borrows the address space of the previous task. After the switch from the idle task the kernel drops the
-    /// reference to it (`mmdrop()`) with the lock, or under patch 04 (`drops_unlocked`) after releasing the lock.
+    /// The idle task borrows the address space of the previous task. After the switch from the idle task the kernel
+    /// drops the reference to the address space (`mmdrop()`) with the lock, or under patch 04 (`drops_unlocked`) after
+    /// releasing the lock.
     pub fn switch(&mut self, from: Ns, to: Ns, mmdrop_ns: u32, drops_unlocked: bool) -> Ns {
         let mmdrop = if self.leaves_idle { mmdrop_ns.into() } else { 0 };
         let released_at = if drops_unlocked { to } else { to + mmdrop };

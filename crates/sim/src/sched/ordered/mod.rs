@@ -1,4 +1,4 @@
-//! An ordered list of tasks: the first few in the queue itself, the others in short sorted arrays.
+//! An ordered list of tasks: the first few tasks inside the queue, the other tasks in short sorted arrays.
 //!
 //! Most runqueues contain a few tasks, for which a sorted array inside the queue is fastest: no pointer is followed and no
 //! function called. Further tasks are in chunks, so that an operation on a queue of 100,000 tasks moves only a few hundred entries:
@@ -24,7 +24,7 @@ pub trait Item: Copy + Debug + PartialEq {
     /// Index of the task.
     fn task(&self) -> u32;
 
-    /// Whether the entry comes before another, whatever the order of insertion.
+    /// Whether the entry comes before another, independent of the order of insertion.
     fn before(&self, other: &Self) -> bool;
 
     /// Value for searches; `i64::MAX` if the type has none.
@@ -33,13 +33,13 @@ pub trait Item: Copy + Debug + PartialEq {
     }
 }
 
-/// Entries in ascending order, equal ones in the order of insertion. Up to `HEAD` of them are inside the struct.
+/// Entries in ascending order, equal entries in the order of insertion. Up to `HEAD` entries are inside the struct.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Ordered<I, const HEAD: usize> {
     /// Number of entries in `head`; 0 only if the list is empty.
     length: usize,
-    /// All entries after those in `head`.
+    /// All entries after the entries in `head`.
     rest: Option<Box<Rest<I>>>,
     head: [I; HEAD],
 }
@@ -100,7 +100,7 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         self.head[place] = item;
     }
 
-    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether it was in the list.
+    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether the entry was in the list.
     #[inline]
     pub fn remove(&mut self, item: &I) -> bool {
         let task = item.task();
@@ -180,7 +180,8 @@ impl<I: Item, const HEAD: usize> Ordered<I, HEAD> {
         self.head().iter().fold(rest, |least, item| least.min(item.value()))
     }
 
-    /// The first entry whose value satisfies `fits`. If `fits` is true for a value, it must be true for all lesser values.
+    /// The first entry whose value satisfies `fits`. If `fits` is true for a value, `fits` must be true for all lesser
+    /// values.
     #[inline]
     pub fn first_that(&self, fits: impl Fn(i64) -> bool) -> Option<&I> {
         match self.head().iter().find(|item| fits(item.value())) {

@@ -1,4 +1,4 @@
-//! Chunks of the entries that do not fit into a queue itself.
+//! Chunks of the entries that do not fit inside a queue.
 
 use super::Item;
 
@@ -11,7 +11,7 @@ pub(super) struct Rest<I> {
     chunks: Vec<Chunk<I>>,
 }
 
-/// Entries in ascending order, at least one.
+/// Entries in ascending order; never empty.
 #[derive(Debug, Clone)]
 struct Chunk<I> {
     items: Vec<I>,
@@ -64,7 +64,7 @@ impl<I: Item> Rest<I> {
         }
     }
 
-    /// Insert an entry before all others, equal ones too.
+    /// Insert an entry before all other entries, including equal entries.
     pub fn push_first(&mut self, item: I) {
         match self.chunks.is_empty() {
             true => self.chunks.push(Chunk::new(vec![item])),
@@ -83,7 +83,7 @@ impl<I: Item> Rest<I> {
         }
     }
 
-    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether it was in a chunk.
+    /// Remove the entry of `item`'s task, which is at the place of `item`. Return whether the entry was in a chunk.
     pub fn remove(&mut self, item: &I) -> bool {
         // The first chunk that can contain the entry: equal entries may fill several chunks.
         let mut at = self.chunks.partition_point(|chunk| chunk.first().before(item)).saturating_sub(1);

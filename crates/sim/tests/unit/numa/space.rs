@@ -1,7 +1,7 @@
 use super::{Vote, vote};
 use crate::numa::NOWHERE;
 
-/// Votes of faults from `nodes` on a page of node 0 that is marked before each.
+/// Votes of faults from `nodes` on a page of node 0 that is marked before each fault.
 fn votes(nodes: &[u8]) -> Vec<Vote> {
     let mut last = NOWHERE;
     nodes.iter().map(|node| vote(&mut last, &mut true, 0, *node)).collect()

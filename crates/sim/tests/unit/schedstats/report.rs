@@ -3,7 +3,7 @@ use crate::machine::CpuMask;
 
 #[test]
 fn bitmaps_are_as_wide_as_the_machine_with_a_comma_every_32_cpus() {
-    // 48 CPUs have 16 bits in the upper word, which are four digits. 34 CPUs have two bits, which are one digit.
+    // 48 CPUs have 16 bits in the upper word, written as four digits. 34 CPUs have two bits, written as one digit.
     let span: CpuMask = (0..4).collect();
     assert_eq!(bitmap(&span, 48), "0000,0000000f");
     assert_eq!(bitmap(&span, 4), "f");

@@ -18,7 +18,7 @@ fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
 #[test]
 fn a_unix_socket_counts_the_kernels_structures() {
     let mut socket = Flow::new(ChannelKind::Unix);
-    // Messages of 100 bytes occupy 768 each: 212992 / 768 = 277.3, so the 278th fills it.
+    // Messages of 100 bytes occupy 768 each: 212992 / 768 = 277.3, so the 278th message fills the buffer.
     let sent = (0..).take_while(|_| socket.room(100) == 100 && socket.push(100, 0)).count();
     assert_eq!(sent, 278);
     // A writer is woken when three quarters are free: 208 messages read leave 70 × 768 = 53760 > 53248 in use.

@@ -15,7 +15,7 @@ fn thresholds_are_those_of_the_kernels_table() {
 
 #[test]
 fn a_differential_over_the_threshold_is_folded_at_once() {
-    // Two CPUs, 1000 MiB: 16. Sixteen steps remain, the seventeenth folds all.
+    // Two CPUs, 1000 MiB: 16. Sixteen steps remain, the seventeenth step folds all steps.
     let mut counts = Counts::new(2, 1, 1000, true);
     assert_eq!(counts.change(0, 0, Item::AnonPages, 1, 16), 0);
     assert_eq!((counts.global(Item::AnonPages), counts.pending(0).items), (0, 1));
