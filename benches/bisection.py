@@ -1,11 +1,12 @@
-"""Study of bisection: campaigns with planted changes, and plain binary search beside it.
+"""Study of bisection: campaigns with planted changes, compared with plain binary search.
 
     .venv/bin/python -m benches.bisection [--campaigns 200] [--write]
 
 Each campaign plants its changes at random states, and draws pairs of trials from the noises of the study of verdicts.
 A campaign is right if the search names a state with a planted change, and wrong if it names another state with 95 %
 probability. Plain binary search measures each state k times, and halves the range by the mean of the ratios against
-half of the effect, which k blocks of the last state have shown; k is the least number with which it is right in 95 %.
+half of the effect, which k blocks of the last state have shown; k is the least number for which the search is right in
+95 %.
 """
 
 from __future__ import annotations

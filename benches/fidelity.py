@@ -4,7 +4,7 @@
 
 The output is the table of docs/fidelity.md: both medians, and the mean of the rounds' ratios with its 95 % interval, as
 in reports. If a tool is not installed, its pairs are left out, and a last line says how to install the tool. A trial
-starts when the machine is idle. It is repeated if the machine is busy right after it.
+starts when the machine is idle. A trial is repeated if the machine is busy right after the trial.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pair:
-    """A native workload and the tool that it replaces."""
+    """A native workload and the replaced tool."""
 
     label: str
     native: Choice
@@ -118,7 +118,7 @@ class Prepared:
         stack.enter_context(self.adapter.prepared(self.parameters, self.place))
 
     def measure(self) -> float:
-        """Return the figure of a trial with an idle machine before and after it."""
+        """Return the figure of a trial with an idle machine before and after the trial."""
         deadline = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < deadline:
             if is_idle():

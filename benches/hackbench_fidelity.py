@@ -90,7 +90,7 @@ class Disturbance:
 
 
 def run_once(command: list[str]) -> float:
-    """Run one hackbench and return the time that it prints, in seconds."""
+    """Run one hackbench and return the printed time in seconds."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     time_line = TIME_LINE.search(done.stdout)
     if done.returncode != 0 or not time_line:

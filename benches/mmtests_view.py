@@ -1,10 +1,10 @@
-"""Time the comparison of the runs in an MMTests tree, by schedlab and by MMTests' own script, in whole processes.
+"""Time the comparison of the runs in an MMTests tree, by schedlab and by MMTests' script, in complete processes.
 
     .venv/bin/python benches/mmtests_view.py [--runs 7] [--samples 240 24000] [--mmtests PATH/bin/compare-mmtests.pl]
 
-The tree has two runs of SAMPLES samples each. A quarter of them belongs to each of hackbench, will-it-scale and tbench,
-whose logs contain many samples, and to netperf, whose logs contain one sample. MMTests' script is started once for each
-benchmark, as compare-kernels.sh does. The two programs are run alternately.
+The tree has two runs, each of SAMPLES samples. A quarter of the samples belongs to each of hackbench, will-it-scale and
+tbench, whose logs contain many samples, and to netperf, whose logs contain one sample. MMTests' script is started once
+for each benchmark, as compare-kernels.sh does. The two programs are run alternately.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ BENCHMARKS = {
 
 
 def make_tree(folder: Path, samples: int) -> Path:
-    """Write an MMTests tree with the runs ``base`` and ``new`` of ``samples`` samples each; return its folder."""
+    """Write an MMTests tree with the runs ``base`` and ``new``, each of ``samples`` samples. Return the tree's
+    folder."""
     rng = random.Random(samples)
     for run in ("base", "new"):
         for benchmark, (fill, *_) in BENCHMARKS.items():

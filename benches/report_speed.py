@@ -1,4 +1,4 @@
-"""Measure time and memory of ``schedlab report`` on a million samples, in whole processes, for each format.
+"""Measure time and memory of ``schedlab report`` on a million samples, in complete processes, for each format.
 
     .venv/bin/python benches/report_speed.py [--runs 3] [--iterations 1000] [--formats text mmtests json]
 

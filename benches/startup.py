@@ -2,7 +2,7 @@
 
     .venv/bin/python benches/startup.py [--runs 9]
 
-The output contains median and range of the wall time and the CPU time (user and system) of whole processes, and the
+The output contains median and range of the wall time and the CPU time (user and system) of complete processes, and the
 bars of three commands. The commands alternate. A busy machine makes both times longer: the first line is the time of an
 interpreter that does nothing, the second the time to import the library of the store.
 """

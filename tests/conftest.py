@@ -32,7 +32,7 @@ for ignored in {signal.SIGQUIT, signal.SIGHUP}:
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
 
-# Each process of pytest and each test (below) has its own state folder. With a common folder, a command of one test
+# Each process of pytest and each test (below) has a separate state folder. With a common folder, a command of one test
 # would recover and report the run that another test has killed.
 STATE = folders.state_variable()
 FOLDER = tempfile.mkdtemp(prefix="schedlab-state-")
@@ -67,7 +67,8 @@ groups = [1, 4]
 """
 
 
-# Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one at a time.
+# Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one test at a
+# time.
 HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
 # These tests boot guests or stand-ins for guests, which do not use this machine's tunables and lock.
 GUEST_FOLDER = Path("tests/targets/vm")

@@ -1,8 +1,8 @@
 """Mutation tests: change the code at random places, and list the changes that no test notices (``make mutants``).
 
-cosmic-ray makes and applies the mutants of Python packages, cargo-mutants those of Rust crates. Neither draws a random
-sample, so this program draws one from the tool's own list. cosmic-ray was chosen over mutmut because it starts a new
-process for each mutant: mutmut forks the process that imported polars, whose threads do not survive a fork.
+cosmic-ray makes and applies the mutants of Python packages, cargo-mutants those of Rust crates. Neither tool draws a
+random sample, so this program draws a sample from the tool's list. cosmic-ray was chosen over mutmut because it starts
+a new process for each mutant: mutmut forks the process that imported polars, whose threads do not survive a fork.
 
 Mutants are applied to a copy of the work tree. Tests that need root or run real benchmarks are left out: a mutant of
 the journal could leave this machine's tunables changed.
@@ -30,8 +30,8 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent
 PACKAGES = Path("python/schedlab")
 
-# Patterns of the tests that should notice a mutant of a package, the quickest first. Files that import the changed one
-# come before the others.
+# Patterns of the tests that should notice a mutant of a package, the quickest first. Files that import the changed file
+# come before the other files.
 TESTS = {
     "analysis": ("tests/analysis/test_*.py", "tests/findings/test_*.py"),
     "execution": ("tests/execution/test_*.py", "tests/cli/test_plan.py", "tests/experiment/test_plan_order.py"),
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("package", choices=sorted([*TESTS, *CRATES]))
     parser.add_argument("--sample", type=int, default=40, help="number of mutants")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the sample")
-    parser.add_argument("--seconds", type=float, default=3600, help="limit of the whole run")
+    parser.add_argument("--seconds", type=float, default=3600, help="limit of the complete run")
     arguments = parser.parse_args()
     deadline = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory(prefix="schedlab-mutants-") as folder:
@@ -76,12 +76,12 @@ def main() -> int:
 
 
 def test_crate(crate: str, sample: int, seed: int, deadline: float, folder: Path) -> int:
-    """Let cargo-mutants test every nth mutant of a crate, from a random one on, in a copy that it makes.
+    """Let cargo-mutants test every nth mutant of a crate, from a random mutant on, in a separate copy.
 
     A systematic sample is drawn because filters by name do not apply to all kinds of mutants in cargo-mutants 27.
     """
     if not shutil.which("cargo-mutants"):
-        print("cargo-mutants is missing\ninstall it: cargo install --locked cargo-mutants", file=sys.stderr)
+        print("cargo-mutants is missing\ninstall cargo-mutants: cargo install --locked cargo-mutants", file=sys.stderr)
         return 1
     command = ["cargo", "mutants", "--package", crate]
     listed = subprocess.run([*command, "--list"], cwd=TOP, check=True, capture_output=True, text=True)
@@ -128,7 +128,7 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     outcome, output = run_tests(command(PACKAGES / package), deadline - started)
     timeout = SLOWER * (time.monotonic() - started) + PATIENCE_S
     if outcome != TestOutcome.SURVIVED:
-        print(f"{package}: the tests fail without a mutant\nmend them first\n{output}", file=sys.stderr)
+        print(f"{package}: the tests fail without a mutant\ncorrect the tests first\n{output}", file=sys.stderr)
         return 1
 
     drawn, places = draw(package, sample, seed)
@@ -152,7 +152,7 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
 
 
 def ordered(package: str, module: Path) -> list[str]:
-    """Test files of a package, those that import the module first."""
+    """Test files of a package, first the files that import the module."""
     files = list(dict.fromkeys(path for pattern in TESTS[package] for path in sorted(Path().glob(pattern))))
     name = re.compile(rf"\b{module.stem}\b")
     imports = {path: [line for line in path.read_text().split("\n") if "import" in line] for path in files}
@@ -160,7 +160,7 @@ def ordered(package: str, module: Path) -> list[str]:
 
 
 def draw(package: str, sample: int, seed: int) -> tuple[list[Any], int]:
-    """Draw places at random, and one mutant of each; return the mutants and the number of all places."""
+    """Draw places at random, and one mutant of each place. Return the mutants and the number of all places."""
     places = defaultdict(list)
     for path in sorted((PACKAGES / package).glob("**/*.py")):
         ignored = set(unevaluated(path.read_text()))

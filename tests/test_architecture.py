@@ -18,7 +18,8 @@ ORDER = (
     "kernels", "experiment", "targets", "analysis", "store", "execution", "reproduction", "importers", "findings",
     "report", "api", "cli",
 )  # fmt: skip
-"""All packages and top-level modules, lowest first. Each imports earlier ones only, in functions and for types too.
+"""All packages and top-level modules, lowest first. Each package imports only earlier packages, including imports in
+functions and for types.
 
 ``docs/decisions/order-of-packages.md`` gives the reasons.
 """
@@ -37,7 +38,8 @@ MODULES = {module_of(path): path for path in sorted(ROOT.rglob("*.py")) if modul
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and absolute name of every imported module of schedlab, in functions and under TYPE_CHECKING too."""
+    """Yield line and absolute name of every imported module of schedlab, including imports in functions and under
+    TYPE_CHECKING."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -46,13 +48,13 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def imports_of(path: Path) -> list[tuple[int, str]]:
-    """Return line and name, without ``schedlab``, of everything that a file imports from schedlab."""
+    """Return line and name, without ``schedlab``, of every import from schedlab in a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return [(line, name.removeprefix("schedlab.")) for line, name in imported(tree) if name.startswith("schedlab.")]
 
 
 def upward(package: str, imports: list[tuple[int, str]], order: tuple[str, ...] = ORDER) -> list[str]:
-    """Return a line for each import of a package that is not below the importing one."""
+    """Return a line for each import of a package that is not below the importing package."""
     below = order[: order.index(package) + 1]
     return [f"{line}: {package} imports {name}" for line, name in imports if name.split(".")[0] not in below]
 
@@ -82,7 +84,8 @@ def test_modules_do_not_import_each_other_in_a_cycle() -> None:
 
 
 def _module(name: str) -> str | None:
-    """Return the module that an imported name belongs to: the name itself, or what contains it; None outside."""
+    """Return the module that an imported name belongs to: the name itself, or the module that contains the name;
+    None outside."""
     return name if name in MODULES else next((part for part in (name.rpartition(".")[0],) if part in MODULES), None)
 
 

@@ -1,4 +1,4 @@
-"""Commands under the launcher end with the process that started them."""
+"""Commands under the launcher end with the process that started the launcher."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_nothing_starts_when_schedlab_is_killed_between_fork_and_exec_of_the_lau
         with subprocess.Popen(words, pass_fds=(reached_end, proceed), env=os.environ | {name: value}) as starter:
             assert os.read(reached, 1) == b"x"
             starter.kill()
-        # Its number identifies the child: a process in the middle of its exec has no environment.
+        # The process number identifies the child: a process in the middle of its exec has no environment.
         (child,) = processes(mark)
         os.write(proceed_end, b"x")
         eventually(lambda: started.exists() or not is_alive(child), "the launcher did not end")

@@ -3,10 +3,10 @@
     make torture                      # about twenty minutes; root, or a kernel that allows user namespaces
     python tests/torture.py --kills 30 --minutes 5 --seed 7
 
-The program runs in separate namespaces (processes, mounts, network, shared memory): it does not touch the machine's
-lock, journals and values, and detects every process that survives a kill. Tunables belong to a tree of files. Commands
-are forked from a process that has loaded Python's modules. This saves the time of a thousand loads, and kills fall into
-the work of a command instead of its start.
+The program runs in separate namespaces (processes, mounts, network, shared memory): so that it does not touch the
+machine's lock, journals and values, and detects every process that survives a kill. Tunables belong to a tree of files.
+Commands are forked from a process that has loaded Python's modules. The fork saves the time of a thousand loads, and
+kills fall into the work of a command instead of its start.
 
 1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU). The next
    command must put all values back; no process, folder, shared memory or temporary file may stay, no stored trial may
@@ -15,8 +15,8 @@ the work of a command instead of its start.
 3. Experiment files with random damage: as for stores.
 4. A full disk, of several sizes.
 
-The program prints a table, and ends with 1 if a goal is missed. It is not part of the tests: the number of kills
-depends on the machine's speed.
+The program prints a table, and ends with 1 if a goal is missed. The program is not part of the tests: the number of
+kills depends on the machine's speed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from typing import IO
 TOP = Path(__file__).parents[1]
 sys.path.insert(0, str(TOP))
 
-# Modules that commands load when they need them, loaded here once.
+# Modules that commands load on demand. The parent process loads these modules once.
 import schedlab.cli.experiment_run  # noqa: E402
 import schedlab.cli.kernel_build  # noqa: E402
 import schedlab.importers.detect  # noqa: E402, F401
@@ -128,7 +128,7 @@ class Figures:
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, number: int = 1) -> None:
-        """Increase a count; counts of 0 are printed too."""
+        """Increase a count. Counts of 0 are also printed."""
         self.counts[name] = self.counts.get(name, 0) + number
 
     def fault(self, name: str, detail: str) -> None:
@@ -139,7 +139,7 @@ class Figures:
 
 
 class Machine:
-    """A folder with everything that the commands read and write, and the values of a machine in files."""
+    """A folder with all files that the commands read and write, and the values of a machine in files."""
 
     def __init__(self, folder: Path, chance: random.Random, figures: Figures, ends: float) -> None:
         self.folder, self.chance, self.figures, self.ends = folder, chance, figures, ends
@@ -457,7 +457,8 @@ def _mutated(chance: random.Random, text: str) -> str:
 
 
 def fill(machine: Machine, number: int) -> None:
-    """Run with a store on a small disk, of another size each time; each third run has its journal there instead."""
+    """Run with a store on a small disk, of a different size each time. Each third run has its journal on the small
+    disk instead."""
     for attempt in range(number):
         if not machine.has_time:
             break

@@ -39,7 +39,7 @@ class Disturbed(Exception):
 def undisturbed(trial: Callable[[], Rates], tries: int) -> tuple[Rates, int]:
     """Return the rates of the first undisturbed trial, and the number of disturbed trials before it.
 
-    Disturbed: all of this many tries were disturbed.
+    Disturbed: all tries, of this number, were disturbed.
     """
     for disturbed in range(tries):
         rates = trial()
@@ -49,10 +49,11 @@ def undisturbed(trial: Callable[[], Rates], tries: int) -> tuple[Rates, int]:
 
 
 def supported(name: str, rt_app: Path) -> bool:
-    """Return whether the installed rt-app knows all events of a file. Print unknown events: rt-app ignores them."""
+    """Return whether the installed rt-app supports all events of a file. Print unknown events, because rt-app
+    ignores unknown events."""
     unknown = unknown_events(name, rt_app)
     if unknown:
-        print(f"{name} is not run by rt-app: the installed version does not know {', '.join(unknown)}")
+        print(f"{name} is not run by rt-app: the installed version does not support {', '.join(unknown)}")
     return not unknown
 
 
@@ -106,7 +107,7 @@ def main() -> int:
         return 3
     rt_app = shutil.which("rt-app")
     if rt_app is None:
-        print("rt-app is left out: it is not installed (apt-get install rt-app)")
+        print("rt-app is left out, because rt-app is not installed (apt-get install rt-app)")
     files = {"schedload": list(arguments.files)}
     simulated: dict[str, list[Rates]] = {name: [] for name in arguments.files}
     disturbed = 0

@@ -40,8 +40,9 @@ class Row:
     def exceeds_limit(self, family: int) -> bool:
         """Return whether the difference exceeds its limit beyond the noise of the real runs.
 
-        This holds if all values in the interval of the real mean differ from the simulated mean by more than the limit.
-        Student's interval needs two or more real runs. Its level is 95 % for ``family`` figures together (Bonferroni).
+        The deviation is significant if all values in the interval of the real mean differ from the simulated mean by
+        more than the limit. Student's interval needs two or more real runs. The interval's level is 95 % for ``family``
+        figures together (Bonferroni).
         """
         if self.limit is None:
             return False

@@ -28,7 +28,7 @@ class Machine:
     ``processes``: CPU seconds of every process except this one, by number and start time (proc_pid_stat(5));
     ``stolen``: seconds that the hypervisor took; ``clock``: time of the reading in seconds. The kernel's time in
     interrupts and on the way to and from idle belongs to no process and does not count as a disturbance, because the
-    trial causes it.
+    trial causes this time.
     """
 
     processes: Mapping[tuple[int, int], float]
@@ -44,7 +44,7 @@ class Machine:
 
 
 def _processes(tick: int) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the CPU seconds of every other process, including the children that it has waited for."""
+    """Yield the CPU seconds of every other process, including the reaped children of the process."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             text = (folder / "stat").read_text()
@@ -58,7 +58,7 @@ def _processes(tick: int) -> Iterator[tuple[tuple[int, int], float]]:
 def others(before: Machine, after: Machine) -> float:
     """Share of all CPU time that the hypervisor and other processes took between two readings.
 
-    The trial's processes start after the first reading and end before the second, so they are in neither reading. If
+    The trial's processes start after the first reading and end before the second, so neither reading includes them. If
     another process ends between the readings, the kernel adds its CPU time to its parent's figure. One tick for each
     CPU is subtracted, because the clocks of processes count whole ticks.
     """

@@ -20,7 +20,7 @@ from benches.oracle.trials import FILES, Failed, Rates
 LOOPS = 1000
 """Calibration passed to rt-app, in nanoseconds per loop: a ``run`` of 1 µs is one loop.
 
-With its own calibration, rounded to whole nanoseconds, rt-app would compute up to 2 % too much or too little.
+With rt-app's calibration, rounded to whole nanoseconds, rt-app would compute up to 2 % too much or too little.
 """
 
 _MEASURED = 10_000
@@ -38,10 +38,10 @@ class Hung(Failed):
 
 
 def unknown_events(name: str, program: Path) -> list[str]:
-    """Return the events of a file that an rt-app binary does not know and would silently ignore.
+    """Return the events of a file that an rt-app binary does not support and would silently ignore.
 
-    Debian's rt-app 1.0 of 2017 does not know later events, such as ``fork`` and ``sem_post``. A known event is a string
-    in the binary, or the end of a string, as the linker stores ``lock`` as the end of ``unlock``.
+    Debian's rt-app 1.0 of 2017 does not support later events, such as ``fork`` and ``sem_post``. A known event is a
+    string in the binary, or the end of a string, as the linker stores ``lock`` as the end of ``unlock``.
     """
     tasks = json.loads((FILES / f"{name}.json").read_text(encoding="utf-8"))["tasks"]
     events = {key.rstrip("0123456789") for task in tasks.values() for key in task} - PROPERTIES
@@ -93,7 +93,7 @@ def _execute(command: list[str], limit: float) -> tuple[int, str, resource.struc
 
 
 def run_rt_app(file: Path) -> Rates:
-    """Run a file with rt-app, and measure the CPUs' speed before and after. Switches of rt-app itself are included."""
+    """Run a file with rt-app, and measure the CPUs' speed before and after. Switches of rt-app are included."""
     document = json.loads(file.read_text(encoding="utf-8"))
     tasks = document["tasks"]
     with tempfile.TemporaryDirectory(dir=file.parent) as logs:

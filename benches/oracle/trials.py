@@ -21,7 +21,7 @@ KERNEL = "linux-6.12"
 SCHEDLOAD = Path(sys.executable).with_name("schedload")
 
 _SPEED = json.dumps({"tasks": {"speed": {"loop": 1, "run": 1}}})
-"""rt-app file that runs for one loop. Its output contains the CPUs' speed."""
+"""rt-app file that runs for one loop. The output of schedload contains the CPUs' speed."""
 
 
 class Failed(RuntimeError):
@@ -32,9 +32,9 @@ class Failed(RuntimeError):
 class Rates:
     """Rates of a run.
 
-    ``work``: computation of each thread object, and ``cpu``: CPU time, both as average numbers of CPUs. ``wakeups`` and
-    ``switches``: per second; on the real kernel, voluntary switches count as wake-ups, which follow them.
-    ``seconds``: duration. ``disturbed``: the reason why the run does not count, or None.
+    ``work``: computation of each thread object, and ``cpu``: CPU time, as average numbers of CPUs. ``wakeups`` and
+    ``switches``: per second; on the real kernel, voluntary switches count as wake-ups, which follow them. ``seconds``:
+    duration. ``disturbed``: the reason why the run does not count, or None.
     """
 
     work: Mapping[str, float]

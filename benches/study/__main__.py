@@ -1,4 +1,4 @@
-"""Run the study and print its tables, or write them into docs/statistics.md.
+"""Run the study and print its tables, or write the tables into docs/statistics.md.
 
     .venv/bin/python -m benches.study [--campaigns 2000] [--only false-alarms] [--write]
 
@@ -47,7 +47,7 @@ def put(page: str, name: str, text: str) -> str:
 
 
 def main() -> int:
-    """Compute the chosen tables, and print them or write them into the page."""
+    """Compute the chosen tables, and print the tables or write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--campaigns", type=int, default=CAMPAIGNS, help="campaigns for each kind of noise (default %(default)s)"

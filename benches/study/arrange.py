@@ -12,10 +12,10 @@ Orders = NDArray[np.bool_]
 
 
 def draw_orders(seed: int, campaigns: int, blocks: int) -> Orders:
-    """Draw the order of each block, as the plan of an experiment draws it.
+    """Draw the order of each block by the method of an experiment's plan.
 
     Return a mask of shape (campaigns, blocks): True where the variant precedes the baseline. Each campaign is a run
-    with its own random seed. Studies with different ``seed`` have different campaigns.
+    with a separate random seed. Studies with different ``seed`` have different campaigns.
     """
     runs = (seed * 1_000_003 + campaign for campaign in range(campaigns))
     return np.array([[permutation(run, block, "variant", 2)[0] == 1 for block in range(1, blocks + 1)] for run in runs])

@@ -32,8 +32,8 @@ BOOTSTRAPPED = 10
 class Coverage:
     """Shares of intervals that contain the true ratio, for one kind of noise and one design.
 
-    ``schedlab``: the interval of reports; ``student``: Student's; ``bca``: the hierarchical BCa bootstrap's. All are
-    computed from the same samples.
+    ``schedlab``: the interval of reports; ``student``: Student's; ``bca``: the hierarchical BCa bootstrap's. All
+    intervals are computed from the same samples.
     """
 
     kind: str

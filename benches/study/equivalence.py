@@ -15,15 +15,16 @@ from benches.study.noise import KINDS, draw, generator
 from schedlab.analysis.verdicts import Options
 
 DELTA = 0.02
-"""Equivalence margin. It equals a trial's spread, so that some designs can show equivalence and others cannot."""
+"""Equivalence margin. The margin equals a trial's spread, so that some designs can show equivalence and others
+cannot."""
 
 
 @dataclass(frozen=True)
 class Equivalence:
     """Shares of rows that the equivalence test calls equivalent: its p is at or below α.
 
-    The results of the other tests do not matter here. ``at_margin``: share of errors, the true ratio being 1 + δ or
-    1 / (1 + δ). ``equal``: share of correct results, the true ratio being 1.
+    The results of other tests have no effect on these shares. ``at_margin``: share of errors, the true ratio being 1 +
+    δ or 1 / (1 + δ). ``equal``: share of correct results, the true ratio being 1.
     """
 
     kind: str
@@ -33,7 +34,8 @@ class Equivalence:
 
 
 def equivalence(kind: str, blocks: int, campaigns: int, seed: int) -> Equivalence:
-    """Simulate campaigns with a change of +δ or −δ (one half each), and the same campaigns without a change."""
+    """Simulate campaigns with a change of +δ or −δ (half of the campaigns each), and the same campaigns without a
+    change."""
     series = draw(kind, generator(kind, seed, blocks), campaigns, 2 * blocks, ITERATIONS)
     baseline, variant = in_blocks(series, draw_orders(seed, campaigns, blocks))
     at_margin = np.where(np.arange(campaigns) % 2, 1 + DELTA, 1 / (1 + DELTA))[:, None, None]

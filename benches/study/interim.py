@@ -31,8 +31,8 @@ class Sequential:
     """Results of sequential designs, for one kind of noise.
 
     Shares of campaigns without a change that are called better or worse: ``spending``, with α spent over the interim
-    analyses as schedlab does; ``unspent``, with each of these analyses at α; ``until``, with an analysis after every
-    block until p is at or below α.
+    analyses as schedlab does; ``unspent``, with every analysis at α; ``until``, with an analysis after every block
+    until p is at or below α.
 
     Campaigns with a change of 1 %: ``detected``, share called better or worse by schedlab's interim analyses, after
     ``blocks_used`` blocks on average; ``fixed``, share called by a single test after the last block.

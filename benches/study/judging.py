@@ -19,7 +19,7 @@ Calls = NDArray[np.bool_]
 BASELINE, VARIANT = "base", "changed"
 
 AT_ONCE = 500
-"""Rows for each call of ``judge``. With more than 15 blocks each call draws its own sign flips."""
+"""Rows for each call of ``judge``. With more than 15 blocks each call draws different sign flips."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Judged:
 
     ``p``, ``p_equivalent``: p values of the tests for a difference and for equivalence. ``low``, ``high``: bounds of
     the interval. ``called``: mask of the verdicts better and worse. ``worse``: mask of the verdict worse. ``decided``:
-    number of blocks after which a sequential design has its verdict; nan if it has no verdict. ``ratios``: log-ratios
-    of block means, shape (rows, blocks).
+    number of blocks after which a sequential design has its verdict; nan if the design has no verdict. ``ratios``:
+    log-ratios of block means, shape (rows, blocks).
     """
 
     p: Floats

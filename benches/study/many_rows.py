@@ -1,8 +1,8 @@
 """Many rows: false alarms and power of the joint test (step-down max-T) and of Holm's correction.
 
-A campaign is called if any of its rows has a corrected p at or below α, equivalent or not. The tests of ``judge`` would
-take hours for so many campaigns. :func:`smallest` computes the smallest corrected p of many campaigns at once; a unit
-test compares it with the functions that ``judge`` calls.
+A campaign is called if a row of the campaign has a corrected p at or below α, equivalent or not. The tests of ``judge``
+would take hours for so many campaigns. :func:`smallest` computes the smallest corrected p of many campaigns at once; a
+unit test compares it with the functions that ``judge`` calls.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def log_normal(rng: Generator, rows: int, visits: int, iterations: int) -> Float
 
 
 def heavy_tailed(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Draw trials whose logs follow Student's t with 3 degrees of freedom; delay one in twenty by a Pareto time."""
+    """Draw trials whose logs follow Student's t with 3 degrees of freedom; delay one trial in twenty by a Pareto
+    time."""
     size = (rows, visits, iterations)
     delays = SPREAD * rng.pareto(TAIL, size) * (rng.random(size) < DISTURBED)
     return np.asarray(np.exp(SPREAD * rng.standard_t(3, size)) + delays, dtype=np.float64)
@@ -78,7 +79,7 @@ KINDS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
 
 
 def outliers(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Draw normal trials, one in fifty of which takes three times as long."""
+    """Draw normal trials. One trial in fifty takes three times as long."""
     return normal(rng, rows, visits, iterations) * np.where(rng.random((rows, visits, iterations)) < 0.02, 3.0, 1.0)
 
 
@@ -89,7 +90,7 @@ MANY_ROWS: dict[str, Callable[[Generator, int, int, int], Floats]] = {
     "correlated rows": normal,
     "15 % missing": log_normal,
 }
-"""Further kinds, for campaigns of many rows. :data:`DISTURBANCES` multiplies some of them."""
+"""Further kinds, for campaigns of many rows. :data:`DISTURBANCES` multiplies the noise of some kinds."""
 
 
 def persistent_modes(rng: Generator, campaigns: int, blocks: int, visits: int) -> Floats:
@@ -100,7 +101,7 @@ def persistent_modes(rng: Generator, campaigns: int, blocks: int, visits: int) -
 
 
 def second_visit_slower(_: Generator, campaigns: int, blocks: int, visits: int) -> Floats:
-    """Return 1.03 for the second visit of each block and 1 for the others."""
+    """Return 1.03 for the second visit of each block and 1 for the other visits."""
     return np.broadcast_to(np.tile(np.where(np.arange(visits) == 1, 1.03, 1.0), blocks), (campaigns, blocks * visits))
 
 
@@ -155,5 +156,5 @@ def generator(kind: str, seed: int, blocks: int) -> Generator:
 
 
 def of_variant(kind: str, samples: Floats) -> Floats:
-    """Turn drawn noise into the variant's noise: widen it for :data:`WIDER`, else return it unchanged."""
+    """Turn drawn noise into the variant's noise: widen the noise for :data:`WIDER`, otherwise return it unchanged."""
     return 1 + MEAN_DELAY + WIDENED * (samples - 1 - MEAN_DELAY) if kind == WIDER else samples

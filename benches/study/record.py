@@ -33,7 +33,7 @@ def trials(engine: Engine, run: reader.Run) -> pl.DataFrame:
 
 
 def conditions(engine: Engine, run: reader.Run) -> str:
-    """Describe the load beside the trials: the shares of CPU time of other processes and of the hypervisor."""
+    """Describe the load during the trials: the shares of CPU time of other processes and of the hypervisor."""
     shares = reader.conditions(engine, run.id).select("seconds", "other_percent", "steal_percent").to_numpy()
     other, steal = (shares[:, :1] * shares[:, 1:]).sum(axis=0) / shares[:, 0].sum()
     return f"other processes used {other:.0f} % of the CPUs' time, the hypervisor took {steal:.1f} %"

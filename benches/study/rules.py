@@ -1,4 +1,5 @@
-"""Rules that people apply to trials in the usual arrangement: all of the baseline, then all of the variant.
+"""Rules that people apply to trials in the usual arrangement: all trials of the baseline, then all trials of the
+variant.
 
 Each trial counts as an independent sample.
 """

@@ -36,7 +36,7 @@ def percent(share: float, low: float = 0.0, high: float = 1.0) -> str:
 
 
 def false_alarms(results: Iterable[Shares]) -> str:
-    """Format the false alarms of each rule at its own level, by kind of noise and design."""
+    """Format the false alarms of each rule at the rule's level, by kind of noise and design."""
     head = [
         "noise", "blocks × iterations", "schedlab", "5 rows: of rows", "5 rows: of campaigns", "5 rows, Holm",
         "fixed order", "Welch", "2018 star", "2024 star",

@@ -1,4 +1,4 @@
-"""MMTests' printed tables as data, and the columns of the trees behind them."""
+"""MMTests' printed tables as data, and the columns of the trees of these tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRINTED = Path(__file__).with_name("mmtests_printed")
 
 _WRITE = {"now": trees.write_now, "2019": trees.write_old, "2016": trees.write_older}
 SHARED = Path(__file__).parents[3] / "shared" / "mmtests-fixtures"
-"""Optional trees next to the checkout. Their tests are skipped without them."""
+"""Optional trees next to the checkout. Without these trees, the tests of the trees are skipped."""
 
 _WIDTH = {"now": 18, "shared": 18, "2019": 12, "2016": 12}
 
@@ -48,7 +48,7 @@ def names(year: str) -> list[str]:
 
 
 def text(year: str, name: str) -> str:
-    """A table as MMTests printed it."""
+    """A table in the form that MMTests printed."""
     return (PRINTED / year / f"{name}.txt").read_text()
 
 

@@ -35,7 +35,7 @@ def frame(values: dict[str, np.ndarray], question: Question = TIME) -> pl.DataFr
 
 
 def stack(seed: int, factors: dict[str, float], blocks: int = 10, noise: float = 0.004) -> dict[str, np.ndarray]:
-    """Each variant is the product of all changes up to it, with random variation of blocks."""
+    """Each variant is the product of all changes up to the variant, with random variation of blocks."""
     rng = np.random.default_rng(seed)
     luck, level, values = rng.lognormal(0, 0.05, size=blocks), 100.0, {}
     for name in STACK:
@@ -178,7 +178,7 @@ def test_p_equals_westfall_and_young_s_over_all_listed_flips(seed: int) -> None:
 
 @pytest.mark.parametrize("blocks", [6, 10])
 def test_simultaneous_intervals_of_all_steps_have_their_nominal_coverage(blocks: int) -> None:
-    """Four steps between five noisy variants, some with an effect; nominal 95 %."""
+    """Four steps between five noisy variants, including steps with an effect; nominal 95 %."""
     rng, runs, covered, truth = np.random.default_rng(41), 300, 0, np.array([0.0, 3.0, 0.0, -1.0])
     for _ in range(runs):
         estimates = joint(np.diff(rng.normal(size=(blocks, 5)), axis=1) + truth, 0.95, 0)

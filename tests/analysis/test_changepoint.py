@@ -142,7 +142,7 @@ def test_most_searches_name_the_planted_state() -> None:
     rng = np.random.default_rng(4)
     places = rng.integers(1, 16, size=20)
     results = [search(16, {int(place): 0.05}, 0.03, seed)[0] == [place] for seed, place in enumerate(places)]
-    assert sum(results) >= 17  # at 95 % each, fewer have a probability of 2 %
+    assert sum(results) >= 17  # with 95 % for each campaign, fewer right campaigns have a probability of 2 %
 
 
 def test_no_change_is_named_where_there_is_none() -> None:

@@ -252,7 +252,7 @@ def test_values_of_zero_have_fences_without_logs() -> None:
 
 
 def test_the_fences_of_a_report_are_for_all_cells_of_the_run() -> None:
-    """The block is outside the fences of a single cell and inside those of 21 cells."""
+    """The block is outside the fences of a single cell and inside the fences of 21 cells."""
     questions = [replace(TIME, parameters=f'{{"groups":{i}}}') for i in range(7)]
     distance = (fence(8, 1) + fence(8, 21)) / 2
     # The quartiles of these logs are -0.01 and 0.01.

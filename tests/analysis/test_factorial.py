@@ -29,7 +29,7 @@ def layout(switches: str, generated: dict[str, str] | None = None) -> Layout:
 
 
 def frame(design: Layout, response: dict[str, float], blocks: int = 10, noise: float = 0.004) -> pl.DataFrame:
-    """Each variant's factor: the product of those in ``response`` whose switches are all on."""
+    """Each variant's factor: the product of the factors in ``response`` whose switches are all on."""
     rng = np.random.default_rng(3)
     luck = rng.lognormal(0, 0.05, size=blocks)
     rows = []
@@ -46,8 +46,8 @@ def by_name(switch_effects: list[SwitchEffect]) -> dict[str, SwitchEffect]:
 
 
 def test_two_switches_by_hand() -> None:
-    """Means without switches, with A, with B, and with both: 100, 90, 80, 36. The effect of A is sqrt(0.9 · 0.45), the
-    effect of B is sqrt(0.8 · 0.4), and B halves the effect of A."""
+    """Means without switches, with A, with B, and with A and B: 100, 90, 80, 36. The effect of A is sqrt(0.9 ·
+    0.45), the effect of B is sqrt(0.8 · 0.4), and B halves the effect of A."""
     by_switch = by_name(
         effects(frame(layout("AB"), {"A": 0.9, "B": 0.8, "AB": 0.5}, noise=0.0), [TIME], layout("AB"), Options())
     )

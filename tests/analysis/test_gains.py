@@ -91,7 +91,7 @@ def test_nothing_is_recomputed_without_values(cells: list[tuple[str, str]]) -> N
 
 
 def test_a_value_converted_to_another_unit_keeps_the_printed_precision() -> None:
-    # "1.96s" beside "917.71ms": half a unit of the first is 5 ms.
+    # "1.96s" next to "917.71ms": half a unit of the first figure is 5 ms.
     row = TableRow("lock", "", {}, "ms", "lower", (Cell(1960.0, "1.96s"), Cell(917.71, "917.71", -53.0, "-53")), 3)
     table = Table("columns", "", "", ("a", "b"), (row,), 1, gains="change")
     (check,) = recompute(table)
@@ -152,7 +152,7 @@ def test_the_test_from_summaries_equals_the_test_of_the_samples() -> None:
 
 
 def test_the_slow_start_measurements_distinguish_numa_from_not_numa() -> None:
-    # !NUMA and +NUMA of the report, ten repeats each: se 0.1812 and 0.1385 s, t = 0.8812 / 0.2281.
+    # !NUMA and +NUMA of the report, with ten repeats: se 0.1812 and 0.1385 s, t = 0.8812 / 0.2281.
     test = summary_test(
         _cell(45.291088843, 0.40, "standard error", 10), _cell(46.172308123, 0.30, "standard error", 10)
     )

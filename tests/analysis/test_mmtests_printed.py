@@ -61,7 +61,7 @@ OTHERWISE = {
 """Tables with errors of MMTests. Each of these tables has a separate test."""
 
 NEEDS_SHARED = pytest.mark.skipif(
-    not SHARED.is_dir(), reason=f"needs the trees of {SHARED.name}, not beside this checkout"
+    not SHARED.is_dir(), reason=f"needs the trees of {SHARED.name}, not next to this checkout"
 )
 YEARS = [pytest.param(year, marks=NEEDS_SHARED if year == "shared" else ()) for year in LAYOUT]
 WHOLE = [

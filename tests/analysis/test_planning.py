@@ -46,9 +46,9 @@ def campaign(seed: int, blocks: int, iterations: int, within: float, effect: flo
 
 def test_components_by_hand() -> None:
     """The variant's logs are 0 and 2 in block 1, 4 and 6 in block 2. The variance within blocks is (2 + 2) / 2 = 2. The
-    block means 1 and 5 have variance 8; iterations explain 2 / 2 of it, so 7 remain between blocks. The baseline has
-    the same variance within and block means 0 and 2: 2 − 1 = 1 between. The averages are 2 and 4. The paired log-ratios
-    are computed from means of values, not from means of logs."""
+    block means 1 and 5 have variance 8; iterations explain 2 / 2 of it, so a variance of 7 remains between blocks.
+    The baseline has the same variance within and block means 0 and 2: 2 − 1 = 1 between. The averages are 2 and 4.
+    The paired log-ratios are computed from means of values, not from means of logs."""
     variant = {1: [exp(0), exp(2)], 2: [exp(4), exp(6)]}
     baseline = {1: [exp(-1), exp(1)], 2: [exp(1), exp(3)]}
     estimated = noise(baseline, [variant])
@@ -56,7 +56,7 @@ def test_components_by_hand() -> None:
     assert estimated.within == pytest.approx(sqrt(2))
     assert estimated.between == pytest.approx(sqrt(4))
     assert estimated.pair_within == pytest.approx(sqrt(4))
-    # Log-ratios 1 and 3 have variance 2. Iterations explain all of it: 2 / 2 for each variant.
+    # Log-ratios 1 and 3 have variance 2. Iterations explain the complete variance: 2 / 2 for each variant.
     assert estimated.pair_between == pytest.approx(0, abs=1e-7)
     assert estimated.iterations == pytest.approx(2)
 

@@ -141,7 +141,7 @@ def test_a_decided_row_stays_decided_with_later_blocks() -> None:
 
 
 def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
-    """Worse at block 9; the last blocks would make it better."""
+    """Worse at block 9; the last blocks would change the verdict to better."""
     values = noise(2, 1)
     values[0, 1, :9] *= 1.05
     (then,) = sequential(values, done=9)
@@ -153,7 +153,7 @@ def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
 
 @pytest.mark.parametrize("later", ["many lost", "a zero", "a much worse value"])
 def test_a_decided_row_keeps_its_figures_whatever_later_blocks_lose(later: str) -> None:
-    """Worse at the analysis after block 20 of 24, although a trial was lost before it."""
+    """Worse at the analysis after block 20 of 24, although a trial was lost before that analysis."""
     values = noise(2, 1, 24)
     values[0, 1] *= 1.05
     values[0, 0, 2] = np.nan
@@ -199,7 +199,7 @@ def test_an_interrupted_fixed_run_spends_the_error_rate_as_at_an_interim_analysi
 def test_reports_before_the_end_of_a_fixed_run_raise_false_alarms_as_documented(
     reports: tuple[int, ...], share: float
 ) -> None:
-    """Each early report spends α as if it were the only one; the report at the end, after 20 blocks, tests at α."""
+    """Each early report spends α as if it were the only report; the report at the end, after 20 blocks, tests at α."""
     paths = np.cumsum(np.random.default_rng(1).standard_normal((100_000, 20)), axis=1)
     p = 2 * stats.norm.sf(np.abs(paths) / np.sqrt(np.arange(1, 21)))
     alarms = p[:, -1] <= 0.05

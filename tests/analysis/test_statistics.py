@@ -1,4 +1,4 @@
-"""Statistics against known answers, against scipy, and their own coverage and power."""
+"""Statistics compared with published results and with scipy; coverage and power."""
 
 from __future__ import annotations
 

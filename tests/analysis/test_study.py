@@ -44,7 +44,7 @@ from schedlab.store import reader
 pytestmark = pytest.mark.slow
 
 CAMPAIGNS, BLOCKS, ITERATIONS, SEED = 300, 8, 5, 2
-"""Chance exceeds two standard errors once in 40 shares. No share exceeds them with this seed."""
+"""Chance exceeds two standard errors once in 40 shares. No share exceeds these limits with this seed."""
 
 TIME_BOUND = ("drifting", "AR(1)", "two-level")
 

@@ -49,7 +49,7 @@ def test_ratio_interval_and_p_are_scipy_s_welch_on_logarithms(baseline: np.ndarr
 
 
 def test_mann_whitney_s_p_is_beside_welch_s() -> None:
-    # All five values of a group exceed all five of the other: 2 of the 252 ways to choose five of ten.
+    # All five values of one group exceed all five values of the other group: 2 of the 252 ways to choose five of ten.
     verdict = compared(np.arange(1.0, 6.0), np.arange(6.0, 11.0), 0.95)
     assert verdict.p_mann_whitney == pytest.approx(2 / 252)
 

@@ -186,7 +186,7 @@ def test_survivors_of_many_failures_are_not_judged(lost: int, word: str) -> None
 
 
 def recorded(blocks: int, iterations: int = 1) -> dict[tuple[str, str, str], dict[int, int]]:
-    """One trial of base and of new for each block and iteration, whatever its state."""
+    """One trial of base and of new for each block and iteration, in any state."""
     return {("w", "{}", name): dict.fromkeys(range(1, blocks + 1), iterations) for name in ("base", "new")}
 
 

@@ -47,7 +47,7 @@ run = "{run}"
 
 
 def schedlab(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command line in this process: a process of its own takes most of its time to load modules."""
+    """Run the command line in this process: a separate process spends most of its time on loading modules."""
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("COLUMNS", "80")

@@ -32,7 +32,7 @@ def noisy(factor: float) -> Callable[[Trial], float]:
 
 
 def hackbench_tree(folder: Path, *names: str) -> Path:
-    """An MMTests tree of hackbench runs, each 10 % slower than the previous one."""
+    """An MMTests tree of hackbench runs, each 10 % slower than the previous run."""
     for i, name in enumerate(names):
         logs = folder / name / "iter-0/hackbench-process-pipes/logs"
         logs.mkdir(parents=True)

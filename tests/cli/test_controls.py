@@ -35,7 +35,7 @@ def test_a_console_escapes_control_characters_in_strings_texts_and_tables(termin
     assert "\x07" not in stream.getvalue()
     for first, last in ("ab", "ef", "gh", "ij"):
         assert f"{first}\\u001b]0;title\\u0007{last}" in stream.getvalue()
-    assert "c\\u001b]0;titled" in stream.getvalue()  # rich itself drops the bell of a Text
+    assert "c\\u001b]0;titled" in stream.getvalue()  # rich removes the bell of a Text
 
 
 def test_a_consoles_own_colours_stay() -> None:

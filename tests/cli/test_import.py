@@ -214,7 +214,7 @@ def test_a_note_of_an_import_with_several_runs_is_printed_once(folder: Path) -> 
         shutil.copy(SAMPLES / "perf-stat.csv", folder / f"{name}.csv")
     imported(folder, folder / "one.csv", folder / "other.csv")
     output = schedlab("compare", "1", "2", "--store", folder / "store.sqlite").output
-    assert output.count("never counted: cycles") == 2  # one for each file
+    assert output.count("never counted: cycles") == 2  # a line for each file
 
 
 def test_the_help_names_the_formats() -> None:

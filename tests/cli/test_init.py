@@ -1,4 +1,4 @@
-"""``schedlab init``: experiment files with comments, from words and from answers."""
+"""``schedlab init``: experiment files with comments, from arguments and from answers."""
 
 from __future__ import annotations
 

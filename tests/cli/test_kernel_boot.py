@@ -1,4 +1,4 @@
-"""``schedlab kernels boot``: what it refuses before it reaches a machine."""
+"""``schedlab kernels boot``: arguments that are refused before a machine is contacted."""
 
 from __future__ import annotations
 

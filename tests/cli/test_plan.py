@@ -34,7 +34,7 @@ def plan(*arguments: object) -> Result:
 
 
 def scatter(trial: Trial) -> float:
-    """Value of a trial: a deviation of 5 % shared by its block and a deviation of 2 % of its own iteration."""
+    """Value of a trial: a deviation of 5 % shared by its block and a deviation of 2 % of the trial's iteration."""
     luck = np.random.default_rng(trial.block).normal(0, 0.05)
     return float(np.exp(luck + np.random.default_rng(1000 + trial.index).normal(0, 0.02)))
 

@@ -1,4 +1,4 @@
-"""Every command recovers before it reads the machine, or says in a line why it does not."""
+"""Every command recovers before it reads the machine, or prints a line with the reason why it does not."""
 
 from __future__ import annotations
 

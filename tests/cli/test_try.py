@@ -1,4 +1,4 @@
-"""``schedlab try``: from words to a stored run, on a simulated machine."""
+"""``schedlab try``: from arguments to a stored run, on a simulated machine."""
 
 from __future__ import annotations
 

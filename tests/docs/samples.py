@@ -1,16 +1,16 @@
 """Fenced blocks of the documentation, and how a block is run.
 
-The language after the fence states what a block is:
+The language after the fence states the kind of a block:
 
-- ``sh``: a script. It runs in an empty folder and must succeed.
-- ``console``: commands after ``$ ``, each above exactly what it prints; a line ``…`` stands for any lines.
-  ``$ cat FILE`` writes a file that does not exist.
+- ``sh``: a script. The script runs in an empty folder and must succeed.
+- ``console``: commands after ``$ ``, each above its exact output; a line ``…`` represents any lines. ``$ cat FILE``
+  writes a file that does not exist.
 - ``python``: a script.
 - ``toml``, ``json``: text that must parse. A TOML text with variants and workloads must be a valid experiment file.
 - ``text``, ``yaml``: not checked.
 
-A comment on the line above a block changes this: ``<!-- not run: REASON -->``, or ``<!-- setup: SCRIPT -->`` with shell
-commands that run in the folder first ($CHECKOUT is the checkout).
+A comment on the line above a block changes these rules: ``<!-- not run: REASON -->``, or ``<!-- setup: SCRIPT -->``
+with shell commands that run in the folder first ($CHECKOUT is the checkout).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def session(text: str) -> list[tuple[str, str]]:
 
 
 def assert_printed(output: str, expected: str) -> None:
-    """Compare the output of a command with the documented one; ``…`` on a line of its own stands for any lines."""
+    """Compare the output of a command with the documented output; ``…`` on a separate line represents any lines."""
     pattern = "".join(
         r"(?:.*\n)*?" if line == "…" else re.escape(line) + "\n" for line in (expected.rstrip("\n") + "\n").splitlines()
     )
@@ -107,7 +107,7 @@ def assert_printed(output: str, expected: str) -> None:
 
 
 def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a script with bash, which ends at the first error; return what it prints."""
+    """Run a script with bash, which ends at the first error; return its output."""
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-c", script],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

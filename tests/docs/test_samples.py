@@ -1,4 +1,5 @@
-"""Every sample of the documentation runs, or states why it does not. See ``samples.py`` for the marks."""
+"""Every sample of the documentation runs, or states the reason why the sample does not run. See ``samples.py`` for
+the marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions are those of Cargo.toml and pyproject.toml everywhere."""
+"""Every file contains the versions of Cargo.toml and pyproject.toml."""
 
 from __future__ import annotations
 

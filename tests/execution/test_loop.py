@@ -198,7 +198,7 @@ def test_a_plan_that_cannot_run_is_refused_with_every_reason_before_the_first_tr
 
 
 class Lacking(Scripted):
-    """A target that needs a download. It reports its ``hidden`` requirements only after the download."""
+    """A target that needs a download. The target reports its ``hidden`` requirements only after the download."""
 
     hidden: Sequence[MissingRequirement] = ()
 

@@ -52,7 +52,8 @@ def test_an_effect_of_zero_is_not_replaced_by_the_files_delta(run_script: RunScr
 
 
 def test_a_block_costs_a_row_a_share_of_a_placement_or_a_whole_placement() -> None:
-    """All rows share the cost of putting a variant in place; with ``interleave = "rows"`` each row pays all of it."""
+    """All rows share the cost of putting a variant in place; with ``interleave = "rows"`` each row pays the full
+    cost."""
     by_variants = plan(parse(TWO_VARIANTS, "f"), 1)
     by_rows = plan(parse(TWO_VARIANTS.replace("[design]", '[design]\ninterleave = "rows"'), "f"), 1)
     times = Durations(place=3.0, trial={row.key: 0.5 for row in by_variants.rows})

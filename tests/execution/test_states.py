@@ -67,7 +67,7 @@ def test_a_refused_resumption_leaves_the_run_as_it_is(engine: Engine, experiment
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
     assert state_after(engine, run_plan, run_id, Scripted(script)) == "interrupted"
-    # Another process goes on with the run.
+    # Another process continues the run.
     with subprocess.Popen(["sleep", "100"]) as other:
         words = this_process().split()
         words[3:] = [str(other.pid), other_start(other.pid)]
@@ -103,7 +103,7 @@ def test_a_run_that_another_process_runs_is_not_resumed(engine: Engine, experime
 def test_of_two_resumptions_at_once_the_second_is_refused(
     engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other process records itself after this process has read the row."""
+    """The other process records its identity after this process has read the row."""
     run_id = begin(engine, plan(experiment, 1))
     edit_run(engine, run_id, process="the killed process")
     monkeypatch.setattr(writer, "this_process", lambda: "the second process")

@@ -1,4 +1,4 @@
-"""Options of ``schedlab run`` that change the experiment: the text of the file as it runs."""
+"""Options of ``schedlab run`` that change the experiment: the changed text of the file."""
 
 from __future__ import annotations
 

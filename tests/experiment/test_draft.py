@@ -1,4 +1,4 @@
-"""Experiments from words of a command line."""
+"""Experiments from arguments of a command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A factorial expands to variants: every combination or a fraction of them, always with the baseline."""
+"""A factorial expands to variants: every combination or a fraction of the combinations, always with the baseline."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from schedlab.files import scratch
 
 
 class Notes:
-    """A register that keeps the calls, and whether the folder existed at each."""
+    """A register that keeps the calls, and whether the folder existed at each call."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[str, str, bool]] = []

@@ -1,4 +1,4 @@
-"""Matching of rows: same rows are compared, all others have a reason."""
+"""Matching of rows: equal rows are compared, and all other rows have a reason."""
 
 from __future__ import annotations
 

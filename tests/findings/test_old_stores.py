@@ -1,6 +1,6 @@
 """Reports over stores of version 2: the words of runs that failed in part, were interrupted, or were imported.
 
-Stored runs keep Holm's correction. The words differ from those that version 2 printed only where a rule was wrong.
+Stored runs keep Holm's correction. The verdicts differ from the verdicts of version 2 only where a rule was wrong.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def words(result: Findings) -> list[str]:
         (failing(1), 12, ["worse", "worse"], ""),
         # Three failed trials of 24 are too many: no figure of the other trials can give a verdict.
         (failing(3), 12, ["inconclusive", "worse"], "3 of 24 trials of changed failed or lack time"),
-        # An interrupted run spends α as at an interim analysis. Version 2 judged it at the full α.
+        # An interrupted run spends α as at an interim analysis. Version 2 judged the run at the full α.
         (slower, 6, ["inconclusive", "inconclusive"], "at the interim analysis after block 6"),
         (slower, 9, ["worse", "worse"], ""),
-        # Equal values show no step of the metric. Version 2 called them equivalent.
+        # Equal values show no step of the metric. Version 2 called the rows equivalent.
         (lambda trial: 100 / 3, 12, ["inconclusive", "inconclusive"], "the steps of time are unknown"),
     ],
     ids=["clear", "unchanged", "failed", "failed-often", "interrupted-early", "interrupted-late", "equal"],

@@ -18,7 +18,7 @@ def to_columns(imports: Sequence[Import]) -> Columns:
     """Match the series of all imports by workload, metric, unit, direction and parameters.
 
     The first column of the first import is the baseline; a name that two imports use gets a number. Blocks of a row
-    are joined in their order. Rows keep the order in which they first appear.
+    are joined in their order. Rows keep the order of their first appearance.
     """
     names: list[str] = []
     first: dict[_Key, Series] = {}

@@ -70,7 +70,7 @@ def builder(tmp_path: Path) -> Builder:
 
 @dataclass(frozen=True)
 class Series:
-    """A repository with three commits after its base, and the outcomes of building them."""
+    """A repository with three commits after its base, and the outcomes of their builds."""
 
     repository: Repository
     builder: Builder
@@ -80,7 +80,7 @@ class Series:
 
 @pytest.fixture(scope="session")
 def series(tmp_path_factory: pytest.TempPathFactory) -> Series:
-    """A series that is built once. Tests only read the series or build it again."""
+    """A series that is built once. Tests only read the series or build the series again."""
     folder = tmp_path_factory.mktemp("series")
     repository = repository_with_series(folder / "linux")
     before = contents(repository.folder)

@@ -27,12 +27,12 @@ def bzimage(release: str, payload: bytes = b"") -> bytes:
 
 
 def kernel(*names: str) -> bytes:
-    """Return bytes that look like an unpacked kernel with these boot parameters."""
+    """Return bytes that resemble an unpacked kernel with these boot parameters."""
     return b"\x7fELF" + b"".join(b"\0" + name.encode() for name in names) + b"\0" * 8
 
 
 def built_tree(folder: Path, release: str) -> Path:
-    """Write a folder that looks like a built kernel tree, and return its path."""
+    """Write a folder that resembles a built kernel tree, and return its path."""
     for name in ("arch/x86/boot", "include/config"):
         (folder / name).mkdir(parents=True)
     (folder / "arch/x86/boot/bzImage").write_bytes(bzimage(release))

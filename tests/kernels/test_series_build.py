@@ -68,7 +68,7 @@ def test_the_users_tree_and_its_git_are_only_read_and_no_copy_is_left(series: Se
 
 
 def test_the_journal_names_the_work_folder_of_a_build(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next start removes it after a kill."""
+    """The next start removes the folder after a kill."""
     journals = builder.folder / "journals"
     monkeypatch.setattr("schedlab.files.folders.journals", lambda uid=None: journals)
     named: list[str] = []
@@ -94,7 +94,7 @@ def test_a_longer_series_builds_only_its_new_patches(series: Series, tmp_path: P
     }
     longer = builder(series.repository.folder, commits=f"{series.repository.base}..")
     assert states(longer) == {"base": "cached", "01": "cached", "02": "gap", "03": "built"}
-    # The image contains the whole prefix, and equals the image of an uninterrupted build.
+    # The image contains the complete prefix, and equals the image of an uninterrupted build.
     assert longer[3].record.sha256 == series.outcomes[3].record.sha256
 
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 MAKEFILE = r"""
-# The goals that a kernel build is asked for, over three files of C.
+# The goals of a kernel build, for three files of C.
 SRC := $(CURDIR)
 RELEASE := 6.99.0$(LOCALVERSION)
 OBJECTS := $(O)/kernel/core.o $(O)/kernel/fair.o

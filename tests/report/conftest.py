@@ -52,6 +52,6 @@ def imported(engine: Engine) -> Findings:
 
 @pytest.fixture(params=["measured", "imported"])
 def found(request: pytest.FixtureRequest) -> Findings:
-    """Each of the findings above."""
+    """Each finding above."""
     chosen: Findings = request.getfixturevalue(request.param)
     return chosen

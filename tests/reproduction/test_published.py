@@ -35,7 +35,7 @@ PRINTED = [
     ("migration-cost", "tbench, Kunpeng 920", 128, "mig-cost-100000", 46.94),
     ("migration-cost", "pgbench, read-only, Raspberry Pi 4B", 1, "mig-cost-100000", 108.56),
 ]
-"""Gains in per cent as the reports print them, besides the figures."""
+"""Gains in per cent that the reports print in addition to the figures."""
 
 
 def table_of(name: str, title: str) -> PublishedTable:
@@ -48,7 +48,7 @@ def test_gains_are_those_that_the_reports_print(name: str, title: str, at: objec
     table = table_of(name, title)
     (row,) = (row for row in table.rows if row.at == at)
     computed = effect(table, row, table.columns.index(column), 0).gain
-    # A report computes a gain from figures with more digits than it prints.
+    # A report computes a gain from figures with more digits than the printed figures.
     assert computed == pytest.approx(gain, abs=0.11)
 
 

@@ -17,7 +17,7 @@ SCHEDSTATS = report("schedstats")
 
 
 def comparisons(of: PublishedReport = SCHEDSTATS, factor: float = 1.0) -> list[Comparison]:
-    """Return a simulation whose gains are the published ones times a factor."""
+    """Return a simulation whose gains are the published gains times a factor."""
     return [
         replace(each, simulated=Simulated(each.published.gain * factor, 0.01, 1.0, 4))
         for each in Figures({}).comparisons(of)

@@ -15,7 +15,7 @@ from tests.simulate.conftest import Tree
 
 
 def test_a_recorded_virtual_machine_is_read_without_remarks(recorded: Callable[[str], Path]) -> None:
-    # lscpu of the same machine: 1 socket, 2 cores, 1 thread each, L2 2 MiB (2 instances), L3 32 MiB (1 instance).
+    # lscpu of the same machine: 1 socket, 2 cores, 1 thread per core, L2 2 MiB (2 instances), L3 32 MiB (1 instance).
     text = machine_file(recorded("kvm-2"), "guest")
     machine = tomllib.loads(text)
     assert (machine["name"], machine["sockets"], machine["nodes_per_socket"], machine["caches_per_node"]) == (

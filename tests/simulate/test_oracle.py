@@ -1,4 +1,5 @@
-"""Compare the simulator with the kernel of this machine: the same rt-app file on both, with equal numbers of CPUs."""
+"""Compare the simulator with the kernel of this machine: the same rt-app file on kernel and simulator, with equal
+numbers of CPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Simulated schedstats: the reader of the host's files reads them; when off, there is a note and no zeros."""
+"""Simulated schedstats: the reader of the host's files reads the simulated files. When schedstats are off, a note
+replaces zeros."""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ def test_frames_have_the_counters_by_cpu_and_mark_partial_ones() -> None:
     assert done.schedstat["tunables"].unique().to_list() == ['{"kernel.sched_schedstats":1}']
     wakeups = done.schedstat.filter(counter="schedstat.ttwu_count").group_by("seed").agg(pl.col("value").sum())
     by_task = done.tasks.filter(tunables='{"kernel.sched_schedstats":1}').group_by("seed").agg(pl.col("wakeups").sum())
-    # The main task is woken too, but no frame contains it.
+    # The main task is also woken, but no frame contains the main task.
     assert (wakeups.sort("seed")["value"] > by_task.sort("seed")["wakeups"]).all()
     part = simulated(changes=[("0.4ms", "kernel.sched_schedstats", 1)])
     assert part.outcomes[0]["schedstats"]["state"] == "partly"

@@ -1,4 +1,4 @@
-"""Reading samples by cell excludes failures, repeated blocks and trials of other runs, and nothing else."""
+"""Reading samples by cell excludes failures, repeated blocks and trials of other runs, and no other trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new store is made as a whole or not at all, for its owner alone. A store that cannot be written can be read."""
+"""A new store is made completely or not at all, for its owner alone. A store that cannot be written can be read."""
 
 from __future__ import annotations
 

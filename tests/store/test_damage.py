@@ -1,4 +1,4 @@
-"""A stored value that changed is reported with its run and trial and never shown; everything else works."""
+"""A stored value that changed is reported with its run and trial and never shown; all other values can be read."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def path(intact: Path, tmp_path: Path) -> Path:
 
 
 def show(engine: Engine, run_id: int) -> None:
-    """Make everything that commands show of a run."""
+    """Make all views of a run that commands show."""
     run = reader.run(engine, run_id)
     judged = findings(engine, run)
     report = build(judged)

@@ -55,7 +55,7 @@ ENABLED_BEFORE = 4
 
 
 class FakeKernel:
-    """A tree of files below ``root``. With ``keeps`` a scheduler outlives its process, like a pinned one."""
+    """A tree of files below ``root``. With ``keeps`` a scheduler outlives its process, like a pinned scheduler."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -82,7 +82,7 @@ class FakeKernel:
         return shlex.join(self.standin(name, how))
 
     def read(self, name: str) -> str:
-        """Read a file of the kernel; empty if it does not exist."""
+        """Read a file of the kernel; empty if the file does not exist."""
         try:
             return (self.folder / name).read_text().strip()
         except FileNotFoundError:

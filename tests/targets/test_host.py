@@ -209,7 +209,7 @@ def test_a_step_of_the_wall_clock_changes_no_duration(measure, monkeypatch) -> N
 
 
 def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypatch) -> None:
-    """The next start removes it after a kill."""
+    """The next start removes the folder after a kill."""
     monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
     run_plan = plan(parse(text(), "f"), 1)
     with Host(journal_dir=tmp_path).session(run_plan, 1) as session:

@@ -41,7 +41,7 @@ def name() -> str:
 
 @contextmanager
 def other_run(folder: Path, name: str, *before: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lock; ``before`` are words before its command line."""
+    """A process that holds the lock; ``before`` are arguments before its command line."""
     argv = [*before, sys.executable, "-c", HOLDER, str(folder), name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -76,7 +76,7 @@ def test_two_runs_exclude_each_other_when_the_lock_file_is_deleted(folder: Path,
 
 
 def test_the_lock_file_excludes_runs_that_do_not_share_the_network(folder: Path, name: str) -> None:
-    """Two names stand for two network namespaces."""
+    """Two names represent two network namespaces."""
     with other_run(folder, f"{name}-elsewhere") as process:
         assert holder(folder, name) == f"process {process.pid}"
         with pytest.raises(CannotRunHere, match=f"process {process.pid}"), machine_lock(folder, name):

@@ -81,7 +81,7 @@ def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
 def planned(
     kernel: FakeKernel, *, how: str = "well", run: str = PRINT_SCHEDULER, blocks: int = 2, action: str = ""
 ) -> Plan:
-    """Return a plan with two variants, the second with a stand-in for a scheduler."""
+    """Return a plan with two variants, the second variant with a stand-in for a scheduler."""
     workload = run.format(root=kernel.root, action=action)
     text = EXPERIMENT.format(blocks=blocks, line=kernel.line("simple_1.0", how), run=workload)
     return plan(parse(text, "f"), BASELINE_FIRST)
@@ -89,7 +89,7 @@ def planned(
 
 @pytest.fixture
 def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A host with the files of `kernel`. It does not lock the machine, since these tests measure nothing."""
+    """A host with the files of `kernel`. The run does not lock the machine, since these tests measure nothing."""
     monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
     return Host(kernel.root, tmp_path / "journal")
 

@@ -1,4 +1,4 @@
-"""The shell functions for sched_ext in guests, under each supported shell, with files that stand for a kernel."""
+"""The shell functions for sched_ext in guests, under each supported shell, with files that replace a kernel's files."""
 
 from __future__ import annotations
 

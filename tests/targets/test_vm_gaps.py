@@ -1,4 +1,4 @@
-"""A patch that did not build: its variant's trials fail without a boot, and it cannot be the baseline."""
+"""A patch that did not build: its variant's trials fail without a boot, and the variant cannot be the baseline."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_variant_without_a_kernel_fails_its_trials_and_does_not_stop_the_run(t
 
 @pytest.mark.usefixtures("stack")
 def test_the_journal_names_the_folder_of_a_run_in_guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next start removes it after a kill."""
+    """The next start removes the folder after a kill."""
     monkeypatch.setattr("schedlab.files.folders.journals", lambda uid=None: tmp_path / "journals")
     experiment, _ = load(EXAMPLE)
     target = VirtualMachine(experiment.target, experiment.variant)

@@ -52,7 +52,7 @@ def journals(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def real() -> Iterator[System]:
-    """The running kernel, for one test at a time. Its values are put back after the test."""
+    """The running kernel, for one test at a time. The kernel's values are put back after the test."""
     if os.geteuid() != 0:
         pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()

@@ -1,10 +1,10 @@
-"""A tree of plain files that looks like the kernel files of a given version, for tests and demonstrations.
+"""A tree of plain files that resembles the kernel files of a given version, for tests and demonstrations.
 
     system = build_fake_tree(tmp_path, kernel="6.6.0", values={"sched.preempt": "full"})
 
-It has every file that such a kernel has according to the catalogue, with the defaults. A write to a real file may do
-more than store text (features, choices); `schedlab.tunables.kernel_files.PlainFiles` emulates this for a `System` whose
-root is not `/`.
+The tree contains every file of such a kernel according to the catalogue, with the defaults. A write to a real file may
+do more than store text (features, choices); `schedlab.tunables.kernel_files.PlainFiles` emulates these effects for a
+`System` whose root is not `/`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def build_fake_tree(
 
     `values` sets tunables, by any name that an experiment file may use, to other values than their defaults.
     `missing` leaves out tunables of the version. `without_config` builds the kernel without these options, and leaves
-    out the tunables that need them.
+    out the tunables that need these options.
     """
     version = KernelVersion.parse(kernel)
     settings = {lookup(name).name: lookup(name).parse(value) for name, value in (values or {}).items()}

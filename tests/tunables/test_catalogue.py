@@ -16,9 +16,11 @@ VERSIONS += [KernelVersion(6, m) for m in range(20)]
 EVERY = pytest.mark.parametrize("tunable", catalogue().values(), ids=lambda tunable: tunable.name)
 
 
-def _overlap(one: KernelRange, other: KernelRange) -> bool:
-    """Return whether a version lies in both ranges."""
-    return (other.until is None or one.since <= other.until) and (one.until is None or other.since <= one.until)
+def _overlap(first: KernelRange, second: KernelRange) -> bool:
+    """Return whether both ranges contain a common version."""
+    return (second.until is None or first.since <= second.until) and (
+        first.until is None or second.since <= first.until
+    )
 
 
 @EVERY

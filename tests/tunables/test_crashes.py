@@ -39,7 +39,7 @@ VARIANTS = st.fixed_dictionaries({}, optional=VALUES)
 
 
 class Crash(BaseException):
-    """Simulated end of the process: no handler may catch it and continue writing."""
+    """Simulated end of the process: no handler may catch the exception and continue writing."""
 
 
 class Mortal(PlainFiles):
@@ -121,7 +121,8 @@ def test_a_crash_at_any_write_of_any_moves_leaves_the_originals(
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_the_old_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel takes a write whole; a tree of files must not show half of a value, which is nobody's."""
+    """The kernel processes a write completely. A tree of files must not show a partly written value, which belongs
+    to no process."""
 
     def die(*_: object) -> None:
         raise Crash

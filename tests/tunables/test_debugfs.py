@@ -35,7 +35,7 @@ with system.debugfs():
 
 
 def run_in_namespace(folder: Path, code: str) -> Any:
-    """Run the code in a new mount namespace and return the JSON it prints. Skip the test if mounting is refused."""
+    """Run the code in a new mount namespace and return the printed JSON. Skip the test if mounting is refused."""
     if os.geteuid() != 0:
         pytest.skip("mounting debugfs needs root")
     if shutil.which("unshare") is None:

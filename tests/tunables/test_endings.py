@@ -106,10 +106,10 @@ def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals:
     before = currents(real)
     run = start(journals)
     assert pending(journals)[0].live
-    assert recover(journals, real) == [], "a live run is left alone"
+    assert recover(journals, real) == [], "a live run is not changed"
     run.kill()
     run.wait(timeout=100)
-    assert currents(real) == CHANGED, "nobody was there to put them back"
+    assert currents(real) == CHANGED, "no process put the values back"
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"
         "for outcome in recover(Path(sys.argv[1]), System()): print(outcome)"
@@ -175,7 +175,7 @@ def test_the_previous_signal_handlers_are_restored():
     def shielded() -> None:
         with deferred_signals():
             signal.raise_signal(signal.SIGTERM)
-            steps.append("the block goes on to its end")
+            steps.append("the block continues to its end")
         steps.append("and not beyond")
 
     steps: list[str] = []
@@ -184,7 +184,7 @@ def test_the_previous_signal_handlers_are_restored():
         assert signal.getsignal(signal.SIGTERM) != before[1]
         with pytest.raises(Interrupted, match="interrupted by SIGTERM") as ended:
             shielded()
-        assert steps == ["the block goes on to its end"]
+        assert steps == ["the block continues to its end"]
         assert ended.value.exit_code == 143
         assert not isinstance(ended.value, Exception)
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before

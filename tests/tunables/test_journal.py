@@ -120,7 +120,7 @@ def test_the_record_is_on_disk_before_the_write(fake: System, journals: Path, mo
         file = journal.path
         assert file is not None
         assert synced[-1] == str(file)
-        assert str(journals) in synced, "the directory that names the journal is durable too"
+        assert str(journals) in synced, "the directory that names the journal is also durable"
         assert f'"path":"{path}"' in file.read_text()
 
     monkeypatch.setattr(os, "fsync", fsync)

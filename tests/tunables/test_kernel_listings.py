@@ -32,7 +32,7 @@ NOT_CATALOGUED = {
     "6.12": {"NI_RANDOM"},
     "7.2": set[str](),
 }
-"""Feature flags that a stable kernel has earlier than mainline's ranges say."""
+"""Feature flags that a stable kernel has earlier than in mainline's ranges."""
 
 
 def listing(series: str) -> tuple[set[str], set[str]]:

@@ -61,14 +61,14 @@ def test_values_of_a_dead_run_are_put_back_and_values_of_a_live_run_stay(fake: S
 def test_another_process_with_the_same_pid_is_not_the_run(
     fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A child that outlived the run keeps the lock, but the run is dead."""
+    """A child that outlives the run keeps the lock, but the run is dead."""
     journal = Journal.open(journals, "r", fake)
     journal.put({"sched.nr_migrate": 8})
     assert pending(journals)[0].live
     monkeypatch.setattr("schedlab.files.processes.start_of", lambda pid: 1)
     assert not pending(journals)[0].live
     monkeypatch.setattr("schedlab.files.processes.namespace", lambda: "another")
-    assert pending(journals)[0].live, "numbers of another namespace say nothing"
+    assert pending(journals)[0].live, "process numbers of another namespace prove nothing"
     journal.close()
 
 
@@ -233,7 +233,7 @@ def test_a_journal_of_an_unknown_format_stays(fake: System, journals: Path):
 
 @pytest.mark.timeout(60)
 def test_a_link_and_a_pipe_are_not_journals(fake: System, journals: Path, tmp_path: Path):
-    """Recovery removes folders that a journal names, so that nobody else may give it a journal."""
+    """Recovery removes folders that a journal names, so that no other user may provide a journal."""
     dead(fake, journals, {"sched.nr_migrate": 8}).rename(tmp_path / "elsewhere")
     (journals / "link.1.jsonl").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(journals / "pipe.1.jsonl")

@@ -1,4 +1,4 @@
-"""The crate and the models of native workloads, which are derived from it, accept the same parameters."""
+"""The crate and the models that are derived from the crate accept the same parameters."""
 
 from __future__ import annotations
 

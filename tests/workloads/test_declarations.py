@@ -30,7 +30,7 @@ EXCEPTIONS = {
     "simulation/settings.py": ({"seed"}, "the random seed of a simulation"),
     "cli/simulate_command.py": ({"seed"}, "the random seed of a simulation"),
     "crates/sim/src/config.rs": ({"seed"}, "the random seed of a simulation"),
-    "crates/workload/src/program/mod.rs": ({"seed"}, "the random seed of a program that names none"),
+    "crates/workload/src/program/mod.rs": ({"seed"}, "the random seed of a program without a seed"),
     "experiment/model.py": ({"warmup"}, "a number of trials"),
     "workloads/cyclictest/adapter.py": ({"duration"}, "cyclictest runs until it is stopped: a choice of its adapter"),
     "workloads/kernbench/adapter.py": ({"jobs_per_cpu"}, "jobs of make"),
@@ -58,7 +58,7 @@ def forms(parameter: dict[str, Any]) -> list[Any]:
 
 
 def native_defaults() -> dict[str, list[Any]]:
-    """Return the defaults of the native parameters by name, each in all its forms."""
+    """Return the defaults of the native parameters by name, each default in all its forms."""
     defaults: dict[str, list[Any]] = {}
     for definition in DEFINITIONS.values():
         for parameter in definition["parameters"]:
@@ -75,7 +75,7 @@ def is_native(name: str, value: object) -> bool:
 
 
 def literal(node: ast.expr) -> object:
-    """Return the value of an expression, or of the default of ``Field(…)``; ``...`` if it is not a literal."""
+    """Return the value of an expression, or of the default of ``Field(…)``; ``...`` if the default is not a literal."""
     if isinstance(node, ast.Call):
         defaults = [keyword.value for keyword in node.keywords if keyword.arg == "default"] + node.args
         return literal(defaults[0]) if defaults and getattr(node.func, "id", "").lower() == "field" else ...

@@ -9,7 +9,10 @@ import pytest
 
 from schedlab.workloads.loopback import inside, is_possible, network
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not is_possible(), reason="no network namespace can be made here")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not is_possible(), reason=("this machine cannot make a network namespace")),
+]
 
 
 def network_seen(folder: Path) -> str:

@@ -84,7 +84,7 @@ def test_a_truncated_output_is_refused(name: str, share: float) -> None:
         stderr=complete.stderr[: int(len(complete.stderr) * share)],
     )
     if name in ("perfstat", "perfstat-repeat") and "duration_time" in cut.stderr:
-        # perf prints the elapsed time first; the counters after it may be absent on any machine.
+        # perf prints the elapsed time first; the counters after this time may be absent on any machine.
         assert values(name, cut)["elapsed"] == values(name)["elapsed"]
         return
     with pytest.raises(NotUnderstood):

@@ -1,4 +1,4 @@
-"""One line of the registry names all modules of a benchmark's folder, and nothing else."""
+"""One line of the registry names all modules of a benchmark's folder, and no other file does."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def test_the_error_of_a_server_is_the_trials_reason(place: Place) -> None:
     assert "not compatible with this version" in launched.stderr
 
 
-@pytest.mark.skipif(not loopback.is_possible(), reason="no network namespace can be made here")
+@pytest.mark.skipif(not loopback.is_possible(), reason="this machine cannot make a network namespace")
 def test_tbench_runs_while_another_process_has_its_port(place: Place) -> None:
     require("tbench")
     with socket.socket() as listener:

@@ -1,4 +1,5 @@
-"""Control groups that a command's file names are recorded before a trial and removed after it, and no other groups."""
+"""Control groups that a command's file names are recorded before a trial and removed after the trial. Other groups
+are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded output of real tools on a two-CPU machine, and helpers that read it."""
+"""Recorded output of real tools on a two-CPU machine, and helpers that read this output."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_repeated_runs_of_perf_stat_are_a_table_with_their_errors() -> None:
     cells = {line.operation: line.cells[0] for line in table.rows}
     assert (cells["task-clock"].value, cells["task-clock"].spread_percent) == (0.75, 1.81)
     assert cells["task-clock"].spread_kind == "standard error"
-    # duration_time is perf's own clock, in nanoseconds.
+    # duration_time is the time of perf's clock, in nanoseconds.
     assert cells["elapsed"].value == pytest.approx(0.021274348)
     assert cells["cycles"].value is None
     assert table.columns == ("perf-stat-repeat",)
@@ -208,7 +208,7 @@ def test_omni_output_is_read_in_its_three_forms() -> None:
     assert (values(keys, "transactions"), values(keys, "latency-p99")) == ([16883.73], [98.0])
     separated = read("netperf-omni.csv")
     assert (values(separated, "transactions"), values(separated, "latency")) == ([16368.37], [61.02])
-    # netperf prints -1.00 for a figure that it did not measure.
+    # netperf prints -1.00 for a figure without a measurement.
     assert not [series for series in separated.series if series.metric == "cpu-local"]
 
 

@@ -1,7 +1,7 @@
 """Small result trees in the formats of MMTests' logs, generated from random seeds and equal on every machine.
 
 ``python -m tests.importers.mmtests.trees FOLDER`` writes ``FOLDER/now``, ``FOLDER/2019`` and ``FOLDER/2016``, so that
-MMTests of those years can run on the trees. Its output is in ``tests/analysis/mmtests_printed``.
+MMTests of those years can run on the trees. The output of MMTests is in ``tests/analysis/mmtests_printed``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sample texts with tables, and helpers that read them."""
+"""Sample texts with tables, and helpers that read these texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in mails: quoting, wrapping, encodings, and patches and headers around them."""
+"""Tables in mails: quoting, wrapping, encodings, and patches and headers around the tables."""
 
 from __future__ import annotations
 

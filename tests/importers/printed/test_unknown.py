@@ -120,7 +120,7 @@ Swap:             8000           0        8000           0
     30.10%     0.20%  [kernel]    [k] second_function
 """,
 }
-"""Invented output of the kinds that people paste beside their results: figures below names, without measurements."""
+"""Invented output of the kinds that people paste next to their results: figures below names, without measurements."""
 TABLE = """
 tbench4
                     base                 new

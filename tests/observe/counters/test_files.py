@@ -1,4 +1,4 @@
-"""Counters from files that stand for /proc: which counters are returned, left out, and noted."""
+"""Counters from files that replace /proc: which counters are returned, left out, and noted."""
 
 from __future__ import annotations
 

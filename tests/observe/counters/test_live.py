@@ -41,7 +41,7 @@ def needed(rises: dict[str, float], counters: Counters, name: str) -> float:
 
 
 def in_child(work: Callable[[], object]) -> None:
-    """Run a function in a child process, so that its changes, such as an affinity, end with it."""
+    """Run a function in a child process, so that its changes, such as an affinity, end with the child."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Trees of files that stand for /proc and /sys, and the delta between two states of a tree."""
+"""Trees of files that replace /proc and /sys, and the delta between two states of a tree."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def hostile_import(folder: Path) -> str:
 
 
 def two_hundred(folder: Path) -> str:
-    """Page of two hundred rows of two columns with a thousand samples each."""
+    """Page of two hundred rows of two columns, each with a thousand samples."""
     draw = np.random.default_rng(3)
     rows = [("bench", "latency", {"size": k, "kind": "read"}, "us") for k in range(200)]
     return _compared(folder, ("old", "new"), rows, lambda _: draw.lognormal(3, 0.1, 1000))

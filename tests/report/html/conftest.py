@@ -1,4 +1,4 @@
-"""Pages, each made once per session, and a real Chromium that opens them."""
+"""Pages, each made once per session, and a real Chromium that opens the pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_row(page: Page, number: int = 0) -> None:
 
 @pytest.fixture
 def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
-    """Open a case's page offline. Fail on console messages, errors, and requests except that of the file itself."""
+    """Open a case's page offline. Fail on console messages, errors, and requests other than the request of the file."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 

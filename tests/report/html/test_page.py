@@ -125,10 +125,10 @@ def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]
 def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
     (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
-    # Steps 01, 02, 03 and the whole stack; then steps 01, 02+03 and the whole stack.
+    # Steps 01, 02, 03 and the total; then steps 01, 02+03 and the total.
     assert section.count('class="strip ') == section.count('class="point"') == 7
     text = body(section)
-    # The steps change 5 %, 0 % and 10 %, the whole stack 1.05 × 1.1; trials vary by 0.1 %.
+    # The steps change 5 %, 0 % and 10 %, the total 1.05 × 1.1; trials vary by 0.1 %.
     five, none = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
     ten, whole = r"▼ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
     assert re.search(rf"groups=1 time \[s\] {five} {none} {ten} - {whole}", text)

@@ -1,4 +1,4 @@
-"""The plotting library and the specifications of the plots in the package are those that docs/make_plots.py makes."""
+"""The plotting library and the specifications of the plots in the package equal the output of docs/make_plots.py."""
 
 from __future__ import annotations
 

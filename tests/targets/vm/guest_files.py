@@ -24,4 +24,4 @@ def require_guest(kernel: str) -> None:
             debian.fetch(kernel)
         machines.image(kernel)
     except SchedlabError as error:
-        pytest.skip(f"the kernel {kernel} cannot be had here: {error}")
+        pytest.skip(f"the kernel {kernel} is not available here: {error}")

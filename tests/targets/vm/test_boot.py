@@ -1,4 +1,4 @@
-"""A boot ends with a record or a reason. A silent, broken or dead guest never hangs a run."""
+"""A boot ends with a record or a reason. A run never hangs because of a silent, broken or ended guest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The part of ``init.sh`` that runs the jobs, under each supported shell, in a folder that stands for a guest."""
+"""The part of ``init.sh`` that runs the jobs, under each supported shell, in a folder that replaces a guest's file
+system."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def records(shell: list[str], scripts: list[str], root: Path) -> list[Record]:
     assert begin
     for folder in ("jobs", "run"):
         job_script = job_script.replace(f"/{folder}/", f"{root}/{folder}/")
-    job_script = job_script.replace(">$port", ">>$port")  # Opening a serial port does not empty it.
+    job_script = job_script.replace(">$port", ">>$port")  # Opening a serial port does not discard its data.
     subprocess.run([*shell, "-c", HEAD.format(root=root) + begin + job_script], check=True, capture_output=True)
     stream = Stream()
     stream.feed((root / "port").read_bytes())
