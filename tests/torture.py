@@ -23,7 +23,10 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import gc
+import importlib
 import os
+import pkgutil
 import random
 import re
 import select
@@ -44,10 +47,7 @@ from typing import IO
 TOP = Path(__file__).parents[1]
 sys.path.insert(0, str(TOP))
 
-# Modules that commands load on demand. The parent process loads these modules once.
-import schedlab.cli.experiment_run  # noqa: E402
-import schedlab.cli.kernel_build  # noqa: E402
-import schedlab.importers.detect  # noqa: E402, F401
+import schedlab  # noqa: E402
 from schedlab.cli import main as main_of_schedlab  # noqa: E402
 from schedlab.tunables import pending  # noqa: E402
 from schedlab.tunables.journal.undo import LEFT_ALONE  # noqa: E402
@@ -316,7 +316,7 @@ def kill(machine: Machine, number: int) -> None:
             shutil.rmtree(machine.folder / "cache/schedlab/kernels", ignore_errors=True)
         store = stores.get(kind)
         words = kinds[kind]()
-        if kind == "run" and machine.chance.random() < 0.75:
+        if kind == "run" and machine.chance.random() < 0.5:
             # From the first changed value on: a trial, the restore, or the next variant.
             was_killed = machine.killed(machine.chance.uniform(0, 0.15), *words, when=machine.changed_values)
         else:
@@ -325,6 +325,7 @@ def kill(machine: Machine, number: int) -> None:
         if not was_killed:
             longest[kind] *= 0.9  # the machine was busier during the measurement, or the remainder of a run is shorter
         machine.figures.add("kills" if was_killed else "commands that ended before the kill")
+        machine.figures.add(f"kills of {kind}", int(was_killed))
         before = stored(store) if store else 0
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
         journals = pending(Path("/var/lib/schedlab/journal"))
@@ -495,6 +496,15 @@ def _disk(place: Path, size: int) -> Iterator[None]:
         subprocess.run(["umount", place], check=True)
 
 
+def load_modules() -> None:
+    """Import all modules that commands load when they need them, so that each forked command finds them loaded."""
+    names = [module.name for module in pkgutil.walk_packages(schedlab.__path__, "schedlab.")]
+    for name in [*names, "sqlalchemy.dialects.sqlite"]:
+        if not name.endswith(("__main__", "migrations.env")):
+            importlib.import_module(name)
+    gc.freeze()
+
+
 def enter_namespaces() -> None:
     """Start this program again as the first process of new namespaces."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
@@ -521,6 +531,7 @@ def main() -> int:
     if INSIDE not in os.environ:
         enter_namespaces()
     hide_machine()
+    load_modules()
     figures, began = Figures(), time.monotonic()
     for name in ("tracebacks", "orphans", "trials lost", "values not restored", "stores not readable"):
         figures.add(name, 0)
@@ -529,8 +540,9 @@ def main() -> int:
         (kill, options.kills, 1.0),
     ]  # fmt: skip
     for part, number, share in parts:
-        # Not a TemporaryDirectory: each forked command would remove it at its exit.
-        folder = Path(tempfile.mkdtemp(prefix="torture-"))
+        # In memory: SIGKILL loses no data of the page cache, so a disk would only slow the commands. Not a
+        # TemporaryDirectory: each forked command would remove it at its exit.
+        folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/run"))
         try:
             part(Machine(folder, random.Random(options.seed), figures, began + share * 60 * options.minutes), number)
         finally:
