@@ -100,9 +100,9 @@ def copy_tree(folder: Path) -> None:
     names = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout.split("\0")
     built = [str(path.relative_to(TOP)) for path in (TOP / PACKAGES).glob("*.so")]
     for name in [*names, *built]:
-        if name and (TOP / name).is_file():
+        if name and ((TOP / name).is_file() or (TOP / name).is_symlink()):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(TOP / name, folder / name)
+            shutil.copy2(TOP / name, folder / name, follow_symlinks=False)
     (folder / ".venv").symlink_to(TOP / ".venv")
 
 
@@ -121,8 +121,11 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     subprocess.run(hashed, check=True)
 
     def command(module: Path) -> str:
-        arguments = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", MARKERS, *ordered(package, module)]
-        return shlex.join([python, *arguments])
+        # pytest imports all files before the first test: most mutants are killed before the second part is imported.
+        pytest = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", MARKERS]
+        parts = [shlex.join([*pytest, *files]) for files in ordered(package, module) if files]
+        # 5: no test of these files was selected.
+        return shlex.join(["sh", "-c", " && ".join(f"{{ {part} || test $? = 5; }}" for part in parts)])
 
     started = time.monotonic()
     outcome, output = run_tests(command(PACKAGES / package), deadline - started)
@@ -151,12 +154,13 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     return 0
 
 
-def ordered(package: str, module: Path) -> list[str]:
-    """Test files of a package, first the files that import the module."""
+def ordered(package: str, module: Path) -> tuple[list[str], list[str]]:
+    """Test files of a package that import the module, and the others."""
     files = list(dict.fromkeys(path for pattern in TESTS[package] for path in sorted(Path().glob(pattern))))
     name = re.compile(rf"\b{module.stem}\b")
     imports = {path: [line for line in path.read_text().split("\n") if "import" in line] for path in files}
-    return [str(p) for p in sorted(files, key=lambda p: not any(name.search(line) for line in imports[p]))]
+    first = [str(path) for path in files if any(name.search(line) for line in imports[path])]
+    return first, [str(path) for path in files if str(path) not in first]
 
 
 def draw(package: str, sample: int, seed: int) -> tuple[list[Any], int]:
