@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +55,33 @@ def test_available_memory_is_the_least_of_the_machine_and_all_cgroups(tmp_path: 
     write(group / "job/memory.max", "1000\n")
     write(group / "job/memory.current", "2000\n")
     assert available_memory(tmp_path) == 0
+
+
+def fork_bomb(folder: Path) -> Path:
+    """Write a program that forks two million children, each of which sleeps for an hour."""
+    fork = {"loop": {"repeat": {"count": 2_000_000}, "body": [{"fork": {"body": [{"sleep": {"ns": 3600 * 10**9}}]}}]}}
+    metric = {"name": "time", "unit": "s", "direction": "lower", "quantity": "elapsed"}
+    group = {"name": "forker", "count": 1, "body": [fork]}
+    path = folder / "bomb.json"
+    path.write_text(json.dumps({"schema": 1, "name": "bomb", "groups": [group], "metrics": [metric]}))
+    return path
+
+
+def test_children_that_exceed_the_limit_end_the_simulation(tmp_path: Path) -> None:
+    words = ["simulate", "--program", str(fork_bomb(tmp_path)), "--machine", "laptop-4", "--memory", "20MiB"]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, MemoryRefused)
+    assert done.exception.exit_code == 2
+    assert re.search(r"at \d+ ns, \d{4} tasks .* need about 21 MiB of memory, and 20 MiB are", str(done.exception))
+    assert "--memory SIZE" in str(done.exception)
+
+
+def test_children_that_exceed_the_address_space_are_an_error_and_no_abort(tmp_path: Path) -> None:
+    run = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        "import schedlab\n"
+        "schedlab.simulate(sys.argv[1], machine='laptop-4', memory='100GiB')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", run, fork_bomb(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.search(r"MemoryRefused: .*the process cannot get it", done.stderr), done.stderr

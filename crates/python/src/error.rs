@@ -39,6 +39,10 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// Advice when a simulation needs more memory than its limit.
+const ANOTHER_LIMIT: &str =
+    "smaller parameters need less; --memory SIZE, or memory= in Python, states another limit";
+
 /// The parts of a Python exception: class, message, place, and advice.
 struct Exception {
     class: &'static str,
@@ -90,9 +94,7 @@ fn exception(failure: Failure) -> Exception {
                 mib(needed),
                 mib(limit)
             );
-            let todo =
-                "smaller parameters need less; --memory SIZE, or memory= in Python, states another limit";
-            return new("MemoryRefused", what, "", todo);
+            return new("MemoryRefused", what, "", ANOTHER_LIMIT);
         }
         Failure::Core(error) => error,
         Failure::Timeline(error) => return new("TimelineError", message(&error), "timeline", ""),
@@ -111,6 +113,7 @@ fn exception(failure: Failure) -> Exception {
             let todo = format!("'schedlab kernels show {shown}' lists the tunables of this kernel model");
             new("SettingRefused", text, "", &todo)
         }
+        SimError::Memory { .. } => new("MemoryRefused", text, "", ANOTHER_LIMIT),
         SimError::Allocation { .. } => new("MemoryRefused", text, "", "smaller parameters need less"),
         SimError::CommandLine { .. } | SimError::Attributes { .. } => new("SettingRefused", text, "", ""),
         SimError::Program(_) => new("ProgramError", text, "program", ""),

@@ -101,6 +101,7 @@ impl Settings {
             horizon_ns: self.horizon_ns,
             groups,
             samples: self.samples,
+            memory_bytes: self.memory_bytes,
         })
     }
 }

@@ -26,6 +26,8 @@ pub struct Config {
     pub groups: BTreeMap<String, Attributes>,
     /// Maximum number of samples of each series. Of more samples a random selection is kept.
     pub samples: usize,
+    /// Memory at which a run ends with an error because of the children that its tasks fork, by an estimate.
+    pub memory_bytes: u64,
 }
 
 impl Default for Config {
@@ -38,6 +40,7 @@ impl Default for Config {
             horizon_ns: None,
             groups: BTreeMap::new(),
             samples: SAMPLES,
+            memory_bytes: u64::MAX,
         }
     }
 }

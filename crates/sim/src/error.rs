@@ -31,6 +31,12 @@ pub enum SimError {
     /// The process cannot get the memory that the simulation needs.
     #[error("the simulation needs about {} MiB of memory for {tasks} tasks, and the process cannot allocate this memory", needed.div_ceil(1 << 20))]
     Allocation { needed: u64, tasks: u32 },
+    /// The tasks that the program forks need more memory than the limit.
+    #[error(
+        "at {at_ns} ns, {tasks} tasks exist at the same time and need about {} MiB of memory, and {} MiB are available",
+        needed.div_ceil(1 << 20), limit.div_ceil(1 << 20)
+    )]
+    Memory { at_ns: u64, tasks: usize, needed: u64, limit: u64 },
     /// The program is invalid.
     #[error(transparent)]
     Program(#[from] ProgramError),

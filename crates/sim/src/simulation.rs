@@ -106,7 +106,7 @@ impl Simulation {
     }
 
     /// Estimate of the memory that a run needs: all tasks alive, all channels full, all regions touched. Children that tasks
-    /// fork are not included.
+    /// fork are not included: [`Config::memory_bytes`] limits their number while the run makes them.
     pub fn memory_bytes(&self) -> u64 {
         memory::estimate(&self.topology, &self.plan, &self.config)
     }

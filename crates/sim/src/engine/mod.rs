@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::error::SimError;
 use crate::kernel::{Change, Kernel, Tunable, Tunables};
 use crate::machine::{Costs, CpuMask, Domains, Machine, Topology};
+use crate::memory::Reserve;
 use crate::numa::Numa;
 use crate::observe::{End, Observer, Outcome, Records};
 use crate::physics::Physics;
@@ -75,6 +76,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub vmstat: Vmstat,
     pub stats: Schedstats,
     pub records: Records<O>,
+    pub reserve: Reserve,
     /// The simulation is over: the program has ended, or `failure` has occurred.
     pub finished: bool,
     pub failure: Option<SimError>,

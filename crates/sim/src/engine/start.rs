@@ -4,6 +4,7 @@ use super::{Changes, Cpu, DomainState, Engine, World};
 use crate::balance::{Balance, KernelPolicy, SchedDomains};
 use crate::kernel::{Tunable, Tunables};
 use crate::machine::CpuMask;
+use crate::memory::Reserve;
 use crate::numa::Numa;
 use crate::observe::{Observer, Records};
 use crate::physics::Physics;
@@ -63,6 +64,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             ),
             stats: Schedstats::new(tunables.on(Tunable::Schedstats), levels),
             records: Records::new(observer, cpus, plan),
+            reserve: Reserve::new(topology, plan, config),
             finished: false,
             failure: None,
             tunables,

@@ -80,6 +80,13 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 
     pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Progress {
+        if self.tasks.free.is_empty()
+            && let Err(failure) = self.reserve.admit(self.tasks.len() + 1, self.time.now)
+        {
+            self.failure.get_or_insert(failure);
+            self.finished = true;
+            return Progress::Done;
+        }
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
         let ordinal = self.tasks[parent].ordinal;
         let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
