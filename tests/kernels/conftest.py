@@ -36,7 +36,7 @@ class Builder:
         patches: Path | None = None,
         commits: str | None = None,
         *,
-        timeout: float = 60.0,
+        timeout: float = 600.0,
         again: bool = False,
         fragment: str = FRAGMENT,
     ) -> list[Outcome]:

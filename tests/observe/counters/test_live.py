@@ -88,7 +88,8 @@ def ping_pong() -> None:
 def test_a_ping_pong_is_context_switches_of_the_machine_and_of_the_trial(counters: Counters) -> None:
     rises = around(counters, lambda: in_child(ping_pong))
     assert rises["context-switches"] >= 1000
-    assert 950 <= rises["tree.voluntary-switches"] + rises["tree.involuntary-switches"] <= 3000
+    # No maximum: on a busy CPU other tasks cause involuntary switches.
+    assert rises["tree.voluntary-switches"] + rises["tree.involuntary-switches"] >= 950
 
 
 def test_touching_memory_is_page_faults(counters: Counters) -> None:
