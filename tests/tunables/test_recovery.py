@@ -151,8 +151,8 @@ def test_a_record_lost_before_the_end_mark_is_noticed(fake: System, journals: Pa
 
 
 SPOILT: list[tuple[Callable[[list[bytes]], list[bytes]], str]] = [
-    (lambda lines: [], "empty or contains only zeros"),
-    (lambda lines: [b"\0" * 4096], "empty or contains only zeros"),
+    (lambda lines: [], "line 1: it is empty or contains only zeros"),
+    (lambda lines: [b"\0" * 4096], "line 1: it is empty or contains only zeros"),
     (lambda lines: [lines[0], b"\0" * len(lines[1]), *lines[2:]], "line 2: "),
     (lambda lines: [lines[0], lines[1].replace(b'"1"', b'"2"'), *lines[2:]], "line 2: the checksum"),
     (lambda lines: [lines[0], *lines[2:]], "line 2: record 2 is missing"),
@@ -290,6 +290,25 @@ def test_the_next_start_tries_failed_values_again(fake: System, journals: Path):
     assert [o.name for o in recover(journals, fake)] == ["sched.nr_migrate"]
     assert file.read_text() == "32\n"
     assert file_of(fake, "vm.stat_interval").read_text() == "2\n"
+
+
+def test_values_in_debugfs_stay_in_the_journal_until_debugfs_can_be_mounted(fake: System, journals: Path):
+    dead(fake, journals, {"sched.nr_migrate": 8, "vm.stat_interval": 2})
+
+    class WithoutDebugfs(type(fake.files)):  # type: ignore[misc]
+        def has_debugfs(self, place: Path) -> bool:
+            return False
+
+        def debugfs(self) -> None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(System, "real", True)
+        patch.setattr("schedlab.tunables.journal.undo.DEBUGFS", fake.root / "sys/kernel/debug")
+        outcomes = {outcome.name: outcome for outcome in recover(journals, System(fake.root, 0, WithoutDebugfs()))}
+    assert "debugfs is not mounted" in str(outcomes.pop("sched.nr_migrate"))
+    assert [type(outcome) for outcome in outcomes.values()] == [Restored]
+    assert [outcome.name for outcome in recover(journals, fake)] == ["sched.nr_migrate"]
 
 
 def test_only_the_user_can_read_journals_and_write_their_folder(fake: System, journals: Path):

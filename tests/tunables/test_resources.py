@@ -7,9 +7,11 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -161,6 +163,23 @@ def test_shared_memory_in_use_stays_until_a_later_start(
         assert "still in use" in str(outcome)
         assert exists(key)
     assert [type(each) for each in recover(journals, fake)] == [Removed]
+    assert not exists(key)
+
+
+def test_shared_memory_is_removed_when_its_last_user_ends(
+    fake: System, journals: Path, key: int, monkeypatch: pytest.MonkeyPatch
+):
+    killed(fake, journals, ("segment", str(key)))
+    with ExitStack() as user:
+        user.enter_context(segment(key, "attached"))
+
+        def sleep(seconds: float) -> None:
+            """End the user while the recovery waits."""
+            time.sleep(seconds)
+            user.close()
+
+        monkeypatch.setattr(resources, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+        assert recover(journals, fake) == [Removed("segment", str(key), was_there=True)]
     assert not exists(key)
 
 

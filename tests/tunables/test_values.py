@@ -127,6 +127,19 @@ def test_a_codec_reads_its_output_back(name: str, raw: str, value: str, after: s
     assert how.decode(shown) == after
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        ("vm.stat_interval", "2s", 2),
+        ("PLACE_LAG", True, 1),
+        ("PLACE_LAG", "NO_PLACE_LAG", 0),
+        ("kernel.sched_autogroup_enabled", "off", 0),
+    ],
+)
+def test_a_setting_has_a_number_for_kernel_models(name: str, value: object, number: int):
+    assert setting(name, value).number == number
+
+
 def test_a_feature_that_is_not_in_the_file_has_no_value():
     assert codec("feature:PLACE_LAG").decode("NEXT_BUDDY NO_HRTICK\n") is None
 
