@@ -39,6 +39,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "futex": {"pairs": 8, **SHORT},
     "forkstorm": {"tasks": 8, **SHORT},
     "busyloop": {"tasks": 1, **SHORT},
+    "kernel-path": {"path": "pipe-round", "loops": 20_000},
 }
 LARGEST, LEAST = 3, 0.01
 """Largest number of printed accounts, and their least share of the busy time."""

@@ -36,6 +36,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "futex": {"duration": 1, "warmup": 0},
     "forkstorm": {"duration": 1, "warmup": 0, "tasks": 1},
     "busyloop": {"duration": 1, "warmup": 0},
+    "kernel-path": {"loops": 50},
 }
 """Parameters with which each native program takes a fraction of a second on a small machine."""
 

@@ -37,6 +37,7 @@ PROGRAMS = [
     ("futex", {**SHORT, "mode": "process"}),
     ("forkstorm", {**SHORT, "exec": True}),
     ("busyloop", {**SHORT, "threshold": "0.1us"}),
+    ("kernel-path", {"loops": 20}),
 ]
 
 

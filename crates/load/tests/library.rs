@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 27] = [
+const SMALL: [&[&str]; 35] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -45,8 +45,16 @@ const SMALL: [&[&str]; 27] = [
     &["futex", "--warmup", "10ms", "--duration", "60ms"],
     &["futex", "--process", "--pairs", "3", "--warmup", "10ms", "--duration", "60ms"],
     &["forkstorm", "--warmup", "10ms", "--duration", "60ms"],
-    &["forkstorm", "--exec", "--warmup", "10ms", "--duration", "60ms"],
+    &["forkstorm", "--exec", "--warmup", "10ms", "--duration", "600ms"],
     &["busyloop", "--threshold", "100ns", "--warmup", "10ms", "--duration", "60ms"],
+    &["kernel-path", "--path", "none", "--loops", "20"],
+    &["kernel-path", "--path", "yield", "--loops", "20"],
+    &["kernel-path", "--path", "write", "--loops", "20"],
+    &["kernel-path", "--path", "udp", "--loops", "20"],
+    &["kernel-path", "--path", "tcp-round", "--loops", "20"],
+    &["kernel-path", "--path", "futex-round", "--loops", "20"],
+    &["kernel-path", "--path", "page-fault", "--loops", "20"],
+    &["kernel-path", "--path", "exec", "--loops", "20"],
 ];
 
 #[test]

@@ -8,6 +8,7 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::futex::Futex;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::kernel_path::{KernelPath, Path};
 use schedlab_workload::library::pgbench::{Pgbench, Script};
 use schedlab_workload::library::pipetest::Pipetest;
 use schedlab_workload::library::rr::Rr;
@@ -150,6 +151,21 @@ fn programs_of_forks_yields_and_walks_end() {
     let yielding = Yielding { warmup_ns: 0, duration_ns: 10_000_000, ..Yielding::default() };
     assert!(run(yielding.program().unwrap()).counters[0] > 0);
     run(Schedbench { walks: 6, ..Schedbench::default() }.program().unwrap());
+}
+
+#[test]
+fn every_kernel_path_times_each_operation() {
+    let rounds = [Path::PipeRound, Path::UnixRound, Path::TcpRound, Path::UdpRound, Path::FutexRound];
+    let messages = [Path::Pipe, Path::Unix, Path::Tcp, Path::Udp];
+    let alone = [Path::None, Path::Yield, Path::Write, Path::PageFault, Path::Fork, Path::Exec];
+    for path in [rounds.as_slice(), &messages, &alone].concat() {
+        let books = balanced(KernelPath { path, loops: 30, size: 9 }.program().unwrap());
+        assert_eq!(books.samples.len(), 30, "{path:?}");
+        assert_eq!(books.execs, if path == Path::Exec { 30 } else { 0 });
+        let sent: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
+        let each = if rounds[..4].contains(&path) { 18 } else { u64::from(messages.contains(&path)) * 9 };
+        assert_eq!(sent, 30 * each, "{path:?}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT
 
+import typer
 from sqlalchemy import Engine
 
 from schedlab.cli import plan_json, plan_text, progress
@@ -116,20 +117,28 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     """
     console = make()
     aside = make(stderr=True) if as_json else console
-    try:
-        engine, run_id = measure(request, aside)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
-        return exit_code(error)
-    results = findings(engine, run_id)
+    results = judged(request, aside)
     if as_json:
         print(escaped(to_json(build(results))), end="")
     else:
         _print(console, results)
         console.hint("\nstore:", str(request.store))
-    aside.hint("again:", shlex.join(["schedlab", "report", str(run_id), "--store", str(request.store)]))
+    aside.hint("again:", shlex.join(["schedlab", "report", str(results.run.id), "--store", str(request.store)]))
     return verdict_code(results, fail_on, exit_as)
+
+
+def judged(request: Request, aside: Console) -> Findings:
+    """Run the experiment and judge the trials; progress and messages go to ``aside``.
+
+    A signal ends the command, after a message with the command that resumes the run.
+    """
+    try:
+        engine, run_id = measure(request, aside)
+    except KeyboardInterrupt as error:
+        aside.print("\ninterrupted; all changes are undone. Go on with:")
+        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
+        raise typer.Exit(exit_code(error)) from error
+    return findings(engine, run_id)
 
 
 def measure(request: Request, aside: Console) -> tuple[Engine, int]:

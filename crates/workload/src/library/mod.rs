@@ -9,6 +9,7 @@ pub mod forkstorm;
 pub mod futex;
 pub mod hackbench;
 pub mod kernbench;
+pub mod kernel_path;
 pub mod parameter;
 pub mod pgbench;
 pub mod pipetest;
@@ -59,6 +60,7 @@ pub fn workloads() -> Vec<Definition> {
         define::<futex::Futex>(),
         define::<forkstorm::Forkstorm>(),
         define::<busyloop::BusyLoop>(),
+        define::<kernel_path::KernelPath>(),
     ]
 }
 

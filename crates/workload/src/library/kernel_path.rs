@@ -1,0 +1,174 @@
+//! kernel-path: one operation of the kernel, performed many times by a small program.
+//!
+//! Every operation is timed. In a deterministic guest these times are numbers of instructions.
+
+use super::prelude::*;
+
+parameters! {
+    /// A small program performs one operation of the kernel many times, and times each (`schedlab cost`).
+    ///
+    /// The median is judged. It contains the two readings of the clock around an operation and the program's step, which
+    /// `path = "none"` measures alone. Timer ticks are in the mean and not in the median.
+    pub struct KernelPath {
+        /// The operation.
+        pub path: Path = Path::PipeRound,
+        /// Operations.
+        #[schemars(range(min = 1, max = 10_000_000), extend("short" = "l"))]
+        pub loops: u64 = 1000,
+        /// Bytes of a message.
+        #[schemars(range(min = 1, max = 32 << 10), extend("unit" = "bytes", "short" = "s"))]
+        pub size: u64 = 4,
+    }
+}
+
+/// An operation of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// Nothing: the readings of the clock and the program's step, which every other operation contains.
+    None,
+    /// `sched_yield(2)` of the only task.
+    Yield,
+    /// `write(2)` to /dev/null.
+    Write,
+    /// One message written to a pipe and read by the same task.
+    Pipe,
+    /// One message sent to a Unix socket and received by the same task.
+    Unix,
+    /// One message sent over TCP on the loopback and received by the same task.
+    Tcp,
+    /// One datagram sent over UDP on the loopback and received by the same task.
+    Udp,
+    /// A round trip over two pipes between two processes: two wake-ups, two switches, two messages.
+    #[default]
+    PipeRound,
+    /// A round trip over a Unix socket between two processes.
+    UnixRound,
+    /// A round trip over a TCP connection between two processes.
+    TcpRound,
+    /// A round trip over UDP between two processes.
+    UdpRound,
+    /// Two threads wake each other by futexes: two wake-ups, two switches of one address space.
+    FutexRound,
+    /// The first write to a page of anonymous memory.
+    PageFault,
+    /// A child process is forked, exits and is reaped.
+    Fork,
+    /// A child process is forked, executes the command `true`, exits and is reaped.
+    Exec,
+}
+
+impl Path {
+    /// Carrier of the messages, and whether another process answers them; `None` for an operation without messages.
+    fn messages(self) -> Option<(ChannelKind, bool)> {
+        match self {
+            Self::Pipe => Some((ChannelKind::Pipe, false)),
+            Self::Unix => Some((ChannelKind::Unix, false)),
+            Self::Tcp => Some((ChannelKind::Tcp, false)),
+            Self::Udp => Some((ChannelKind::Udp, false)),
+            Self::PipeRound => Some((ChannelKind::Pipe, true)),
+            Self::UnixRound => Some((ChannelKind::Unix, true)),
+            Self::TcpRound => Some((ChannelKind::Tcp, true)),
+            Self::UdpRound => Some((ChannelKind::Udp, true)),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes from one page to the next.
+const PAGE: u64 = 4096;
+
+impl Workload for KernelPath {
+    const NAME: &'static str = "kernel-path";
+    const JUDGED: &'static [&'static str] = &["latency-p50"];
+    const SAMPLES: Option<(&'static str, &'static str)> = Some(("latency-p50", "latency"));
+
+    /// About 10 µs for an operation; a new process takes longer.
+    fn seconds(&self, _cpus: u32) -> f64 {
+        self.loops as f64 * 10e-6
+    }
+
+    fn build(&self) -> Result<Program, ParameterError> {
+        let mut resources = Resources { slots: vec![slots("turn", 1, Scope::Task)], ..Resources::default() };
+        let (operation, answer) = self.operation(&mut resources);
+        let timed = [operation, vec![lap("turn", "operation")]].concat();
+        let mode = if self.path == Path::FutexRound { Mode::Thread } else { Mode::Process };
+        let mut groups = vec![group("first", 1, mode, vec![stamp("turn"), times(self.loops, timed)])];
+        if !answer.is_empty() {
+            groups.push(group("second", 1, mode, vec![times(self.loops, answer)]));
+        }
+        Ok(Program {
+            resources,
+            series: names(["operation"]),
+            groups,
+            metrics: vec![
+                latency_percentile("latency-p50", "operation", 50.0),
+                lower("latency", "us", Quantity::Mean("operation".to_owned()), 1e-3),
+                latency_percentile("latency-p99", "operation", 99.0),
+            ],
+            ..Program::named(Self::COMMAND)
+        })
+    }
+}
+
+impl KernelPath {
+    /// The timed operation, and the operation of the second task, empty without a second task. Adds their resources.
+    fn operation(&self, resources: &mut Resources) -> (Vec<Op>, Vec<Op>) {
+        if let Some((kind, round)) = self.path.messages() {
+            return self.message(resources, kind, round);
+        }
+        match self.path {
+            Path::Yield => (vec![Op::Yield], Vec::new()),
+            Path::Write => {
+                let null = File {
+                    name: "null".to_owned(),
+                    count: 1,
+                    scope: Scope::Task,
+                    path: "/dev/null".to_owned(),
+                };
+                resources.files = vec![null];
+                (vec![Op::Write { file: "null".into(), bytes: self.size.into() }], Vec::new())
+            }
+            Path::FutexRound => {
+                let semaphore = |name| semaphores(name, 1, Scope::Program, 0);
+                resources.semaphores = vec![semaphore("there"), semaphore("back")];
+                (vec![up("there", 1u64), down("back")], vec![down("there"), up("back", 1u64)])
+            }
+            Path::PageFault => {
+                resources.regions = vec![region("memory", self.loops * PAGE, Scope::Task)];
+                let touch = Op::Touch {
+                    region: "memory".into(),
+                    offset: Expr::loop_index(0) * PAGE,
+                    bytes: PAGE.into(),
+                    stride: PAGE as u32,
+                    pattern: Pattern::Sequential,
+                    write: true,
+                };
+                (vec![touch], Vec::new())
+            }
+            Path::Fork => (vec![fork(Vec::new()), wait_all()], Vec::new()),
+            Path::Exec => {
+                let image = Image::Command { argv: vec!["true".to_owned()], model_ns: 100_000 };
+                (vec![fork(vec![Op::Exec { image }]), wait_all()], Vec::new())
+            }
+            _ => (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// A message to the same task, or a message to a second task and its answer.
+    fn message(&self, resources: &mut Resources, kind: ChannelKind, round: bool) -> (Vec<Op>, Vec<Op>) {
+        let channel = |name: &str| Channel { no_delay: kind == ChannelKind::Tcp, ..channels(name, kind, 1) };
+        resources.channels = vec![channel("there")];
+        let (out, arrive) = (send("there", self.size), receive("there", self.size));
+        if !round {
+            return (vec![out, arrive], Vec::new());
+        }
+        let (answer, answered) = if kind == ChannelKind::Pipe {
+            resources.channels.push(channel("back"));
+            (send("back", self.size), receive("back", self.size))
+        } else {
+            (reply("there", self.size), await_reply("there", self.size))
+        };
+        (vec![out, answered], vec![arrive, answer])
+    }
+}

@@ -1,0 +1,130 @@
+"""``schedlab cost``: the instructions of kernel paths on kernels and their variants, in deterministic guests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from schedlab.cli.appearance import appearance
+from schedlab.cli.gate import ExitAs, GivenFailOn
+from schedlab.cli.options import OutputFormat, Store, store_path
+
+if TYPE_CHECKING:
+    from schedlab.experiment.draft import Draft
+
+PATHS = (
+    "none", "yield", "write", "pipe", "unix", "tcp", "udp", "pipe-round", "unix-round", "tcp-round", "udp-round",
+    "futex-round", "page-fault", "fork", "exec",
+)  # fmt: skip
+"""All paths of the workload ``kernel-path``, in the order of the table."""
+
+
+def cost(
+    kernels: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KERNEL...",
+            help="Kernels to boot: debian-6.12, tree:FOLDER, built:NAME+01, or the path of a bzImage.",
+        ),
+    ],
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="NAME:KEY=VALUE,...",
+            help="A state to compare with each kernel as it boots: boot parameters and tunables, such as "
+            "stats:cmdline=schedstats=enable; may be repeated.",
+        ),
+    ] = None,
+    path: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--path", metavar="PATH", help=f"A path to measure; may be repeated. Default all: {', '.join(PATHS)}."
+        ),
+    ] = None,
+    loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,
+    seeds: Annotated[int, typer.Option(metavar="N", min=2, help="Random seeds; each boots every column once.")] = 2,
+    topology: Annotated[
+        str, typer.Option(metavar="SOCKETSxCORES", help="CPUs of the guest. With several, tasks may run on any.")
+    ] = "1x1/1",
+    delta: Annotated[str, typer.Option(metavar="SHARE", help="Largest change that --fail-on accepts.")] = "0.1%",
+    store: Store = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and missing requirements; boot nothing.")
+    ] = False,
+    form: Annotated[
+        OutputFormat, typer.Option("--format", help="text for people; json for scripts.")
+    ] = OutputFormat.TEXT,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same words.")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new one.")] = None,
+    fail_on: GivenFailOn = None,
+) -> None:
+    """Count the instructions of kernel paths in deterministic guests, on several kernels or with several settings.
+
+    schedlab cost debian-6.12 --variant stats:cmdline=schedstats=enable --path pipe-round
+    """
+    from schedlab.cli import experiment_run
+    from schedlab.cli.console import make
+    from schedlab.cli.gate import verdict_code
+    from schedlab.cli.json_output import print_json
+    from schedlab.findings.cost import cost as cost_of
+    from schedlab.report.cost import render, to_json
+
+    drafted, against = draft_of(kernels, variant or [], path or list(PATHS), loops, seeds, topology, delta)
+    experiment, text = drafted.parsed(), drafted.text
+    words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
+    words += [word for each in path or [] for word in ("--path", each)]
+    words += ["--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta]
+    source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
+    request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
+    as_json = form is OutputFormat.JSON
+    if dry_run:
+        raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
+    found = experiment_run.judged(request, make(stderr=True))
+    table = cost_of(found, against)
+    if as_json:
+        print_json(to_json(table))
+    else:
+        make().print(render(table))
+    make(stderr=True).hint("verdicts:", f"schedlab report {found.run.id} --store {request.store}")
+    raise typer.Exit(verdict_code(found, fail_on, ExitAs.CODES))
+
+
+def draft_of(
+    kernels: list[str], variants: list[str], paths: list[str], loops: int, seeds: int, topology: str, delta: str
+) -> tuple[Draft, dict[str, str]]:
+    """Return the experiment of these words, and the column that each column but the first is compared with.
+
+    ExperimentError for a kernel that is named twice, and for words that are no variant or path.
+    """
+    from schedlab.errors import ExperimentError
+    from schedlab.experiment.draft import Draft, draft
+
+    design: dict[str, tuple[str, Any]] = {
+        "design.blocks": ("--seeds", seeds),
+        "design.warmup": ("--warmup", 0),
+        "design.control": ("--control", True),
+        "analysis.delta": ("--delta", delta),
+    }
+    target = {"kind": "vm", "kernel": kernels[0], "topology": topology, "deterministic": True}
+    about = {"name": "cost", "question": f"How many instructions do kernel paths execute on {', '.join(kernels)}?"}
+    words = ["kernel-path", f"path={','.join(paths)}", f"loops={loops}"]
+    plain = draft(words, variants, design, target, about)
+    settings = plain.data["variant"][1:]
+    states: list[dict[str, Any]] = []
+    sources, against = dict(plain.sources), {}
+    for kernel in kernels:
+        base = kernel.replace("/", "-").strip("-")[:60]
+        if any(state["name"] == base for state in states):
+            raise ExperimentError(f"kernel {kernel!r} is named twice", where="schedlab cost", todo="name it once")
+        if states:
+            against[base] = states[0]["name"]
+        states.append({"name": base, "kernel": kernel})
+        for number, table in enumerate(settings, start=1):
+            name = f"{base} {table['name']}"[:60]
+            copied = {key: words for key, words in plain.sources.items() if key[:2] == ("variant", number)}
+            sources |= {("variant", len(states), *key[2:]): words for key, words in copied.items()}
+            against[name] = base
+            states.append({"kernel": kernel} | table | {"name": name})
+    return Draft({**plain.data, "variant": states}, sources), against

@@ -1,0 +1,105 @@
+"""The instructions of kernel paths as text and as JSON (documented in ``docs/exact-cost.md``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from schedlab.findings.cost import Cell, Cost, disagreeing
+from schedlab.notation.units import counted
+from schedlab.report.columns import Column, Columns
+from schedlab.report.numbers import change
+from schedlab.report.words import CONTROL, listed
+
+SCHEMA = 1
+"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+
+
+def to_json(cost: Cost) -> dict[str, Any]:
+    """Return the fields of the JSON object; seeds are numbered by block, and null stands for a missing figure."""
+    return {
+        "schema": SCHEMA,
+        "run": cost.run.id,
+        "target": cost.run.target,
+        "kind": cost.run.kind,
+        "seed": cost.run.seed,
+        "loops": cost.loops,
+        "unit": "instructions",
+        "columns": [{"name": name, "compared_with": cost.against.get(name)} for name in cost.columns],
+        "paths": [
+            {
+                "path": path,
+                "columns": [_cell(cost.cells[path, name]) for name in cost.columns],
+                "control": next((_cell(cell) for cell in cost.control if cell.path == path), None),
+            }
+            for path in cost.paths
+        ],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "name": cell.column,
+        "instructions": cell.mean,
+        "by_seed": [{"block": seed, "instructions": value} for seed, value in sorted(cell.values.items())],
+        "differences": cell.differences,
+        "share": cell.share,
+        "exact": cell.exact,
+    }
+
+
+def render(cost: Cost) -> RenderableType:
+    """Return the table with its notes: a line for each path, a column for each kernel and variant."""
+    columns = [Column("path", [Text(path) for path in cost.paths], "name")]
+    columns += [
+        Column(name.replace(" ", "\n", 1), [_text(cost.cells[path, name], cost) for path in cost.paths])
+        for name in cost.columns
+    ]
+    head = f"instructions of one operation: median of {cost.loops}, {counted(cost.run.design.blocks, 'random seed')}"
+    return Group(
+        Text(f"{head}, CPUs {cost.run.target.rpartition('@')[2]}"),
+        Text(),
+        Columns(columns),
+        Text(),
+        *map(Text, _notes(cost)),
+    )
+
+
+def _text(cell: Cell, cost: Cost) -> Text:
+    """Return a figure, or for a compared column the difference: ``+240 (+1.7 %)``.
+
+    ``~`` precedes figures that depend on the random seed, ``?`` differences under a single seed.
+    """
+    if cell.mean is None:
+        return Text("-", style="dim")
+    if cell.column not in cost.against:
+        spread = "" if len(set(cell.values.values())) == 1 else "~"
+        return Text(f"{spread}{cell.mean:,.0f}")
+    if cell.share is None:
+        return Text(f"{cell.mean:,.0f}")
+    low, high = min(cell.differences), max(cell.differences)
+    size = f"{low:+,.10g}" if low == high else f"~{low:+,.10g} … {high:+,.10g}"
+    size = size if len(cell.differences) > 1 else f"?{size}"
+    style = "" if not any(cell.differences) else "red" if cell.share > 0 else "green"
+    return Text("0" if cell.exact and not low else f"{size} ({change(1 + cell.share)})", style=style)
+
+
+def _notes(cost: Cost) -> Iterator[str]:
+    others = [name for name in cost.columns if name in cost.against]
+    if others:
+        pairs = [f"{name} with {cost.against[name]}" for name in others]
+        yield f"Differences compare {listed(pairs)}."
+    if "none" in cost.paths:
+        yield "Each path contains the line 'none': the two readings of the clock and the program's step."
+    if any(len(cell.differences) == 1 for cell in cost.cells.values()):
+        yield "?: only one random seed has a figure in both columns ('schedlab report --failures')."
+    if any(len(set(cell.differences)) > 1 for cell in cost.cells.values()):
+        yield "~: the seed changes the figure; the least and the greatest are shown. Other differences are exact."
+    if bad := disagreeing(cost.control):
+        yield f"The {CONTROL} DIFFERS in {listed([cell.path for cell in bad])}: do not trust these lines."
+    elif cost.control:
+        yield f"The {CONTROL} repeats {cost.columns[0]}: equal in all {counted(len(cost.control), 'path')}."
+    yield "Caches, stalls and remote memory are not counted."

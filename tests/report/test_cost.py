@@ -1,0 +1,145 @@
+"""The table of instructions by kernel path, from recorded figures of guests; no test boots a guest."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from schedlab.cli.cost_command import PATHS, draft_of
+from schedlab.errors import ExperimentError
+from schedlab.findings.cost import Cost, cost, disagreeing
+from schedlab.report.cost import render, to_json
+from schedlab.workloads.declarations import definitions
+
+AGAINST = {"debian-6.12 stats": "debian-6.12", "debian-7.2": "debian-6.12"}
+FIGURES = {
+    ("none", "debian-6.12"): (71, 71),
+    ("none", "debian-6.12 stats"): (71, 71),
+    ("none", "debian-7.2"): (71, 71),
+    ("none", "control"): (71, 71),
+    ("pipe-round", "debian-6.12"): (12573, 12602),
+    ("pipe-round", "debian-6.12 stats"): (12788, 12769),
+    ("pipe-round", "debian-7.2"): (15454, 15454),
+    ("pipe-round", "control"): (12573, 12602),
+    ("pipe", "debian-6.12"): (2000, 2000),
+    ("pipe", "debian-6.12 stats"): (2010, 2010),
+    ("pipe", "debian-7.2"): (1900, None),
+    ("pipe", "control"): (2000, 2000),
+}
+"""Instructions by path and column under two random seeds."""
+
+
+@dataclass
+class Stored:
+    """What :func:`cost` reads of a run's findings."""
+
+    figures: dict[tuple[str, str], tuple[float | None, ...]]
+    columns: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys(column for _, column in self.figures)
+        self.columns = [SimpleNamespace(variant=name) for name in names]
+        paths = dict.fromkeys(path for path, _ in self.figures)
+        questions = tuple(SimpleNamespace(parameters=f'{{"loops":300,"path":"{path}"}}') for path in paths)
+        design = SimpleNamespace(questions=questions, control="control", blocks=2)
+        self.run = SimpleNamespace(design=design, id=4, target="vm:x@1x1/1", kind="deterministic", seed=9)
+
+    @property
+    def values(self) -> pl.DataFrame:
+        rows = [
+            ("kernel-path", f'{{"loops":300,"path":"{path}"}}', "latency-p50", column, block, float(value))
+            for (path, column), values in self.figures.items()
+            for block, value in enumerate(values)
+            if value is not None
+        ]
+        names = ["workload", "parameters", "metric", "variant", "block", "value"]
+        return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def table(figures: dict[tuple[str, str], Any]) -> Cost:
+    return cost(cast(Any, Stored(figures)), AGAINST)
+
+
+def text_of(shown: Cost) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render(shown))
+    return cast(io.StringIO, console.file).getvalue()
+
+
+def test_a_difference_is_exact_if_both_seeds_agree() -> None:
+    shown = table(FIGURES)
+    exact, seeded = shown.cells["pipe", "debian-6.12 stats"], shown.cells["pipe-round", "debian-6.12 stats"]
+    assert (exact.exact, exact.differences, exact.share) == (True, [10, 10], pytest.approx(0.005))
+    assert (seeded.exact, seeded.differences) == (False, [215, 167])
+
+
+def test_one_seed_alone_is_not_exact() -> None:
+    alone = table(FIGURES).cells["pipe", "debian-7.2"]
+    assert (alone.exact, alone.differences, alone.mean) == (False, [-100], 1900)
+
+
+def test_the_text_says_what_is_exact_and_what_depends_on_the_seed() -> None:
+    text = text_of(table(FIGURES))
+    assert "+10 (+0.5 %)" in text
+    assert "~+167 … +215" in text
+    assert "~12,588" in text
+    assert "?-100 (-5.0 %)" in text
+    assert "?: only one random seed" in text
+    assert "equal in all 3 paths" in text
+
+
+def test_a_control_that_differs_is_reported() -> None:
+    figures = FIGURES | {("pipe", "control"): (2000, 2001)}
+    assert [cell.path for cell in disagreeing(table(figures).control)] == ["pipe"]
+    assert "DIFFERS in pipe" in text_of(table(figures))
+    assert "DIFFERS in none" in text_of(table(FIGURES | {("none", "control"): (None, None)}))
+
+
+def test_the_json_has_every_seed() -> None:
+    fields = to_json(table(FIGURES))
+    pipe = next(each for each in fields["paths"] if each["path"] == "pipe")
+    assert [column["exact"] for column in pipe["columns"]] == [False, True, False]
+    assert pipe["columns"][2]["by_seed"] == [{"block": 0, "instructions": 1900.0}]
+    assert pipe["control"]["differences"] == [0, 0]
+    assert fields["columns"][1] == {"name": "debian-6.12 stats", "compared_with": "debian-6.12"}
+
+
+def draft(kernels: list[str], variants: list[str], paths: list[str]) -> tuple[Any, dict[str, str]]:
+    return draft_of(kernels, variants, paths, 300, 2, "1x1/1", "0.1%")
+
+
+def test_every_kernel_has_every_variant() -> None:
+    drafted, against = draft(["debian-6.12", "debian-7.2"], ["stats:cmdline=schedstats=enable"], list(PATHS))
+    experiment = drafted.parsed()
+    names = [variant.name for variant in experiment.variant]
+    assert names == ["debian-6.12", "debian-6.12 stats", "debian-7.2", "debian-7.2 stats"]
+    assert [variant.kernel for variant in experiment.variant] == ["debian-6.12"] * 2 + ["debian-7.2"] * 2
+    assert against["debian-7.2 stats"] == "debian-7.2"
+    assert against["debian-7.2"] == "debian-6.12"
+    assert experiment.target.deterministic
+    assert experiment.design.control
+
+
+@pytest.mark.parametrize(
+    ("kernels", "variants", "paths", "message"),
+    [
+        (["debian-7.2", "debian-7.2"], [], ["pipe"], "named twice"),
+        (["debian-7.2", "debian-6.1"], ["a:polcy=batch"], ["pipe"], "--variant a:polcy=batch"),
+        (["debian-7.2"], [], ["pope"], "kernel-path path=pope"),
+    ],
+)
+def test_mistakes_name_the_words(kernels: list[str], variants: list[str], paths: list[str], message: str) -> None:
+    with pytest.raises(ExperimentError) as error:
+        draft(kernels, variants, paths)[0].parsed()
+    assert message in str(error.value)
+
+
+def test_all_paths_of_the_workload_are_measured() -> None:
+    (path,) = [each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path"]
+    assert tuple(choice["name"] for choice in path["choices"]) == PATHS
