@@ -142,6 +142,8 @@ def test_a_state_that_does_not_build_is_skipped_and_never_counts_as_bad(bench: B
     assert result.candidates == [CULPRIT, CULPRIT + 1]
     assert result.decided
     assert "expected" in result.states[CULPRIT].reason
+    times = reader.times(bench.engine, bench.run)
+    assert set(times.filter(times["variant"] == f"s{CULPRIT}")["elapsed"]) == {0.0}
 
 
 def test_a_state_that_fails_once_is_measured_again(bench: Bench) -> None:
