@@ -73,13 +73,13 @@ def search(campaign: Campaign) -> tuple[list[int | None], bool, bool]:
     """Return the states that a search names, whether with confidence, and whether its credible set has a true state."""
     evidence = Evidence(campaign.states, DELTA)
     while True:
-        known = evidence.posterior()
-        named = known.candidates()
-        decided = known.probability(named) >= CONFIDENCE
+        posterior = evidence.posterior()
+        named = posterior.candidates()
+        decided = posterior.probability(named) >= CONFIDENCE
         if decided or campaign.blocks >= BUDGET:
-            covered = any(state in known.credible_set() for state in campaign.changes or [None])
+            covered = any(state in posterior.credible_set() for state in campaign.changes or [None])
             return named, decided, covered
-        state = next_state(known, campaign.blocks, np.ones(campaign.states))
+        state = next_state(posterior, campaign.blocks, np.ones(campaign.states))
         evidence.add(state, campaign.observe(state))
 
 

@@ -40,9 +40,9 @@ def manual(page: str) -> str:
 
 
 def _tables() -> Iterator[str]:
-    whole = json.loads(schema())
-    parts = whole["$defs"]
-    yield from _table("The whole", whole)
+    report = json.loads(schema())
+    parts = report["$defs"]
+    yield from _table("The whole", report)
     for name, part in parts.items():
         if "properties" in part:
             yield from _table(f"`{name}`", part)

@@ -58,7 +58,7 @@ def _run(tasks: Mapping[str, Any], folder: Path, name: str) -> subprocess.Comple
 
 def loop_ns(folder: Path) -> float:
     """Return the duration of rt-app's loop in ns: the median of 200 runs of 10,000 loops, from the µs in its log."""
-    # rt-app 1.0 repeats events outside of a phase forever, whatever their `loop`.
+    # rt-app 1.0 repeats events outside of a phase forever, independent of their `loop`.
     done = _run({"speed": {"loop": 1, "phases": {"runs": {"loop": 200, "run": _MEASURED}}}}, folder, "speed")
     if done.returncode != 0:
         raise Failed(done.stderr.strip())

@@ -46,7 +46,7 @@ def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_lock_file_that_is_replaced_before_it_is_locked_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acquire
 ) -> None:
-    """Otherwise one process would hold the lock of the deleted file, and another process the lock of the new file."""
+    """Otherwise one process would have the lock of the deleted file, and another process the lock of the new file."""
     path = tmp_path / "lock"
     flock, replaced = fcntl.flock, []
 

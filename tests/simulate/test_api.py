@@ -189,7 +189,7 @@ def test_a_custom_machine_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 def test_a_deadlock_names_the_waiting_tasks(tmp_path: Path) -> None:
-    # Each task waits for the semaphore that the other task raises after its own wait.
+    # Each task waits for the semaphore that the other task raises after that task's wait.
     def group(name: str, awaited: str, raised: str) -> dict[str, Any]:
         return {"name": name, "count": 1, "body": [{"down": {"semaphore": awaited}}, {"up": {"semaphore": raised}}]}
 

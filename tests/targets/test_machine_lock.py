@@ -41,7 +41,7 @@ def name() -> str:
 
 @contextmanager
 def other_run(folder: Path, name: str, *before: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lock; ``before`` are arguments before its command line."""
+    """A process that has the lock; ``before`` are arguments before its command line."""
     argv = [*before, sys.executable, "-c", HOLDER, str(folder), name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -28,7 +28,7 @@ pub fn kill_descendants(spared: &[Pid]) -> u32 {
         }
         for stray in strays {
             killed.insert(stray);
-            // From the top: a shell whose child is killed first goes on with its next command.
+            // From the top: a shell whose child is killed first continues with its next command.
             let below = descendants(stray);
             process::kill(stray, libc::SIGKILL);
             below.into_iter().for_each(|pid| process::kill(pid, libc::SIGKILL));

@@ -184,7 +184,7 @@ fn interactive_task_returns_to_the_active_array() {
     assert!(bench.has_expired(0));
 }
 
-/// Whether the interactive task 1 goes to the expired array `later` ticks after task 0 has expired.
+/// Whether the interactive task 1 moves to the expired array `later` ticks after task 0 has expired.
 fn starves(changes: &[(&str, i64)], later: u64) -> bool {
     let mut bench = Bench::new(changes, &[0, 0]);
     bench.enqueue(0, Enqueue::Moved);

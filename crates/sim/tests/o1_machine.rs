@@ -85,8 +85,8 @@ fn moves(machine: Machine, program: Program, tunables: &[(&str, i64)]) -> Moves 
 
 #[test]
 fn idle_cpu_balances_every_millisecond_and_busy_cpu_every_quarter_of_a_second() {
-    // One task beside an idle CPU, for a second: passes at the ticks 0 to 999, and at 0, 250, 500, 750. At 100 Hz a tick is
-    // 10 ms, the minimum interval of an idle CPU.
+    // One task next to an idle CPU, for a second: passes at the ticks 0 to 999, and at 0, 250, 500, 750. At 100 Hz a
+    // tick is 10 ms, the minimum interval of an idle CPU.
     for (hz, idle) in [(1000, 1000), (100, 100)] {
         let outcome = simulation(quad(2, hz), hogs(1, 2000), &[], Some(1000 * MS)).run().unwrap();
         let counters = &outcome.counters;

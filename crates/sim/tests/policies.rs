@@ -69,7 +69,7 @@ fn cfs_divides_the_latency_by_weight() {
     assert!(!bench.tick(0));
     bench.charge(0, 1);
     assert!(bench.tick(0));
-    // Nice 0 beside nice 5: 6 ms × 1024 / (1024 + 335) = 4520971.3 ns.
+    // Nice 0 next to nice 5: 6 ms × 1024 / (1024 + 335) = 4520971.3 ns.
     let mut bench = Bench::<Cfs>::new("linux-5.14", &[0, 5]);
     bench.enqueue(0, Enqueue::Moved);
     bench.enqueue(1, Enqueue::Moved);
@@ -239,8 +239,8 @@ fn eevdf_limits_lag_to_two_slices() {
     assert_eq!(bench.all[0].vruntime(), 8 * MS as i64);
 }
 
-/// Task 0 sleeps with negative lag, after 600 µs of its 750 µs beside task 1, which has not run: v = 600000 > V = 300000.
-/// Then task 1 runs.
+/// Task 0 sleeps with negative lag, after 600 µs of its 750 µs next to task 1, which has not run: v = 600000 > V =
+/// 300000. Then task 1 runs.
 fn with_a_delayed_sleeper() -> Bench<Eevdf> {
     let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0]);
     bench.enqueue(0, WAKE);

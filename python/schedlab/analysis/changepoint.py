@@ -248,10 +248,10 @@ def simulated_blocks(
     for place in rng.integers(1, states, searches):
         evidence, blocks = Evidence(states, delta), 0
         while blocks < limit:
-            known = evidence.posterior()
-            if known.probability(known.candidates()) >= CONFIDENCE:
+            posterior = evidence.posterior()
+            if posterior.probability(posterior.candidates()) >= CONFIDENCE:
                 break
-            state = next_state(known, blocks, np.ones(states))
+            state = next_state(posterior, blocks, np.ones(states))
             evidence.add(state, float(rng.normal(log1p(effect) * (state >= place), noise)))
             blocks += 1
         counts.append(blocks)

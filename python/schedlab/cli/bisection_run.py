@@ -193,8 +193,8 @@ def _commits(tree: Path, span: str) -> list[tuple[str, str]]:
     if not git.is_ancestor(tree, first, last):
         todo = "name two commits of which the second descends from the first"
         raise ExperimentError(f"{bad or 'HEAD'!r} does not descend from {good!r}", where=f"--commits {span}", todo=todo)
-    found = [first, *git.commits(tree, first, last)]
-    return [(commit, git.title(tree, commit)) for commit in found]
+    hashes = [first, *git.commits(tree, first, last)]
+    return [(commit, git.title(tree, commit)) for commit in hashes]
 
 
 def _lines(path: Path) -> list[str]:

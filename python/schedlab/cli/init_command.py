@@ -114,9 +114,9 @@ def _asked(about: dict[str, str], question: str | None, variants: list[str] | No
             todo="schedlab init FILE hackbench groups=4 --variant batch:policy=batch",
         )
     nothing: dict[str, Any] = dict.fromkeys(("--blocks", "--iterations", "--delta", "--target"))
-    asked = question or typer.prompt("Question that the report answers", default="", show_default=False)
-    if asked:
-        about["question"] = asked
+    answer = question or typer.prompt("Question that the report answers", default="", show_default=False)
+    if answer:
+        about["question"] = answer
 
     def checked_words(answer: str) -> list[str]:
         words = _split(answer)

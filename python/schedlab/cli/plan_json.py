@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 from schedlab.analysis.planning import RowPlan, Size
@@ -13,6 +12,7 @@ from schedlab.execution.design_size import blocks_at_least, interim_analyses
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.plan import Plan
+from schedlab.results.metrics import finite
 from schedlab.targets.protocol import MissingRequirement
 
 SCHEMA = 2
@@ -87,12 +87,12 @@ def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:
 def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
     noise = row.noise
     return _question(row.question) | {
-        "within": _finite(noise.within),
-        "between": _finite(noise.between),
-        "of_ratio": _finite(noise.of_ratio(iterations)),
+        "within": finite(noise.within),
+        "between": finite(noise.between),
+        "of_ratio": finite(noise.of_ratio(iterations)),
         "clamped": noise.clamped,
         "measured_blocks": noise.blocks,
-        "detectable": _finite(row.detectable),
+        "detectable": finite(row.detectable),
         "blocks": row.blocks,
         "best_iterations": row.best_iterations,
     }
@@ -108,7 +108,3 @@ def _question(question: Question) -> dict[str, Any]:
 
 def _size(size: Size | None) -> dict[str, Any] | None:
     return None if size is None else {"blocks": size.blocks, "iterations": size.iterations, "seconds": size.seconds}
-
-
-def _finite(number: float) -> float | None:
-    return number if isfinite(number) else None

@@ -123,8 +123,8 @@ def _bar(console: Console, plan: Plan) -> Iterator[Report]:
                 ratios.text(trial),
                 str(trial.row),
             )
-            what = escaped(" · ".join(word for word in words if word))
-            progress.update(task, completed=done, description=what, refresh=measurement is None)
+            description = escaped(" · ".join(word for word in words if word))
+            progress.update(task, completed=done, description=description, refresh=measurement is None)
             _report_failure(console, trial, measurement)
 
         yield report

@@ -67,20 +67,20 @@ def search(
         blocks = _Blocks(plan, Measure(session, pause_of(plan, target), engine, run_id, progress), build)
         blocks.warm_up()
         while True:
-            known = bisection(engine, run_id)
-            if known.reference_failed >= REFERENCE_FAILURES:
+            result = bisection(engine, run_id)
+            if result.reference_failed >= REFERENCE_FAILURES:
                 raise CannotRunHere(
-                    f"{known.states[0].name!r} failed in {known.reference_failed} successive blocks: "
-                    f"{known.states[0].reason}",
+                    f"{result.states[0].name!r} failed in {result.reference_failed} successive blocks: "
+                    f"{result.states[0].reason}",
                     todo=(
                         "without the good state, nothing can be compared: correct the state, or name another good state"
                     ),
                 )
-            if known.decided or known.attempts >= budget.blocks or time.monotonic() >= end:
-                return known
-            if len(known.skipped) == len(known.states) - 1:
-                return known
-            state = next_state(known.posterior, known.blocks, blocks.costs(), known.skipped)
+            if result.decided or result.attempts >= budget.blocks or time.monotonic() >= end:
+                return result
+            if len(result.skipped) == len(result.states) - 1:
+                return result
+            state = next_state(result.posterior, result.blocks, blocks.costs(), result.skipped)
             blocks.measure(state)
 
 

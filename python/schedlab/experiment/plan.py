@@ -70,8 +70,8 @@ class Row:
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield each combination of the table's parameters, in the order of the lists; the last varies fastest."""
     given = table.given | (table.quick if quick else {})
-    whole = adapter(table.use).surroundings
-    choices = [value if isinstance(value, list) and key not in whole else [value] for key, value in given.items()]
+    unexpanded = adapter(table.use).surroundings
+    choices = [value if isinstance(value, list) and key not in unexpanded else [value] for key, value in given.items()]
     for values in product(*choices):
         yield dict(zip(given, values, strict=True))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,6 +14,7 @@ from schedlab.notation.units import counted, format_time
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval
 from schedlab.report.words import listed
+from schedlab.results.metrics import finite
 
 SCHEMA = 1
 """Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
@@ -26,7 +26,7 @@ MOST = 24
 def to_json(result: Bisection) -> dict[str, Any]:
     """Return the fields of the JSON object. Indices count states from 0, and null stands for no change."""
     posterior, candidates = result.posterior, result.candidates
-    found = candidates[0] if result.decided and len(candidates) == 1 else None
+    culprit = candidates[0] if result.decided and len(candidates) == 1 else None
     return {
         "schema": SCHEMA,
         "run": result.run.id,
@@ -35,7 +35,7 @@ def to_json(result: Bisection) -> dict[str, Any]:
         "kind": result.run.kind,
         "metric": result.question.metric,
         "result": _result(result),
-        "culprit": found,
+        "culprit": culprit,
         "probability": result.probability,
         "ratio": change_of(result),
         "credible_set": posterior.credible_set(),
@@ -63,17 +63,13 @@ def _state(index: int, state: State) -> dict[str, Any]:
         "index": index,
         "name": state.name,
         "blocks": len(state.logs),
-        "ratio": _known(estimate.ratio),
-        "low": _known(estimate.low),
-        "high": _known(estimate.high),
+        "ratio": finite(estimate.ratio),
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
         "failed_blocks": state.failed,
         "skipped": state.skipped,
         "reason": state.reason,
     }
-
-
-def _known(number: float) -> float | None:
-    return number if isfinite(number) else None
 
 
 def change_of(result: Bisection) -> float | None:

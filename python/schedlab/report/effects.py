@@ -60,9 +60,9 @@ def explanation(report: Report) -> str:
     """Explain the intervals and p values of these tables; empty without any."""
     if not report.stacks and not report.factorials:
         return ""
-    whole = "The product of the steps is the total. " if report.stacks else ""
+    total = "The product of the steps is the total. " if report.stacks else ""
     return (
-        f"change: of geometric means, {words.CHANGE_SIGN}. {whole}Intervals hold for all lines of a table together; "
+        f"change: of geometric means, {words.CHANGE_SIGN}. {total}Intervals hold for all lines of a table together; "
         f"p is corrected over the lines of all tables, and decides the verdicts."
     )
 

@@ -278,7 +278,7 @@ def interval_heading(report: Report) -> str:
 
 
 def evidence_headings(report: Report) -> list[str]:
-    """Return ``p``, and ``raw p`` if the user wants it; for unpaired columns also the p of ranks and the values."""
+    """Return ``p``, and ``raw p`` if the user requested it; for unpaired columns also the p of ranks and the values."""
     return ["p", *(["raw p"] if report.raw_p else []), *([] if report.paired else ["ranks", "n"])]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 Direction = Literal["lower", "higher"]
@@ -34,3 +35,8 @@ class Metric:
 
 class NotUnderstood(Exception):
     """Output without the shape that the adapter expects; the trial fails and its raw text is kept."""
+
+
+def finite(number: float) -> float | None:
+    """Return the number, or None for nan and infinities."""
+    return number if isfinite(number) else None

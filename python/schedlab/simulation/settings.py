@@ -38,7 +38,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Settings:
-    """The input of a simulation besides machine, kernel and program.
+    """The input of a simulation other than machine, kernel and program.
 
     ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
     ``changes`` are (virtual ns, name, value). ``pids`` selects tasks for the output of /proc/PID/sched: the tasks of

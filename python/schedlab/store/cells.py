@@ -149,8 +149,8 @@ def _parsed(row: Row, metrics: Sequence[Row]) -> StoredCell:
     arrays = {(metric["name"], metric["unit"], metric["direction"]): unpack(metric["data"]) for metric in metrics}
     if any(len(values) > len(conditions) for values in arrays.values()):
         raise ValueError("a metric has more values than trials")
-    own = {name: row[name] for name in ("id", *KEY, "position", "superseded", "clocksources")}
-    return StoredCell(**own, conditions=conditions, metrics=arrays)
+    identity = {name: row[name] for name in ("id", *KEY, "position", "superseded", "clocksources")}
+    return StoredCell(**identity, conditions=conditions, metrics=arrays)
 
 
 def _damaged(connection: Connection, row: Row, iterations: Sequence[int], reason: str) -> Damaged:

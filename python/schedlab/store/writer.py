@@ -145,7 +145,7 @@ def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), chang
 
 
 def done(engine: Engine, run_id: int) -> set[int]:
-    """Return the plan positions of the recorded trials, whatever their state."""
+    """Return the plan positions of the recorded trials, in any state."""
     query = select(schema.trial.c.position).select_from(schema.cell.join(schema.trial))
     with engine.connect() as connection:
         return set(connection.execute(query.where(schema.cell.c.run_id == run_id, schema.current)).scalars())

@@ -13,7 +13,7 @@ from schedlab.results.metrics import Metric
 from schedlab.targets.protocol import MissingRequirement, Target
 
 Script = Callable[[Trial], "float | Measurement"]
-"""Return a value for each judged metric or a whole measurement, or raise an exception."""
+"""Return a value for each judged metric or a complete measurement, or raise an exception."""
 
 
 class Scripted(Target):

@@ -56,7 +56,7 @@ def debugfs() -> Iterator[Path]:
 
 
 def unmount_leftover() -> bool:
-    """Unmount a debugfs that a killed run mounted and nobody uses; True when debugfs was unmounted."""
+    """Unmount a debugfs that a killed run mounted and no process uses; True when debugfs was unmounted."""
     if source() != SOURCE:
         return False
     try:

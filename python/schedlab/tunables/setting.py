@@ -34,7 +34,7 @@ _QUANTITY = re.compile(r"([+-]?\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?)\s*([^\d\s].*)?")
 
 @dataclass(frozen=True)
 class Setting:
-    """A tunable and its wanted value.
+    """A tunable and its requested value.
 
     ``name`` is canonical. ``text`` is the value in canonical form, in the unit of the tunable's file; a codec
     converts it to the written text. ``tunable`` is None for a constant that only kernel models have.

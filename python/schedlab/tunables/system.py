@@ -140,7 +140,7 @@ class System:
     def check(self, wanted: Mapping[str, object]) -> dict[str, Resolution]:
         """Return the resolutions of the tunables in `wanted` that cannot be set here.
 
-        A tunable that appears only when another wanted tunable is set (domains, by sched.verbose) is not reported.
+        A tunable that appears only when another requested tunable is set (domains, by sched.verbose) is not reported.
         Raises UnknownTunable and BadValue.
         """
         settings = {name: setting(name, value) for name, value in wanted.items()}

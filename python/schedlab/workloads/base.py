@@ -73,7 +73,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Output:
-    """Output of a trial's command: its streams, and the launcher's times of the whole process tree.
+    """Output of a trial's command: its streams, and the launcher's times of the complete process tree.
 
     Times are seconds; ``user`` and ``system`` include every child that was waited for.
     """
@@ -137,7 +137,7 @@ class Adapter(ABC, Generic[P]):
     """Parameters of the commands around trials. These parameters do not name a row, and a list of their values does
     not make several rows."""
     overhead: ClassVar[float] = 0.1
-    """Seconds of a trial besides the parameter ``duration``: start and stop of servers and clients."""
+    """Seconds of a trial in addition to the parameter ``duration``: start and stop of servers and clients."""
 
     @abstractmethod
     def command(self, parameters: P, place: Place) -> Command:
@@ -153,7 +153,7 @@ class Adapter(ABC, Generic[P]):
         raise ValueError(f'{self.name!r} has fixed metrics: give only names, or write use = "command"')
 
     def makes_files(self, parameters: P) -> bool:
-        """Return whether the workload prepares something on this machine, which a guest would not have."""
+        """Return whether the workload prepares files on this machine, which a guest would not have."""
         kind = type(self)
         return kind.prepared is not Adapter.prepared or kind.before_trial is not Adapter.before_trial
 

@@ -63,7 +63,7 @@ def run(
     options: Sequence[str] = (),
     every_second: Callable[[], object] = lambda: None,
 ) -> Launched:
-    """Run a command and return when all its processes are gone. The processes are killed when schedlab ends, even by
+    """Run a command and return when all its processes have ended. The processes are killed when schedlab ends, even by
     SIGKILL.
 
     Output goes to memory files, so that no process reads output during a trial.

@@ -83,7 +83,7 @@ def is_taken(port: int) -> bool:
 
 @contextmanager
 def network(folder: Path) -> Iterator[None]:
-    """Make a private network, shared by all callers with the same ``folder``; does nothing where it is not possible."""
+    """Make a private network, shared by all callers with the same ``folder``; do nothing where this is not possible."""
     if _links(folder)[0].is_symlink() or not is_possible():
         yield
         return

@@ -117,10 +117,10 @@ def adapter(name: str) -> AnyAdapter:
         return cast("AnyAdapter", _load(_ADAPTERS[name])())
     if name in declarations.names():
         return cast("AnyAdapter", native.adapter(name))
-    found = plugins.load(own_names())
-    if name in found.adapters:
-        return found.adapters[name]
-    raise UnknownWorkload(name, found.reason(name))
+    packages = plugins.load(own_names())
+    if name in packages.adapters:
+        return packages.adapters[name]
+    raise UnknownWorkload(name, packages.reason(name))
 
 
 @cache

@@ -46,7 +46,7 @@ fn set_cpus(worker: &mut Worker<'_>, cpus: &[u32]) -> Result<(), String> {
     Wanted { cpus: Some(cpus.into()), ..Wanted::default() }.apply().map(drop)
 }
 
-/// The attributes in effect, overlaid with the wanted attributes.
+/// The attributes in effect, overlaid with the requested attributes.
 fn over(before: Kernel, wanted: &Attributes) -> Kernel {
     let policy = wanted.policy.map_or(before.policy, sched::number);
     let real_time = [Policy::Fifo, Policy::Rr].map(sched::number).contains(&policy);

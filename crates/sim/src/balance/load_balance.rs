@@ -10,7 +10,7 @@ use crate::sched::Sum;
 use crate::schedstats::Look;
 use crate::time::Ns;
 
-/// State of the CPU for which a pass looks for tasks (`enum cpu_idle_type`, include/linux/sched/idle.h).
+/// State of the CPU for which a pass searches tasks (`enum cpu_idle_type`, include/linux/sched/idle.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CpuIdleType {
     Busy,

@@ -84,7 +84,7 @@ pub(crate) trait KernelPolicy: Policy {
     /// Handle the tick of an idle CPU; called only under [`Policy::TICKS_WHEN_IDLE`].
     fn idle_tick<O: Observer>(_: &mut Engine<'_, Self, O>, _: usize) {}
 
-    /// Look for work for a CPU that is about to become idle. Return whether the CPU has work.
+    /// Search tasks for a CPU that is about to become idle. Return whether the CPU has work.
     #[inline(always)]
     fn newidle_balance<O: Observer>(engine: &mut Engine<'_, Self, O>, cpu: usize) -> bool {
         engine.newidle_balance(cpu)

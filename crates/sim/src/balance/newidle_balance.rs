@@ -8,7 +8,7 @@ use crate::observe::Observer;
 use crate::time::{Ns, SECOND};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Look for work for a CPU that is about to become idle. Return whether the CPU has work (`newidle_balance()`,
+    /// Search tasks for a CPU that is about to become idle. Return whether the CPU has work (`newidle_balance()`,
     /// kernel/sched/fair.c, v5.14 and v6.12; `idle_balance()` in v4.5).
     ///
     /// The cut-off: no pass begins unless `avg_idle` covers `sched_migration_cost_ns` (v4.5, v5.14) or the cost of the

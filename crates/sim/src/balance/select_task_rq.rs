@@ -34,7 +34,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.select_idle_sibling(cpu, previous, target, task)
     }
 
-    /// Return the CPU around which a wake-up from another CPU looks for an idle CPU: the waker's CPU or the task's
+    /// Return the CPU around which a wake-up from another CPU searches for an idle CPU: the waker's CPU or the task's
     /// previous CPU.
     #[inline(never)]
     fn wake_affine_target(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {

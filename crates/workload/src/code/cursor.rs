@@ -16,7 +16,7 @@ use crate::program::{Attributes, TimerMode};
 
 /// Reader of a task's code, step by step.
 ///
-/// Times are nanoseconds since the opening of the gate. The cursor asks for the time only at loops that end by time, so a
+/// Times are nanoseconds since the opening of the gate. The cursor reads the time only at loops that end by time, so a
 /// program without such loops has the same steps at all times.
 ///
 /// Fields are in the order of their use: the fields that a program with one loop reads at each step share a cache line.
@@ -284,8 +284,8 @@ impl<'c> Cursor<'c> {
         true
     }
 
-    /// Cursor of the child that the last [`Step::Fork`] starts: at the child's body, with the parent's loop indices and its
-    /// own random number generator.
+    /// Cursor of the child that the last [`Step::Fork`] starts: at the child's body, with the parent's loop indices and
+    /// a separate random number generator.
     pub fn child(&self) -> Self {
         let mut child = self.clone();
         child.position = self.entry;

@@ -1,5 +1,5 @@
-//! busyloop: tasks that read the clock in a loop and record the gaps between two readings, in which something else ran
-//! on their CPUs.
+//! busyloop: tasks that read the clock in a loop and record the gaps between two readings, in which other work ran on
+//! their CPUs.
 
 use super::prelude::*;
 

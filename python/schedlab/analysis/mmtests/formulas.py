@@ -7,7 +7,7 @@ figures agree to the last digit even where a standard deviation consists of roun
 from __future__ import annotations
 
 from functools import cached_property
-from math import isfinite, isnan, nan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,8 +133,3 @@ def gain(value: float, baseline: float, direction: Direction) -> float:
     share = value * 100 / baseline
     change = share - 100 if direction == "higher" else 100 - share
     return float(f"{change:.15g}")
-
-
-def known(figure: float) -> float | None:
-    """Return the figure, or None for nan and infinities."""
-    return figure if isfinite(figure) else None

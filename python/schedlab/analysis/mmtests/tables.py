@@ -9,10 +9,10 @@ from math import floor, log10
 import numpy as np
 
 from schedlab.analysis.distributions import ColumnRow, Columns
-from schedlab.analysis.mmtests.formulas import Samples, gain, known
+from schedlab.analysis.mmtests.formulas import Samples, gain
 from schedlab.analysis.mmtests.kinds import Kind, Layout, Statistic, kind_of, label_of
 from schedlab.analysis.mmtests.stars import RULES, Stars
-from schedlab.results.metrics import Direction
+from schedlab.results.metrics import Direction, finite
 
 _WIDTHS: dict[Layout, tuple[int, int]] = {"current": (18, 7), "2019": (12, 7), "2016": (12, 6)}
 """Widths of a value and of a gain in MMTests' layout."""
@@ -163,14 +163,14 @@ def _cells(statistic: Statistic, row: _Row, has_star: HasStar) -> Iterator[Cell]
     direction = "lower" if statistic.spread else row.row.direction
     baseline = None
     for column, samples in enumerate(row.samples):
-        value = None if samples is None else known(statistic.compute(samples))
+        value = None if samples is None else finite(statistic.compute(samples))
         if column == 0:
             baseline = value
         if value is None or baseline is None:
             yield Cell(value, None)
             continue
         star = statistic.main and column > 0 and has_star(statistic, row, column)
-        yield Cell(value, known(gain(value, baseline, direction)), star)
+        yield Cell(value, finite(gain(value, baseline, direction)), star)
 
 
 def _decimals(rows: Sequence[_Row], layout: Layout) -> int:

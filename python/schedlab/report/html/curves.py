@@ -52,7 +52,7 @@ def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
             others = {other: value for other, value in row.parameters.items() if other != name}
             group = row.workload, row.metric, name, json.dumps(others, sort_keys=True)
             groups.setdefault(group, []).append(row)
-    found: list[Curve] = []
+    curves: list[Curve] = []
     # Curves over one parameter are adjacent, for all combinations of the other parameters.
     first = {(*key[:3],): place for place, key in reversed([*enumerate(groups)])}
     for (workload, _, name, rest), of_group in sorted(groups.items(), key=lambda group: first[group[0][:3]]):
@@ -61,10 +61,10 @@ def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
             points = [Point(x, str(row.parameters[name]), row) for x, row in zip(places, of_group, strict=True)]
             points.sort(key=lambda point: point.x)
             row = of_group[0]
-            key, fixed = f"response-{len(found) + 1}", parameters(json.loads(rest))
+            key, fixed = f"response-{len(curves) + 1}", parameters(json.loads(rest))
             curve = Curve(key, workload, name, fixed, measure(row.metric, row.unit), row.direction, tuple(points))
-            found.append(curve)
-    return found
+            curves.append(curve)
+    return curves
 
 
 def positions(values: Sequence[Any]) -> list[float] | None:
@@ -76,9 +76,9 @@ def positions(values: Sequence[Any]) -> list[float] | None:
         return None
     for units in ({"": 1}, TIME_NS, SIZE_BYTES):
         places = [_quantity(value, units) for value in values]
-        known = [place for place in places if place is not None]
-        if len(known) == len(places):
-            return known if len(set(known)) > 1 else None
+        numeric = [place for place in places if place is not None]
+        if len(numeric) == len(places):
+            return numeric if len(set(numeric)) > 1 else None
     return None
 
 

@@ -19,7 +19,7 @@ from schedlab.simulation.host import probes
 from schedlab.simulation.host.from_host import machine_file
 
 MOST_WALK_KIB = 512 << 10
-"""The largest buffer that is read: a virtual machine may report the cache of its whole host."""
+"""The largest buffer that is read: a virtual machine may report the cache of its entire host."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
     lines = [line for line in head.splitlines() if not line.startswith(_FROM_HOST)]
     lines[0:0] = [
         "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
-        f"# except where a comment says otherwise. Idle states are {nearest}'s, the most similar shipped machine.",
+        f"# except where a comment states another source. Idle states are {nearest}'s, the most similar shipped "
+        f"machine.",
         "# Costs that one task, or two tasks on one CPU, can measure are measured: each try is the least of many.",
     ]
     lines.append(f"[costs] # measured here, or copied from {nearest}")

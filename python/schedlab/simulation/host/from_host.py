@@ -29,7 +29,7 @@ _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class _Facts:
-    """Properties of the host besides its topology; None where the host does not show a property."""
+    """Properties of the host other than its topology; None where the host does not show a property."""
 
     arm: bool | None
     model: str | None
@@ -105,7 +105,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
     about = f"{topology.cpus} CPUs{f', {facts.model}' if facts.model else ''}"
     lines = [
         "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are this host's,",
-        f"# except where a comment says otherwise. Idle states and costs are copied from {nearest.name},",
+        f"# except where a comment states another source. Idle states and costs are copied from {nearest.name},",
         "# the most similar shipped machine: these values were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),
         f"name = {quoted(name)}",

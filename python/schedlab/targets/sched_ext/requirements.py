@@ -17,7 +17,7 @@ FIRST = (6, 12)
 
 
 def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirement]:
-    """Everything that would stop the plan's ``sched_ext`` on this machine."""
+    """All reasons why the plan's ``sched_ext`` cannot run on this machine."""
     programs = {
         variant.name: variant.sched_ext[0]
         for variant in plan.variants

@@ -188,5 +188,5 @@ def arguments(machine: Machine, files: Files) -> list[str]:
 
 
 def _escaped(path: Path) -> str:
-    """Escape a path in an option's value: QEMU separates options by commas; two commas stand for a literal comma."""
+    """Escape a path in an option's value: QEMU separates options by commas; two commas represent a literal comma."""
     return str(path).replace(",", ",,")

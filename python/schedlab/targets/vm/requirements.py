@@ -29,7 +29,7 @@ QEMU_ITSELF_MIB = 300
 
 
 def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:
-    """Everything that would stop this plan."""
+    """All reasons why this plan cannot run."""
     if qemu.program() is None:
         yield MissingRequirement("QEMU", f"{qemu.PROGRAM} is not installed", f"apt-get install {qemu.PACKAGE}")
     if initramfs.busybox() is None:
@@ -116,11 +116,11 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
 
 def _preparation_fault(row: GuestRow) -> Fault:
     """Explain why a workload with a preparation cannot run in a guest, and name an alternative."""
-    seen = "; with host_files a guest can read but not write this machine's files" if row.host_files else ""
+    host_files = "; with host_files a guest can read but not write this machine's files" if row.host_files else ""
     native = row.adapter.equivalent(row.parameters)
     instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
     needs = f"needs {row.adapter.prepares}, made on this machine before its trials"
-    return f"{needs}, and a guest receives only programs{seen}", f"{instead}run the experiment with --target host"
+    return f"{needs}, and a guest receives only programs{host_files}", f"{instead}run the experiment with --target host"
 
 
 def _file_tree_faults(command: Command) -> Iterator[Fault]:

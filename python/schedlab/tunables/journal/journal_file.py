@@ -11,7 +11,7 @@
     {"record":"end","seq":8,"closed":false,"sum":…}
 
 The last line is always an end mark, which the next records replace. A journal without an end mark has lost records.
-`closed` says that the run has undone every change. A `write` or `made` line is on disk before the write or the
+`closed` is true if the run has undone every change. A `write` or `made` line is on disk before the write or the
 creation. The other lines may be lost: reading the kernel file gives the same information. `original` (the value before
 the run), `old` and `new` are canonical values (see `codecs`). Each `write` line suffices to undo its write.
 """
@@ -115,7 +115,7 @@ class Gone:
 
 @dataclass(frozen=True)
 class End:
-    """The last line. `closed` says that the run has undone every change."""
+    """The last line. `closed` is true if the run has undone every change."""
 
     kind: ClassVar[str] = "end"
     closed: bool

@@ -49,7 +49,7 @@ class Removed:
     was_there: bool
 
     def __str__(self) -> str:
-        return f"{self.what} {self.name} {'removed' if self.was_there else 'is gone already'}"
+        return f"{self.what} {self.name} {'removed' if self.was_there else 'no longer exists'}"
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class CommandLine(Adapter[CommandParameters]):
 def _shell(key: str, script: str) -> None:
     """Run a shell command in a session that a Ctrl-C of the terminal does not reach; CannotRunHere when the command
     fails."""
-    # The output goes to a file: a server that the command leaves behind would keep a pipe open.
+    # The output goes to a file: a server that outlives the command would keep a pipe open.
     with TemporaryFile() as output:
         process = subprocess.run(
             ["sh", "-c", script],

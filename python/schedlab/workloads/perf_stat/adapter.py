@@ -84,7 +84,7 @@ class Perfstat(Adapter[PerfstatParameters]):
         return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"] if reason else []
 
     def equivalent(self, parameters: PerfstatParameters) -> Equivalent | None:
-        """Equivalent of one run of ``perf bench sched messaging`` without counters, whatever ``repeat`` is."""
+        """Equivalent of one run of ``perf bench sched messaging`` without counters, for any ``repeat``."""
         messaging = messaging_parameters(shlex.split(parameters.run))
         if messaging is None or parameters.counters != "none":
             return None

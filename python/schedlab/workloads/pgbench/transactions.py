@@ -65,7 +65,7 @@ def _transactions(log: Log) -> Reading:
     if not transactions:
         raise log.problem("contains no transaction that ended well", 1)
     latencies, seconds, microseconds = (floats(column) for column in zip(*transactions, strict=True))
-    # A double holds microseconds since 1970 exactly.
+    # A double represents microseconds since 1970 exactly.
     ends = seconds * 1e6 + microseconds
     span = float(ends.max() - (ends - latencies).min()) / 1e6
     samples = [Samples("pgbench", LATENCY, {}, latencies)]

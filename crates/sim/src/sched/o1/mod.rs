@@ -1,7 +1,7 @@
 //! The O(1) scheduler, as of Linux 2.5.59 (January 2003), and the D7 patches.
 //!
 //! A CPU has two arrays of priority lists. The first task of the best list of the *active* array runs until its slice is
-//! used up. Then it gets a new slice and goes to the *expired* array, or back to the active array if the task is
+//! used up. Then the task gets a new slice and moves to the *expired* array, or back to the active array if the task is
 //! interactive and expired tasks do not starve. When the active array is empty the two arrays change places. Sleep
 //! improves a task's priority, run time worsens it. All times are in ticks.
 //!
