@@ -14,9 +14,10 @@ from schedlab.kernels.build_cache import BuildCache, Record
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
 from schedlab.targets.protocol import Boots
+from schedlab.targets.selection import boots_of
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import qemu
-from schedlab.targets.vm.machine import BOOT_EMULATED, BOOT_EMULATED_CPU, boots
+from schedlab.targets.vm.machine import BOOT_EMULATED, BOOT_EMULATED_CPU
 
 FILE = """
 [experiment]
@@ -64,16 +65,16 @@ def new_plan(more: str = "") -> Plan:
 
 
 def test_each_variant_with_a_kernel_boots_once_a_block() -> None:
-    booted = boots(new_plan(), new_plan().experiment.target)
+    booted = boots_of(new_plan(), new_plan().experiment.target)
     assert booted is not None
     assert (booted.count, booted.seconds, booted.waits) == (6, pytest.approx(3 * (SMALL + LARGE)), True)
     host = new_plan().experiment.target.model_copy(update={"kind": "host"})
-    assert boots(new_plan(), host) is None
+    assert boots_of(new_plan(), host) is None
 
 
 def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     experiment = new_plan()
-    booted = boots(experiment, experiment.experiment.target)
+    booted = boots_of(experiment, experiment.experiment.target)
     without = estimate(experiment, None, "vm", virtual=True)
     assert without.basis == "a guess, as long as on a real machine"
     estimated = estimate(experiment, None, "vm", virtual=True, boots=booted)
@@ -81,7 +82,7 @@ def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     assert estimated.basis.endswith("; 6 boots of 7 s each by a guess")
     single = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
     assert single.basis.endswith("; 1 boot of 7 s by a guess")
-    counted = boots(new_plan("deterministic = true"), new_plan("deterministic = true").experiment.target)
+    counted = boots_of(new_plan("deterministic = true"), new_plan("deterministic = true").experiment.target)
     assert counted is not None
     assert not counted.waits
 
@@ -97,7 +98,7 @@ def test_a_boot_is_estimated_by_its_typical_time_in_earlier_runs(engine: Engine)
         state = "failed" if trial.variant.name == "gap" else "ok"
         writer.record(engine, run_id, trial, Measurement(state, now, 2.0 if state == "ok" else 0.0))
         now += 2.0 if state == "ok" else 0.0
-    booted = boots(experiment, experiment.experiment.target)
+    booted = boots_of(experiment, experiment.experiment.target)
     estimated = estimate(experiment, engine, "vm", virtual=True, boots=booted)
     # The 20 s of a boot include the pause before its first trial.
     assert estimated.seconds == pytest.approx(18 * (2.0 + 1.0) + 6 * (20.0 - 1.0), abs=0.1)

@@ -32,8 +32,7 @@ from schedlab.report.data import to_json
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, Target
-from schedlab.targets.selection import choose, table_of
-from schedlab.targets.vm.machine import boots
+from schedlab.targets.selection import boots_of, choose, table_of
 from schedlab.tunables import Interrupted, restore_on_signals
 
 
@@ -165,7 +164,7 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 
 
 def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:
-    booted = boots(trial_plan, table_of(request.target, trial_plan.experiment))
+    booted = boots_of(trial_plan, table_of(request.target, trial_plan.experiment))
     return estimate(trial_plan, engine, target.name, virtual=target.virtual, boots=booted)
 
 

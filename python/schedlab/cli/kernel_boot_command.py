@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -65,13 +67,11 @@ def boot(
 
     A panic, a reset, and a kernel that does not answer in time lead back to the default kernel.
     """
-    from tempfile import TemporaryDirectory
-
     from schedlab.errors import CannotRunHere, SchedlabError
     from schedlab.notation.units import parse_time_ns
     from schedlab.targets.boots.boot import BootFailed, Boots
     from schedlab.targets.boots.control import control
-    from schedlab.targets.boots.shell import OpenSsh
+    from schedlab.targets.ssh.connection import CONFIG, Address, Connection
     from schedlab.workloads.tools import SCHEDLOAD, find
 
     if not machine.startswith(SSH) or machine == SSH:
@@ -86,12 +86,14 @@ def boot(
         raise SchedlabError(str(error), where="--limit") from error
     if (program := find(SCHEDLOAD)) is None:
         raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
+    if ssh_config is not None:
+        os.environ[CONFIG] = str(ssh_config)
+    address = Address.parse(machine.removeprefix(SSH))
     with (
         control(shlex.split(power) if power else None, shlex.split(console) if console else None) as commands,
-        TemporaryDirectory(prefix="schedlab-ssh-", dir="/tmp") as sockets,
+        closing(Connection(address)) as connection,
     ):
-        shell = OpenSsh(machine.removeprefix(SSH), Path(sockets), ssh_config)
-        boots = Boots(shell, machine, program.read_bytes(), limit=seconds, method=method.value, control=commands)
+        boots = Boots(connection, machine, program.read_bytes(), limit=seconds, method=method.value, control=commands)
         try:
             if back:
                 typer.echo(f"{machine} runs its default kernel {boots.end().release}")
@@ -104,8 +106,6 @@ def boot(
             if error.tail:
                 typer.echo(error.tail, err=True)
             raise CannotRunHere(error.reason, where=machine) from error
-        finally:
-            shell.drop()
     parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in booted.seconds.items())
     typer.echo(f"{machine} runs {booted.seen.release} ({parts})")
     typer.echo(

@@ -96,10 +96,10 @@ def _share(text: str | None) -> float | None:
 def _estimate(trial_plan: Plan, store: Path | None) -> Estimate:
     from schedlab.execution.estimate import estimate
     from schedlab.store.file import open_store
-    from schedlab.targets.selection import name_of
-    from schedlab.targets.vm.machine import boots
+    from schedlab.targets.selection import boots_of, name_of
 
     path = store_path(store)
     target, virtual = name_of(None, trial_plan.experiment)
     engine = open_store(path, create=False) if path.exists() else None
-    return estimate(trial_plan, engine, target, virtual=virtual, boots=boots(trial_plan, trial_plan.experiment.target))
+    booted = boots_of(trial_plan, trial_plan.experiment.target)
+    return estimate(trial_plan, engine, target, virtual=virtual, boots=booted)

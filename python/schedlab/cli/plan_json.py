@@ -53,6 +53,7 @@ def render_trials(
         "seed": plan.seed,
         "seconds": estimate.seconds,
         "downloads": list(downloads),
+        "boot_seconds": estimate.boot,
         "cannot_run": [str(requirement) for requirement in missing],
         "trials": [
             {

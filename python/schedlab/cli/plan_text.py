@@ -212,7 +212,7 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
         for row in plan.rows:
             console.say(f"  {row.label}:", str(row).removeprefix(row.label).strip(), "")
             names[row.key] = row.label
-    lines = _trial_lines(plan, names, None if verbose else TRIALS)
+    lines = _trial_lines(plan, names, None if verbose else TRIALS, estimate.boot)
     # All lines in one call, because each call of the console takes a third of a millisecond.
     shown = list(lines if verbose else islice(lines, LINES))
     console.out("\n".join(line for line, _ in shown), highlight=False)
@@ -220,15 +220,21 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
         console.print(f"\n… and {missing:,} more trials: add --verbose, or --format json for a script")
 
 
-def _trial_lines(plan: Plan, names: Mapping[tuple[str, str], str], most: int | None) -> Iterator[tuple[str, int]]:
-    """Yield each line of the plan with at most ``most`` trials, and the number of trials on it."""
+def _trial_lines(
+    plan: Plan, names: Mapping[tuple[str, str], str], most: int | None, boots: Mapping[str, float]
+) -> Iterator[tuple[str, int]]:
+    """Yield each line of the plan with at most ``most`` trials, and the number of trials on it.
+
+    ``boots`` are the seconds of the variants' boots.
+    """
     for block, in_block in groupby(plan.trials, key=lambda trial: trial.block):
         yield f"\n{'warm-up' if block == 0 else f'block {block}'}", 0
         for variant, in_place in groupby(in_block, key=lambda trial: trial.variant.name):
             trials = list(in_place)
             texts = [f"{trial.index}:{names[trial.row.key]}" for trial in trials[:most]]
             more = f", … and {len(trials) - len(texts):,} more" if len(trials) > len(texts) else ""
-            yield f"  {variant}: {', '.join(texts)}{more}", len(texts)
+            boot = f" (boot, {format_time(boots[variant])})" if variant in boots else ""
+            yield f"  {variant}{boot}: {', '.join(texts)}{more}", len(texts)
 
 
 def _warn_of_few_blocks(console: Console, plan: Plan) -> None:

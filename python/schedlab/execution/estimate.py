@@ -3,7 +3,8 @@ adapters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
@@ -18,10 +19,14 @@ OVERHEAD = 0.01
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for the plan, and a description of the estimate's source."""
+    """Seconds for the plan, and a description of the estimate's source.
+
+    ``boot`` has the seconds of a boot for each variant that boots.
+    """
 
     seconds: float
     basis: str
+    boot: Mapping[str, float] = field(default_factory=dict)
 
 
 def estimate(
@@ -51,9 +56,10 @@ def estimate(
         return Estimate(total, basis)
     typical = typical_boot(engine, target) if engine is not None else None
     booting = boots.seconds if typical is None else boots.count * max(0.0, typical - pause)
+    boot = dict.fromkeys(boots.variants, booting / boots.count)
     each = f"{format_time(booting / boots.count)}{' each' if boots.count > 1 else ''}"
     guess = " by a guess" if typical is None else ""
-    return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}")
+    return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}", boot)
 
 
 def _basis(guessed: int, rows: int, *, virtual: bool) -> str:

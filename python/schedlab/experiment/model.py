@@ -156,10 +156,17 @@ class About(_Table):
     question: str = ""
 
 
+FOR_BOOTS = ("boot_method", "boot_limit", "power", "console")
+"""Keys of a target that is another machine."""
+
+
 class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
-    Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches.
+    Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches. Variants
+    with a kernel or a command line boot it, by kexec or through GRUB (``boot_method``); ``boot_limit`` is the time in
+    which a kernel has to come up. ``power`` is a command of this machine that switches a hanging machine off and on,
+    ``console`` a command that prints its console all the time.
 
     A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
     the name of a shipped model or the path of a TOML file.
@@ -171,6 +178,10 @@ class TargetTable(_Table):
 
     kind: Literal["host", "ssh", "sim", "vm"] = "host"
     host: Annotated[str, Field(min_length=1)] | None = None
+    boot_method: Literal["kexec", "grub"] | None = None
+    boot_limit: Limit | None = None
+    power: CommandWords | None = None
+    console: CommandWords | None = None
     machine: Annotated[str, Field(min_length=1)] | None = None
     kernel: Annotated[str, Field(min_length=1)] | None = None
     topology: TopologyText | None = None
@@ -188,6 +199,8 @@ class TargetTable(_Table):
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
         if (self.kind == "ssh") != (self.host is not None):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
+        if self.kind != "ssh" and (given := sorted(self.model_fields_set & set(FOR_BOOTS))):
+            raise ValueError(f'{", ".join(given)} goes with kind = "ssh" only')
         if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'

@@ -43,11 +43,15 @@ class Download:
 
 @dataclass(frozen=True)
 class Boots:
-    """The boots of a plan: their number, their estimated seconds in total, and whether they wait for pauses."""
+    """The boots of a plan: their number, their estimated seconds in total, and whether they wait for pauses.
+
+    ``variants`` are the names of the variants whose kernels boot.
+    """
 
     count: int
     seconds: float
     waits: bool
+    variants: frozenset[str] = frozenset()
 
 
 class Session(Protocol):

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import Experiment, TargetTable
+from schedlab.experiment.model import FOR_BOOTS, Experiment, TargetTable
+from schedlab.experiment.plan import Plan
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.targets.host import Host
-from schedlab.targets.protocol import Target
+from schedlab.targets.protocol import Boots, Target
 from schedlab.targets.ssh.connection import Address
 
 SIM = "sim:"
@@ -34,7 +35,8 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
     if spec == "host":
         return TargetTable()
     if spec.startswith(SSH):
-        return TargetTable(kind="ssh", host=str(Address.parse(spec.removeprefix(SSH))))
+        kept = experiment.target.model_dump(include=set(FOR_BOOTS)) if experiment.target.kind == "ssh" else {}
+        return TargetTable(kind="ssh", host=str(Address.parse(spec.removeprefix(SSH)))).model_copy(update=kept)
     if spec.startswith(VM):
         return _guest(spec, experiment.target)
     machine, kernel = _split(spec.removeprefix(SIM))
@@ -89,7 +91,7 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
         from schedlab.targets.ssh.target import Remote
 
         assert table.host is not None
-        return Remote(table.host, sysroot or Path("/"))
+        return Remote(table.host, sysroot or Path("/"), table, experiment.variant)
     if sysroot is not None:
         raise UnknownTarget("only tunables of host and ssh can be taken from other files", where="--sysroot")
     # This late import keeps the simulator and the guest machinery out of a run on the host.
@@ -103,6 +105,19 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
     assert table.machine is not None
     kernel = None if table.kernel is None else models.kernel(table.kernel)
     return Simulator(models.machine(table.machine), kernel, experiment.variant)
+
+
+def boots_of(plan: Plan, table: TargetTable) -> Boots | None:
+    """Return the plan's boots on a target, with an estimate of their time; None for a target that boots nothing."""
+    if table.kind == "vm":
+        from schedlab.targets.vm import machine
+
+        return machine.boots(plan, table)
+    if table.kind == "ssh":
+        from schedlab.targets.boots import session
+
+        return session.planned(plan)
+    return None
 
 
 def name_of(spec: str | None, experiment: Experiment) -> tuple[str, bool]:

@@ -46,7 +46,7 @@ NETWORK = "[Match]\nType=ether\n[Network]\nAddress=10.0.2.15/24\n"
 """Network under systemd, which a test may choose as init."""
 
 INSTALLING = 600.0
-BOOTING = 300.0
+BOOTING = 900.0
 """Limits in seconds for the installation of the boot loader and for a boot, on a busy machine without KVM."""
 
 
@@ -143,9 +143,9 @@ class TestMachine:
         """Return everything that the machine has printed on its console."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
-    def wait_for(self, text: str, count: int = 1) -> None:
+    def wait_for(self, text: str, count: int = 1, seconds: float = BOOTING) -> None:
         """Wait until the console shows a text so many times."""
-        deadline = time.monotonic() + BOOTING
+        deadline = time.monotonic() + seconds
         while self.printed().count(text) < count:
             assert time.monotonic() < deadline, f"no {text!r} on the console:\n{self.printed()[-2000:]}"
             time.sleep(0.2)
@@ -161,7 +161,7 @@ class TestMachine:
     def ssh(self, *words: str) -> str:
         """Run a command on the machine, and return its output."""
         argv: Sequence[str] = ["ssh", "-F", str(self.config), "test-machine", *words]
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=True)
         return done.stdout
 
 

@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from schedlab.kernels import debian
-from schedlab.targets.boots.boot import FOLDER, BootFailed, Boots, Method
+from schedlab.store import reader
+from schedlab.store.file import open_store
+from schedlab.targets.boots.boot import PROGRAM, BootFailed, Boots, Method
 from schedlab.targets.boots.control import Control
-from schedlab.targets.boots.shell import OpenSsh
+from schedlab.targets.ssh.connection import CONFIG, Address, Connection
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.boots import machine
 from tests.targets.boots.machine import TestMachine
+from tests.waiting import eventually
 
 NEW = "debian-6.12"
-LIMIT = 600.0
-HANGS = 150.0
+LIMIT = 1200.0
+HANGS = 300.0
 """Limit where a kernel is known to hang: its boot would take less on a machine that does nothing else."""
 
 pytestmark = [
     pytest.mark.verify,
     pytest.mark.slow,
-    pytest.mark.timeout(3600),
+    pytest.mark.timeout(7200),
     pytest.mark.skipif(bool(machine.missing_tools()), reason=f"not installed: {', '.join(machine.missing_tools())}"),
     pytest.mark.skipif(find(SCHEDLOAD) is None, reason="schedload is not built: make build"),
 ]
 
-STATE = "uname -r; cat /proc/cmdline; ls -l --time-style=+ /lib/modules /boot /var/lib; md5sum /boot/grub/grub*"
-"""Script that shows what boots may change: kernel, modules, boot entries, folders."""
+STATE = """uname -r; cat /proc/cmdline; md5sum /boot/grub/grub*
+ls -l --time-style=+ /lib/modules /boot /var/lib /tmp
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+for file in /proc/sys/kernel/sched_* /sys/kernel/debug/sched/*_ns /sys/kernel/debug/sched/features
+do [ ! -f $file ] || echo $file $(cat $file); done
+for each in /proc/[0-9]*; do cat $each/comm; done 2>/dev/null | grep -v -e kworker -e sshd | sort"""
+"""Script that shows what boots and trials may change: kernel, boot entries, folders, tunables, processes."""
+
+HEAD = f"""
+[experiment]
+name = "kernels"
+question = "does the newer kernel pass messages faster?"
+[design]
+blocks = BLOCKS
+warmup = 0
+control = false
+seed = 1
+[target]
+kind = "ssh"
+host = "test-machine"
+boot_limit = {LIMIT}
+[[variant]]
+name = "default"
+tunables = {{ "sched.autogroup" = false }}
+[[variant]]
+name = "new"
+kernel = "{NEW}"
+cmdline = "mitigations=off"
+"""
+
+READY = "test machine: ready"
+"""Text on the console when the machine can be reached."""
+
+TRIALS = '[[workload]]\nuse = "pipetest"\nloops = 2000\n'
+ENDLESS = """[[workload]]\nuse = "command"\nrun = "sh -c '[ -e /root/go ] || sleep 100000'"\n"""
+"""A workload that sleeps unless the machine has a file."""
 
 
 @pytest.fixture(scope="module")
@@ -40,84 +81,132 @@ def guest() -> Iterator[TestMachine]:
         yield running
 
 
-def boots_of(
-    guest: TestMachine, limit: float = LIMIT, control: Control | None = None, method: Method = "kexec"
-) -> Boots:
+@pytest.fixture(autouse=True)
+def reached(guest: TestMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let schedlab reach the machine."""
+    monkeypatch.setenv(CONFIG, str(guest.config))
+
+
+@contextmanager
+def boots_of(limit: float = LIMIT, control: Control | None = None, method: Method = "kexec") -> Iterator[Boots]:
     program = find(SCHEDLOAD)
     assert program is not None
-    shell = OpenSsh("test-machine", guest.folder, guest.config)
-    boots = Boots(shell, "test-machine", program.read_bytes(), limit=limit, method=method, control=control)
+    connection = Connection(Address("test-machine"))
+    boots = Boots(connection, "test-machine", program.read_bytes(), limit=limit, method=method, control=control)
     boots.begin()
-    return boots
+    yield boots
+    connection.close()
 
 
-def test_two_kernels_alternate_and_the_machine_is_left_as_found(guest: TestMachine) -> None:
+def command(folder: Path, experiment: str, *words: str, blocks: int = 1) -> Sequence[str]:
+    """Write an experiment's file, and return the command that runs it."""
+    file = folder / "kernels.toml"
+    file.write_text(experiment.replace("BLOCKS", str(blocks)))
+    store = str(folder / "store.sqlite")
+    return [sys.executable, "-m", "schedlab", "run", str(file), "--store", store, *words]
+
+
+def run(argv: Sequence[str]) -> str:
+    """Run a command that must succeed; return and print its output."""
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)  # fmt: skip
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_two_kernels_are_compared_over_three_blocks(guest: TestMachine, tmp_path: Path) -> None:
     before = guest.ssh(STATE)
-    boots = boots_of(guest)
-    old = boots.default.seen
-    for block in range(3):
-        for name, words in ((NEW, "mitigations=off"), (None, "")):
-            booted = boots.boot(boots.kernel(name), words)
-            print(f"block {block}: {booted.seen.release}", {key: round(s, 1) for key, s in booted.seconds.items()})
-            assert booted.seen.release.startswith("6.12." if name else old.release)
-            assert guest.ssh("uname -r").strip() == booted.seen.release
-            assert "guards ended: 0" in guest.ssh(f"{FOLDER}/schedload boot confirm --boot-id {booted.seen.boot_id}")
-    assert boots.end().command_line == old.command_line
+    report = run(command(tmp_path, HEAD + TRIALS, blocks=3))
+    assert "new" in report
+    engine = open_store(tmp_path / "store.sqlite", create=False)
+    stored = reader.runs(engine)[-1]
+    assert (stored.state, stored.target) == ("complete", "ssh:test-machine")
+    assert "6 boots" in run(command(tmp_path, HEAD + TRIALS, "--dry-run", blocks=3))
     assert guest.ssh(STATE) == before
+
+
+def test_kernels_that_panic_or_hang_fail_their_trials_and_the_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
+    before = guest.ssh(STATE)
+    experiment = HEAD.partition("[[variant]]")[0].replace(str(LIMIT), str(HANGS)) + (
+        '[[variant]]\nname = "default"\n'
+        # An init that ends is a panic: "Attempted to kill init!".
+        f'[[variant]]\nname = "panics"\nkernel = "{NEW}"\ncmdline = "init=/bin/false"\n'
+        f'[[variant]]\nname = "hangs"\nkernel = "{NEW}"\ncmdline = "init=/sbin/hang-init"\n'
+    )
+    run(command(tmp_path, experiment + TRIALS))
+    assert "Attempted to kill init" in guest.printed()
+    assert "test machine: hangs" in guest.printed()
+    failed = "\n".join(reader.failed_outputs(open_store(tmp_path / "store.sqlite", create=False), 1))
+    print(failed)
+    assert "back on its default kernel" in failed
+    assert "its guard restarted it" in failed
+    assert "default pipetest" not in failed
+    assert guest.ssh(STATE) == before
+
+
+def test_a_killed_controller_s_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
+    before = guest.ssh(STATE)
+    argv = command(tmp_path, HEAD + ENDLESS)
+    with killed(argv):
+        # In the middle of a trial.
+        eventually(lambda: "sleep 100000" in processes(guest), "no trial began", LIMIT)
+    eventually(lambda: (now := processes(guest)) and "sleep 100000" not in now, "the trial was not ended", LIMIT)
+    boots = guest.printed().count(READY)
+    with killed([*argv, "--resume"]):
+        # Between boots: the machine has returned to its default kernel, and has restarted for the trial.
+        guest.wait_for(READY, boots + 2, LIMIT)
+    guest.ssh("touch /root/go")
+    run([*argv, "--resume"])
+    guest.ssh("rm /root/go")
+    assert guest.ssh(STATE) == before
+
+
+@contextmanager
+def killed(argv: Sequence[str]) -> Iterator[None]:
+    """Run schedlab, and kill it at the exit."""
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as controller:
+        try:
+            yield
+        finally:
+            assert controller.poll() is None
+            controller.kill()
+
+
+def processes(guest: TestMachine) -> str:
+    """Return the command lines of the machine's processes; empty while it does not answer."""
+    try:
+        return guest.ssh("for each in /proc/[0-9]*; do tr '\\0' ' ' < $each/cmdline; done 2>/dev/null")
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return ""
 
 
 def test_grub_starts_a_kernel_once(guest: TestMachine) -> None:
     before = guest.ssh(STATE)
-    boots = boots_of(guest, method="grub")
-    booted = boots.boot(boots.kernel(NEW), "mitigations=off")
-    print("through GRUB:", {key: round(s, 1) for key, s in booted.seconds.items()})
-    assert {"mitigations=off", f"schedlab.boot={booted.nonce}"} <= set(booted.seen.command_line.split())
-    boots.end()
+    with boots_of(method="grub") as boots:
+        booted = boots.boot(boots.kernel(NEW), "mitigations=off")
+        print("through GRUB:", {key: round(s, 1) for key, s in booted.seconds.items()})
+        assert {"mitigations=off", f"schedlab.boot={booted.nonce}"} <= set(booted.seen.command_line.split())
+        boots.end()
     assert guest.ssh(STATE) == before
-
-
-def test_a_kernel_that_panics_returns_to_the_default_kernel(guest: TestMachine) -> None:
-    boots = boots_of(guest)
-    # An init that ends is a panic: "Attempted to kill init!".
-    with pytest.raises(BootFailed, match="back on its default kernel"):
-        boots.boot(boots.kernel(NEW), "init=/bin/false")
-    assert "Attempted to kill init" in guest.printed()
-    assert boots.boot(boots.kernel(None)).seen.release == boots.default.seen.release
-    boots.end()
-
-
-def test_the_guard_returns_a_machine_whose_init_hangs(guest: TestMachine) -> None:
-    boots = boots_of(guest, HANGS)
-    with pytest.raises(BootFailed, match="its guard restarted it"):
-        boots.boot(boots.kernel(NEW), "init=/sbin/hang-init")
-    assert "test machine: hangs" in guest.printed()
-    boots.end()
 
 
 def test_the_power_command_comes_before_the_guard(guest: TestMachine) -> None:
     def tail() -> str:
         return guest.printed()[-2000:]
 
-    boots = boots_of(guest, HANGS, Control(power=guest.reset, console=tail))
-    with pytest.raises(BootFailed, match="switched off and on") as failure:
-        boots.boot(boots.kernel(NEW), "init=/sbin/hang-init")
-    assert "test machine: hangs" in failure.value.tail
-    boots.end()
+    with boots_of(HANGS, Control(power=guest.reset, console=tail)) as boots:
+        with pytest.raises(BootFailed, match="switched off and on") as failure:
+            boots.boot(boots.kernel(NEW), "init=/sbin/hang-init")
+        assert "test machine: hangs" in failure.value.tail
+        boots.end()
 
 
 def test_a_request_for_another_boot_changes_nothing(guest: TestMachine) -> None:
-    boots = boots_of(guest)
-    before = guest.ssh("cat /proc/sys/kernel/random/boot_id")
-    other = "00000000-0000-0000-0000-000000000000"
-    answer = guest.ssh(f"{FOLDER}/schedload boot reboot --boot-id {other} 2>&1 || true")
-    assert "nothing was changed" in answer
-    assert guest.ssh("cat /proc/sys/kernel/random/boot_id") == before
-    boots.clean()
-
-
-def test_a_machine_that_a_killed_process_left_is_returned_by_another(guest: TestMachine) -> None:
-    before = guest.ssh(STATE)
-    first = boots_of(guest)
-    first.boot(first.kernel(NEW))
-    boots_of(guest).end()
-    assert guest.ssh(STATE) == before
+    with boots_of() as boots:
+        before = guest.ssh("cat /proc/sys/kernel/random/boot_id")
+        other = "00000000-0000-0000-0000-000000000000"
+        answer = guest.ssh(f"{PROGRAM} boot reboot --boot-id {other} 2>&1 || true")
+        assert "nothing was changed" in answer
+        assert guest.ssh("cat /proc/sys/kernel/random/boot_id") == before
+        boots.clean()

@@ -115,12 +115,12 @@ def test_a_whole_run_has_the_report_of_a_real_machine_and_leaves_nothing(
     eventually(lambda: not loopback.processes(str(tree)), "a process of the agent is left")
 
 
-def test_requirements_name_tools_preparations_kernels_and_tunables(tree: Path, server: loopback.Server) -> None:
+def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, server: loopback.Server) -> None:
     from schedlab.experiment.load import parse
     from schedlab.experiment.plan import plan
 
     text = (
-        HEAD + '[[variant]]\nname = "kernel"\nkernel = "debian-6.12"\n'
+        HEAD + '[[variant]]\nname = "large"\nmemory_mib = 512\n'
         '[[workload]]\nuse = "command"\nrun = "no-such-program"\n'
         '[[workload]]\nuse = "kernbench"\n'
     )
@@ -130,7 +130,7 @@ def test_requirements_name_tools_preparations_kernels_and_tunables(tree: Path, s
     target.close()
     assert "no-such-program" in missing
     assert "kernbench" in missing
-    assert "sets kernel" in missing
+    assert "sets memory_mib" in missing
     assert "sched.migration_cost_ns" in missing
 
 

@@ -6,7 +6,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from schedlab.errors import CannotRunHere, SchedlabError
@@ -18,6 +18,7 @@ from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.machine import Facts
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
 from schedlab.targets.boots.states import Seen, State, Wanted, fault, is_over, state
+from schedlab.targets.protocol import Fault
 
 Method = Literal["kexec", "grub"]
 """A kernel starts from the running kernel, or from firmware and GRUB."""
@@ -27,6 +28,12 @@ INSTALLED = "installed:"
 
 FOLDER = "/var/lib/schedlab/boot"
 """Folder on the machine with everything that boots need; :meth:`Boots.clean` removes it."""
+
+PROGRAM = f"{FOLDER}/schedload"
+"""Path of schedload on the machine."""
+
+PARENTS = "/var/lib/schedlab/agent /var/lib/schedlab"
+"""Folders that are removed when they are empty."""
 
 DEFAULT = f"{FOLDER}/default"
 """File with release and command line of the machine's default kernel, as they were before the first boot."""
@@ -132,20 +139,48 @@ class Boots:
 
         A machine that an interrupted run left in a kernel under test is returned to its default kernel first.
         """
-        found = machine.facts(self._shell)
-        machine.require_other_machine(found.seen, self._where)
-        if machine.is_under_test(found.seen):
-            self._return(found.seen)
-            found = machine.facts(self._shell)
-        for reason, remedy in found.faults(kexec=self._method == "kexec"):
+        self.restore()
+        for reason, remedy in self.faults():
             raise CannotRunHere(reason, where=self._where, todo=remedy)
         self._grub = Grub(self._shell, self._where) if self._method == "grub" else None
-        self._default = found
         self._sent = set()
         self.clean()
         self._send_program()
         self._send(f"cat > {FOLDER}/guard", delivery.guard(self._schedload, round(self._limit)))
-        self._send(f"cat > {DEFAULT}", f"{found.seen.release}\n{found.seen.command_line}\n".encode())
+        default = self.default.seen
+        self._send(f"cat > {DEFAULT}", f"{default.release}\n{default.command_line}\n".encode())
+
+    def restore(self) -> bool:
+        """Return a machine that an interrupted run left under test to its default kernel; False for any other."""
+        seen = machine.facts(self._shell).seen
+        machine.require_other_machine(seen, self._where)
+        if not machine.is_under_test(seen):
+            return False
+        self._return(seen)
+        return True
+
+    def _facts(self) -> Facts:
+        """Read the machine's facts, with the recorded default kernel where a kernel under test runs."""
+        found = machine.facts(self._shell)
+        machine.require_other_machine(found.seen, self._where)
+        if machine.is_under_test(found.seen) and len(recorded := self._recorded()) == 2:
+            return replace(found, seen=Seen(found.seen.boot_id, *recorded))
+        return found
+
+    def _recorded(self) -> list[str]:
+        """Return release and command line of the default kernel from before the first boot; [] without a boot."""
+        return self._shell.run(f"cat {DEFAULT}").output.splitlines()
+
+    def faults(self) -> list[Fault]:
+        """Read the machine's facts, and return why it cannot boot kernels, each reason with a remedy."""
+        self._default = self._facts()
+        faults = list(self.default.faults(kexec=self._method == "kexec"))
+        if self._method == "grub":
+            try:
+                Grub(self._shell, self._where)
+            except CannotRunHere as error:
+                faults.append((error.what, error.todo))
+        return faults
 
     def kernel(self, name: str | None) -> Kernel:
         """Return the kernel of a variant; None names the machine's default kernel. SchedlabError for wrong names."""
@@ -179,7 +214,10 @@ class Boots:
         if why := fault(seen, wanted, self._limit if seen is None else self._clock.now() - loaded):
             raise BootFailed(*self._after_failure(seen, wanted, why))
         assert seen is not None
-        self._request(f"confirm --boot-id {seen.boot_id}")
+        try:
+            self._request(f"confirm --boot-id {seen.boot_id}")
+        except SchedlabError as error:
+            raise BootFailed(f"the kernel came up, and did not answer further: {error.what}") from error
         if self._grub is not None and self._do(self._grub.verify()).output.strip():
             self._do(self._grub.clean())
             raise BootFailed(
@@ -191,6 +229,14 @@ class Boots:
             {"prepare": prepared - began, "load": loaded - prepared, "restart": self._clock.now() - loaded},
         )
 
+    def is_running(self, booted: Booted) -> bool:
+        """Whether the machine still is in this boot; wait for one that restarts. BootFailed without an answer."""
+        return self._contact().boot_id == booted.seen.boot_id
+
+    def console(self) -> str:
+        """Return the end of the console's output; empty where it is not recorded."""
+        return self._control.console()
+
     def end(self) -> Seen:
         """Return the machine to its default kernel, verify it, and remove schedlab's files from the machine.
 
@@ -201,7 +247,7 @@ class Boots:
             seen = self._contact()
         except BootFailed as error:
             raise CannotRunHere(error.reason, where=self._where, todo=SWITCH) from error
-        recorded = self._shell.run(f"cat {DEFAULT}").output.splitlines()
+        recorded = self._recorded()
         if machine.is_under_test(seen):
             seen = self._return(seen)
         now = [seen.release, seen.command_line]
@@ -217,20 +263,36 @@ class Boots:
     def clean(self) -> None:
         """Remove schedlab's files and links from the machine."""
         links = f'for link in /lib/modules/*; do case "$(readlink "$link")" in {FOLDER}/*) rm "$link";; esac; done'
-        self._do(f"{links}; rm -rf {FOLDER}")
+        # The parent folder goes too, unless an agent has its journal there.
+        self._do(f"{links}; rm -rf {FOLDER}; rmdir {PARENTS} 2>/dev/null || true")
         if self._shell.run(f"test -e {grub.FOLDER}").status == 0:
             self._do(Grub(self._shell, self._where).clean())
 
     def _contact(self) -> Seen:
-        """Return the running system; wait for a machine that restarts. BootFailed when it does not answer."""
-        deadline = self._clock.now() + self._limit
-        answer = ANSWER
-        while (seen := self._ask(answer)) is None:
-            answer = min(PATIENCE * answer, LONGEST_ANSWER)
-            if self._clock.now() > deadline:
-                raise BootFailed(f"the machine did not answer for {self._limit:g} s", self._control.console())
-            self._clock.sleep(POLL)
+        """Return the running system; wait for a machine that restarts, and switch a machine that froze off and on.
+
+        BootFailed when it does not answer.
+        """
+        if (seen := self._answer()) is None:
+            tail = self._control.console()
+            why = f"the machine did not answer for {self._limit:g} s"
+            if self._control.power is None:
+                raise BootFailed(why, tail)
+            try:
+                self._control.power()
+            except CannotRunHere as error:
+                raise BootFailed(f"{why}; switching it off and on failed ({error.what})", tail) from error
+            if (seen := self._answer()) is None:
+                raise BootFailed(f"{why}, and not after it was switched off and on", tail)
         machine.require_other_machine(seen, self._where)
+        return seen
+
+    def _answer(self) -> Seen | None:
+        """Return the running system as soon as the machine answers; None if it does not before the limit."""
+        deadline, answer = self._clock.now() + self._limit, ANSWER
+        while (seen := self._ask(answer)) is None and self._clock.now() <= deadline:
+            answer = min(PATIENCE * answer, LONGEST_ANSWER)
+            self._clock.sleep(POLL)
         return seen
 
     def _ask(self, answer: float) -> Seen | None:
@@ -284,7 +346,7 @@ class Boots:
     def _send_program(self) -> None:
         self._do(f"mkdir -p {FOLDER} && chmod 700 {FOLDER}")
         # A new file: the kernel refuses to write a program that runs.
-        script = f"cat > {FOLDER}/new && chmod 700 {FOLDER}/new && mv {FOLDER}/new {FOLDER}/schedload"
+        script = f"cat > {FOLDER}/new && chmod 700 {FOLDER}/new && mv {FOLDER}/new {PROGRAM}"
         self._send(script, self._schedload)
 
     def _deliver(self, kernel: Kernel) -> tuple[str, Sequence[str]]:
@@ -323,7 +385,7 @@ class Boots:
         self._request(f"load --boot-id {leaves.boot_id} --image {image} {initrd} --command-line {line}", LOADING)
 
     def _request(self, arguments: str, timeout: float = 60.0) -> None:
-        self._do(f"{FOLDER}/schedload boot {arguments}", timeout=timeout)
+        self._do(f"{PROGRAM} boot {arguments}", timeout=timeout)
 
     def _send(self, script: str, data: bytes) -> None:
         self._do(script, data, LOADING)

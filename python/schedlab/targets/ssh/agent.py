@@ -56,11 +56,14 @@ class Lost(CannotRunHere):
 class Agent:
     """An agent on another machine. One thread may use it; a second thread renews the lease."""
 
-    def __init__(self, connection: Connection, root: Path = Path("/")) -> None:
-        """Copy schedload to the machine and start the agent; CannotRunHere. ``root``: see ``schedload agent``."""
+    def __init__(self, connection: Connection, root: Path = Path("/"), program: str | None = None) -> None:
+        """Copy schedload to the machine and start the agent; CannotRunHere. ``root``: see ``schedload agent``.
+
+        ``program`` is the path of a copy that is there already.
+        """
         self.where = f"ssh:{connection.address}"
         self._connection = connection
-        self.folder = connection.install()
+        self.folder = connection.install(program)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the agent
         script = f'exec "{self.folder}/schedload" agent --folder "{self.folder}" --root "{root}"'
         self._process = connection.start(script, self._errors.fileno())

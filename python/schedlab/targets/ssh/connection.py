@@ -16,6 +16,7 @@ from pathlib import Path
 
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.files import shipped
+from schedlab.targets.boots.shell import Done, Shell, Unreachable
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 CONFIG = "SCHEDLAB_SSH_CONFIG"
@@ -27,9 +28,12 @@ SECONDS = 60.0
 _OPTIONS = {
     # No prompt can appear: nobody answers during a run.
     "BatchMode": "yes", "RequestTTY": "no", "ForwardAgent": "no", "ForwardX11": "no", "PermitLocalCommand": "no",
-    "ControlMaster": "auto", "ControlPersist": "60", "ConnectTimeout": "20",
-    "ServerAliveInterval": "5", "ServerAliveCountMax": "3", "LogLevel": "ERROR",
+    "ControlMaster": "auto", "ControlPersist": "60", "ConnectTimeout": "60",
+    "ServerAliveInterval": "10", "ServerAliveCountMax": "3", "LogLevel": "ERROR",
 }  # fmt: skip
+
+SSH_FAILED = 255
+"""Exit status of ssh(1) when it has no connection; remote commands seldom have it."""
 
 _ELF_MACHINE = {62: "x86_64", 183: "aarch64"}
 """``e_machine`` of an ELF file (elf(5)) as a name of uname(2)."""
@@ -73,7 +77,11 @@ class Address:
         return f"{user}{host}" + (f":{self.port}" if self.port else "")
 
 
-class Connection:
+CLOSING = 10.0
+"""Limit in seconds for the end of a connection."""
+
+
+class Connection(Shell):
     """Commands on the machine at ``address``. All share a TCP connection, which the first command opens."""
 
     def __init__(self, address: Address) -> None:
@@ -84,18 +92,41 @@ class Connection:
     def close(self) -> None:
         """End the TCP connection."""
         if self._folder.exists():
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(
-                    [*self._words(), "-O", "exit", self.address.host], capture_output=True, timeout=10, check=False
-                )
+            self.drop()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def drop(self) -> None:
+        """End the TCP connection; the next command opens another."""
+        argv = [*self._words(), "-O", "exit", self.address.host]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=CLOSING, check=False)
 
     def shell(self, script: str, data: bytes = b"", seconds: float = SECONDS) -> str:
         """Run a POSIX shell script there with this input; return its output. CannotRunHere when it fails."""
-        done = self._run(script, data, seconds)
-        if done.returncode != 0:
-            raise self.failure(done.returncode, done.stderr.decode(errors="replace"))
-        return done.stdout.decode(errors="replace")
+        done = self.run(script, data, seconds)
+        if done.status != 0:
+            raise self.failure(done.status, done.errors)
+        return done.output
+
+    def run(self, script: str, data: bytes = b"", timeout: float = SECONDS) -> Done:
+        """Run a POSIX shell script there with this input. Unreachable without a connection or after the timeout."""
+        try:
+            done = subprocess.run(
+                self._argv(script),
+                input=data,
+                capture_output=True,
+                timeout=timeout,
+                start_new_session=True,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise CannotRunHere("there is no program 'ssh' here", todo="apt-get install openssh-client") from error
+        except subprocess.TimeoutExpired as error:
+            raise Unreachable(f"no answer in {timeout:.0f} s", where=f"ssh:{self.address}") from error
+        output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        if done.returncode == SSH_FAILED:
+            raise self.failure(done.returncode, errors)
+        return Done(done.returncode, output, errors)
 
     def start(self, script: str, errors: int) -> subprocess.Popen[bytes]:
         """Start a script with pipes as input and output; ``errors`` is a file descriptor for standard error.
@@ -111,34 +142,19 @@ class Connection:
         )
 
     def failure(self, status: int, stderr: str) -> CannotRunHere:
-        """Return the error for a command that ended with this status: 255 is OpenSSH's own failure (ssh(1))."""
+        """Return the error for a command that ended with this status; Unreachable for OpenSSH's own failure."""
         lines = [line for line in stderr.strip().splitlines() if line.strip()]
         reason = lines[-1].strip() if lines else f"status {status}"
-        if status == 255:
+        if status == SSH_FAILED:
             command = shlex.join([*self._words(user_only=True), self.address.host, "true"])
             todo = f"check that '{command}' works without a prompt"
-            return CannotRunHere(f"the connection failed: {reason}", where=f"ssh:{self.address}", todo=todo)
+            return Unreachable(f"the connection failed: {reason}", where=f"ssh:{self.address}", todo=todo)
         return CannotRunHere(f"a command failed there: {reason}", where=f"ssh:{self.address}")
 
-    def _run(self, script: str, data: bytes, seconds: float) -> subprocess.CompletedProcess[bytes]:
-        try:
-            return subprocess.run(
-                self._argv(script),
-                input=data,
-                capture_output=True,
-                timeout=seconds,
-                start_new_session=True,
-                check=False,
-            )
-        except FileNotFoundError as error:
-            raise CannotRunHere("there is no program 'ssh' here", todo="apt-get install openssh-client") from error
-        except subprocess.TimeoutExpired as error:
-            raise CannotRunHere(f"no answer in {seconds:.0f} s", where=f"ssh:{self.address}") from error
-
     def _argv(self, script: str) -> list[str]:
-        # The login shell may be any shell. All of them understand a single-quoted word.
-        assert not set("'!\n") & set(script)
-        return [*self._words(), "-T", self.address.host, f"exec sh -c '{script}'"]
+        # The login shell may be any shell. All of them understand a single-quoted word; a script with a quote or a line
+        # break, as for boots, needs a login shell with the quoting of POSIX.
+        return [*self._words(), "-T", self.address.host, f"exec sh -c {shlex.quote(script)}"]
 
     def _words(self, *, user_only: bool = False) -> list[str]:
         words = ["ssh"]
@@ -153,10 +169,11 @@ class Connection:
         options = _OPTIONS | {"ControlPath": str(self._folder / "c")}
         return [*words, *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
 
-    def install(self) -> str:
+    def install(self, copy: str | None = None) -> str:
         """Copy schedload to a private folder of the machine, and return the folder. CannotRunHere.
 
-        The agent deletes the folder at its end.
+        ``copy`` is the path of a schedload there, from an earlier command. The agent deletes the folder at its end, and
+        compares its program with the program here.
         """
         program = find(SCHEDLOAD)
         if program is None:
@@ -172,7 +189,8 @@ class Connection:
                     where=f"ssh:{self.address}",
                     todo="let SCHEDLOAD name a static schedload for that machine (cargo build --target …-linux-musl)",
                 )
-            self._copy(data, f"{folder}/schedload")
+            if copy is None or self.run(f'cp "{copy}" "{folder}/schedload"').status != 0:
+                self._copy(data, f"{folder}/schedload")
         except BaseException:
             with suppress(CannotRunHere):
                 self.shell(f'rm -rf "{folder}"')

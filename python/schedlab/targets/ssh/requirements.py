@@ -16,8 +16,8 @@ from schedlab.workloads.tools import install_line
 
 PROBE_SECONDS = 10.0
 
-ONLY_ELSEWHERE = ("kernel", "cmdline", "sched_ext", *GUEST_ONLY)
-"""Keys of a variant that a running machine cannot have, or that need this machine."""
+ONLY_ELSEWHERE = ("sched_ext", *GUEST_ONLY)
+"""Keys of a variant that another machine cannot have, or that need this machine."""
 
 
 def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[MissingRequirement]:
@@ -74,6 +74,8 @@ def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequireme
 def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
     users: dict[str, list[str]] = {}
     for variant in plan.variants:
+        if variant.kernel is not None:
+            continue  # the running kernel cannot answer for another
         for name, setting in variant.tunables.items():
             users.setdefault(name, []).append(variant.name)
             if setting.tunable is None:
@@ -83,6 +85,8 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
         return
     with system.debugfs():
         for variant in plan.variants:
+            if variant.kernel is not None:
+                continue
             real = {name: each for name, each in variant.tunables.items() if each.tunable is not None}
             for name, answer in system.check(real).items():
                 if variants := users.pop(name, None):

@@ -11,11 +11,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedlab.errors import CannotRunHere
-from schedlab.experiment.model import Variant
+from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.observe.fingerprint import FILES, take
 from schedlab.results.measurement import Measurement
-from schedlab.targets.protocol import MissingRequirement, Target
+from schedlab.targets.boots import kernels
+from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
+from schedlab.targets.boots.control import control
+from schedlab.targets.boots.session import BootingSession, boots_kernels
+from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
 from schedlab.targets.ssh import trials
 from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost
 from schedlab.targets.ssh.connection import Address, Connection
@@ -23,7 +27,8 @@ from schedlab.targets.ssh.files import RemoteFiles, Values
 from schedlab.targets.ssh.requirements import missing_requirements
 from schedlab.targets.ssh.trials import RemoteRow
 from schedlab.targets.trial import Remarks
-from schedlab.tunables import System
+from schedlab.tunables import System, deferred_signals
+from schedlab.workloads.tools import SCHEDLOAD, find
 
 
 class Remote(Target):
@@ -32,7 +37,13 @@ class Remote(Target):
     virtual = False
     warms = True
 
-    def __init__(self, address: str, root: Path = Path("/")) -> None:
+    def __init__(
+        self, address: str, root: Path = Path("/"), table: TargetTable | None = None, variants: Sequence[Variant] = ()
+    ) -> None:
+        """Make the target. ``table`` has the keys for boots, ``variants`` the kernels to download."""
+        self._table = table
+        self._variants = variants
+        self._boots_kernels = boots_kernels(variants)
         self._address = Address.parse(address)
         self.name = f"ssh:{self._address}"
         self.kind = "real" if root == Path("/") else "real, tunables in a tree of files"
@@ -44,10 +55,33 @@ class Remote(Target):
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
         """See :mod:`schedlab.targets.ssh.requirements`. CannotRunHere when the machine cannot be reached."""
         agent = self._reached()
-        return list(missing_requirements(plan, agent, self._system(agent)))
+        missing = list(missing_requirements(plan, agent, self._system(agent)))
+        if self._boots_kernels:
+            with self._boots() as boots:
+                missing += kernels.missing_requirements(plan, boots)
+        return missing
+
+    def downloads(self) -> Sequence[Download]:
+        """See :func:`schedlab.targets.boots.kernels.downloads`."""
+        return kernels.downloads(self._variants)
+
+    def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
+        """Return the differences. A session that boots notes the differences of each boot instead."""
+        return () if self._boots_kernels else super().changes(fingerprint)
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """See :mod:`schedlab.observe.fingerprint`; ``tools`` has schedload, which comes from here."""
+        """See :mod:`schedlab.observe.fingerprint`; ``tools`` has schedload, which comes from here.
+
+        A machine that an interrupted run left under test returns to its default kernel first.
+        """
+        if self._boots_kernels:
+            with self._boots() as boots:
+                restarted = boots.restore()
+            if restarted:
+                self.close()
+        return self._fingerprint()
+
+    def _fingerprint(self) -> Mapping[str, Any]:
         agent = self._reached()
         files, _ = agent.read(FILES)
         with TemporaryDirectory(prefix="schedlab-files-") as folder:
@@ -62,12 +96,73 @@ class Remote(Target):
         }
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[RemoteSession]:
-        """Lock the machine and start the lease; the exit undoes everything and ends the agent."""
+    def session(self, plan: Plan, run_id: int) -> Iterator[RemoteSession | BootingSession]:
+        """Begin a run, on the running kernel or on a kernel for each variant. The exit leaves the machine as it was."""
         self.leftovers = ()
+        try:
+            if not self._boots_kernels:
+                with self._on_kernel(plan, run_id) as session:
+                    yield session
+            else:
+                with self._on_kernels(plan, run_id) as booting:
+                    yield booting
+        finally:
+            self.close()
+
+    @contextmanager
+    def _on_kernels(self, plan: Plan, run_id: int) -> Iterator[BootingSession]:
+        """Boot the kernels of the variants; the exit returns the machine to its default kernel."""
+        self._end_agent()
+        with self._boots() as boots:
+            try:
+                boots.begin()
+                booting = BootingSession(plan, boots, lambda: self._booted(plan, run_id))
+                try:
+                    yield booting
+                finally:
+                    with deferred_signals():
+                        self._end(booting, boots)
+            except BootFailed as error:
+                raise CannotRunHere(error.reason, where=self.name, todo=CONTINUE) from error
+
+    def _end(self, booting: BootingSession, boots: Boots) -> None:
+        """End the session, and return the machine to its default kernel; a failure is a leftover."""
+        try:
+            booting.close()
+            self._end_agent()
+        finally:
+            try:
+                boots.end()
+            except CannotRunHere as error:
+                self.leftovers = [*self.leftovers, str(error)]
+
+    @contextmanager
+    def _booted(self, plan: Plan, run_id: int) -> Iterator[tuple[Session, Mapping[str, Any]]]:
+        """Open a session on the running kernel, with the machine's fingerprint."""
+        with self._on_kernel(plan, run_id) as session:
+            yield session, self._fingerprint()
+
+    @contextmanager
+    def _boots(self) -> Iterator[Boots]:
+        table = self._table or TargetTable(kind="ssh", host=str(self._address))
+        if (program := find(SCHEDLOAD)) is None:
+            raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
+        with control(table.power, table.console) as commands:
+            yield Boots(
+                self._connected(),
+                self.name,
+                program.read_bytes(),
+                limit=table.boot_limit or LIMIT,
+                method=table.boot_method or "kexec",
+                control=commands,
+            )
+
+    @contextmanager
+    def _on_kernel(self, plan: Plan, run_id: int) -> Iterator[RemoteSession]:
+        """Lock the machine and start the lease; the exit undoes everything and ends the agent."""
         agent = self._reached()
         try:
-            self.leftovers = _leftovers(agent.begin(f"run-{run_id}"))
+            self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
             rows = {row.key: RemoteRow.of(row, agent) for row in plan.rows}
             system = self._system(agent)
             with (
@@ -84,23 +179,33 @@ class Remote(Target):
             except Lost as error:
                 self.leftovers = [*self.leftovers, f"not confirmed: {error.what}"]
             finally:
-                self.close()
+                self._end_agent()
 
     def close(self) -> None:
         """End the agent and the connection; both begin anew when they are needed again."""
-        if self._agent is not None:
-            self._agent.close()
-            self._agent = None
+        self._end_agent()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
+    def _end_agent(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+            self._agent = None
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = Connection(self._address)
+        return self._connection
+
     def _reached(self) -> Agent:
         """Return the running agent; start one if there is none."""
-        if self._agent is None or not self._agent.alive:
+        if self._agent is not None and not self._agent.alive:
             self.close()
-            self._connection = Connection(self._address)
-            self._agent = Agent(self._connection, self._root)
+        if self._agent is None:
+            # A machine that boots kernels has the program for the boots.
+            program = PROGRAM if self._boots_kernels else None
+            self._agent = Agent(self._connected(), self._root, program)
         return self._agent
 
     def _system(self, agent: Agent) -> System:

@@ -148,15 +148,14 @@ def machine(table: TargetTable, variant: Variant, seed: int, block: int) -> qemu
     )
 
 
-def boots(plan: Plan, table: TargetTable) -> Boots | None:
-    """Return the plan's boots on this target, with an estimate of their time; None for other kinds of target."""
-    if table.kind != "vm":
-        return None
+def boots(plan: Plan, table: TargetTable) -> Boots:
+    """Return the plan's boots in virtual machines, with an estimate of their time."""
     spans = groupby(plan.trials, key=lambda trial: (trial.phase, trial.block, trial.variant.name))
     variants = [next(trials).variant for _, trials in spans]
     booted = [variant for variant in variants if not gap_of(table, variant)]
     seconds = sum(_boot_seconds(table, variant) for variant in booted)
-    return Boots(len(booted), seconds, waits=not table.deterministic)
+    names = frozenset(variant.name for variant in booted)
+    return Boots(len(booted), seconds, waits=not table.deterministic, variants=names)
 
 
 def _boot_seconds(table: TargetTable, variant: Variant) -> float:

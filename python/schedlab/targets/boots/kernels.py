@@ -1,0 +1,62 @@
+"""The kernels of a plan on a machine that boots: requirements and downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+
+from schedlab.errors import SchedlabError
+from schedlab.experiment.model import Variant
+from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.kernels import debian
+from schedlab.kernels.build_cache import KernelGap
+from schedlab.kernels.images import NotDownloaded, resolve
+from schedlab.targets.boots.boot import INSTALLED, Boots
+from schedlab.targets.protocol import Download, Fault, MissingRequirement, by_variant
+from schedlab.targets.vm.settings import refusal
+
+
+def missing_requirements(plan: Plan, boots: Boots) -> Iterator[MissingRequirement]:
+    """Everything of the machine and of the kernels that would stop this plan. The check changes nothing there."""
+    for reason, remedy in boots.faults():
+        yield MissingRequirement("booting kernels", reason, remedy)
+    variants = [variant for variant in plan.variants if variant.name != CONTROL]
+    pairs = ((variant.name, fault) for variant in variants for fault in _faults(variant, boots))
+    yield from by_variant(pairs, every=len(variants))
+
+
+def _faults(variant: Variant, boots: Boots) -> Iterator[Fault]:
+    try:
+        kernel = boots.kernel(variant.kernel)
+    except KernelGap:
+        return  # the variant's trials fail with the reason
+    except NotDownloaded:
+        try:
+            debian.offered(variant.kernel or "")
+        except SchedlabError as error:
+            yield str(error).partition("\n")[0], error.todo
+        return
+    except SchedlabError as error:
+        yield str(error).partition("\n")[0], error.todo
+        return
+    if kernel.image is not None:
+        for name, setting in variant.tunables.items():
+            if (why := refusal(setting, kernel.image)) is not None:
+                yield f"tunable {name!r}: {why[0]}", why[1]
+
+
+def downloads(variants: Sequence[Variant]) -> list[Download]:
+    """Return Debian's kernels that the cache lacks. An unavailable kernel is a missing requirement instead."""
+    result = []
+    for name in dict.fromkeys(variant.kernel for variant in variants if variant.kernel):
+        if name.startswith(INSTALLED):
+            continue
+        try:
+            resolve(name)
+        except NotDownloaded:
+            with suppress(SchedlabError):
+                result.append(Download(f"kernel {name}: {debian.offered(name)}", partial(debian.fetch, name)))
+        except SchedlabError:
+            continue
+    return result
