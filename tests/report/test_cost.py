@@ -1,4 +1,4 @@
-"""The table of instructions by kernel path, from recorded figures of guests; no test boots a guest."""
+"""The table of instructions by kernel path, from made-up figures; no test boots a guest."""
 
 from __future__ import annotations
 
