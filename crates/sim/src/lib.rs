@@ -26,8 +26,8 @@
 //! numa        NUMA balancing: scans, hinting faults, preferred nodes
 //! tasks       operations of tasks: messages, locks, children, the start gate
 //! config      configuration of a simulation
+//! memory      estimate of the memory that a simulation needs, and its limit for forked children
 //! engine      events, interrupts, accounting
-//! memory      estimate of the memory that a simulation needs
 //! simulation  checks a configuration and runs the engine
 //! ```
 //! The crate does no I/O, reads no clock and keeps no global state: an outcome is a function of machine, kernel, program
