@@ -18,6 +18,7 @@ class Exit(IntEnum):
     CANNOT_RUN = 3
     TRIALS_FAILED = 4
     BUG = 70
+    BROKEN_PIPE = 141
 
 
 class SchedlabError(Exception):
@@ -54,6 +55,10 @@ class CannotRunHere(SchedlabError):
     """Error for a plan that cannot run on this target; nothing was started."""
 
     exit_code = Exit.CANNOT_RUN
+
+
+class RunStopped(BrokenPipeError):
+    """The end of a run whose output no process reads any more; its changes are undone."""
 
 
 class TrialFailure(Exception):

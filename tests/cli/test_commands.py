@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -435,6 +436,27 @@ def test_a_reader_that_closes_the_pipe_early_is_not_a_failure(tmp_path: Path) ->
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "0", done.stderr
     assert done.stderr == ""
+
+
+@pytest.fixture
+def closed_pipe() -> Iterator[int]:
+    """A pipe whose reader has ended."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+def test_a_run_whose_output_has_no_reader_is_interrupted(tmp_path: Path, closed_pipe: int) -> None:
+    command = [sys.executable, "-m", "schedlab", "run", str(small(tmp_path)), "--store", str(tmp_path / "s.sqlite")]
+    done = subprocess.run(command, stdout=closed_pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+    assert "interrupted" in schedlab("runs", "--store", tmp_path / "s.sqlite").stdout
+
+
+def test_an_error_that_no_process_reads_has_its_exit_code(closed_pipe: int) -> None:
+    command = [sys.executable, "-m", "schedlab", "run", "absent.toml"]
+    assert subprocess.run(command, stdout=closed_pipe, stderr=closed_pipe, check=False).returncode == 2
 
 
 def test_a_terminal_without_unicode_gets_escapes_instead_of_a_crash(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.exceptions import TyperException
@@ -18,7 +18,7 @@ from schedlab.cli.commands import Commands, CommandsByName, Group, usage_error
 from schedlab.cli.gate import bisect_code, is_bisect
 from schedlab.cli.recovery import recover_at_start
 from schedlab.cli.version import version
-from schedlab.errors import Exit, SchedlabError
+from schedlab.errors import Exit, RunStopped, SchedlabError
 
 COMMANDS = {
     "run": "run_command:run",
@@ -55,7 +55,7 @@ app = Commands(
     group=_Schedlab,
     help="The laboratory for Linux scheduler changes: does a change help, where, by how much, and through which part?",
     epilog="Exit codes: 0 fine, 1 a regression (with --fail-on worse), 2 usage, 3 cannot run here, 4 trials failed, "
-    "70 a bug in schedlab, 129, 130 or 143 ended by a signal.",
+    "70 a bug in schedlab, 129, 130 or 143 ended by a signal, 141 by a closed pipe.",
 )
 
 
@@ -89,9 +89,10 @@ def _run() -> None:
     try:
         recover_at_start(sys.argv[1:])
         sys.exit(typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False))
-    except BrokenPipeError:
-        # The reader of the pipe has ended (``| head``), so nobody reads further output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BrokenPipeError as error:
+        # The reader of the pipe has ended (``| head``), so that further output has no reader.
+        _discard(sys.stdout)
+        sys.exit(Exit.BROKEN_PIPE if isinstance(error, RunStopped) else Exit.FINE)
     except SchedlabError as error:
         _fail(error)
     except typer.Abort:
@@ -134,5 +135,13 @@ def _fail(error: SchedlabError) -> NoReturn:
 
     if appearance.verbose:
         traceback.print_exception(error)
-    make(stderr=True).say("error:", str(error), "red")
+    try:
+        make(stderr=True).say("error:", str(error), "red")
+    except BrokenPipeError:
+        _discard(sys.stderr)
     sys.exit(error.exit_code)
+
+
+def _discard(stream: TextIO) -> None:
+    """Discard further output of the stream, so that the end of the process does not report the broken pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

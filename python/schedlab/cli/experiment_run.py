@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from schedlab.cli import plan_json, plan_text, progress
 from schedlab.cli.console import Console, make
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
-from schedlab.errors import Exit, StoreError
+from schedlab.errors import Exit, RunStopped, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
 from schedlab.execution.loop import download, execute, require_runnable
@@ -152,6 +152,8 @@ def measure(request: Request, aside: Console) -> tuple[Engine, int]:
         expected = _estimate(request, trial_plan, engine, target)
         with restore_on_signals(), progress.shown(aside, trial_plan, expected) as report:
             execute(trial_plan, target, engine, run_id, report)
+    except BrokenPipeError as error:
+        raise RunStopped from error
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")

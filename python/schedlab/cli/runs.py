@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -48,29 +48,37 @@ def list_(
         _print_table(listed)
 
 
+COLUMNS: tuple[tuple[str, Literal["name", "number", "remark"]], ...] = (
+    ("run", "number"), ("name", "name"), ("state", "remark"), ("trials", "number"), ("target", "name"),
+    ("machine", "remark"), ("started (UTC)", "remark"),
+)  # fmt: skip
+
+
 def _print_table(runs: list[Run | DamagedRun]) -> None:
-    from schedlab.cli.console import make, table
+    from rich.text import Text
+
+    from schedlab.cli.console import make
+    from schedlab.report.columns import Column, Columns
     from schedlab.store.run_rows import DamagedRun
 
-    short = ("run", "state", "trials", "machine", "started (UTC)")
-    columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
-    listed = table(*columns, right=("run", "trials"), no_wrap=short)
+    listed: list[tuple[str, ...]] = []
     damaged = []
     for run in runs:
         if isinstance(run, DamagedRun):
-            listed.add_row(str(run.id), "-", "damaged", "-", "-", "-", "-")
+            listed.append((str(run.id), "-", "damaged", "-", "-", "-", "-"))
             damaged.append(run.reason.what)
             continue
         began = _time(run.started)[:16].replace("T", " ")
         if run.kind == IMPORTED:
             # An imported run has figures, but no trials and no fingerprint of a machine.
-            listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
+            listed.append((str(run.id), run.name, run.state, "-", run.target, IMPORTED, began))
             continue
         target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
         trials = f"{run.recorded}/{run.planned}" if run.planned else str(run.recorded)
-        listed.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
+        listed.append((str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began))
     console = make()
-    console.print(listed)
+    columns = zip(COLUMNS, zip(*listed, strict=True), strict=True)
+    console.print(Columns([Column(name, [Text(text) for text in texts], kind) for (name, kind), texts in columns]))
     for reason in damaged:
         console.say("damaged:", reason, "red")
 
