@@ -84,4 +84,4 @@ def test_children_that_exceed_the_address_space_are_an_error_and_no_abort(tmp_pa
     )
     done = subprocess.run([sys.executable, "-c", run, fork_bomb(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert re.search(r"MemoryRefused: .*the process cannot get it", done.stderr), done.stderr
+    assert re.search(r"MemoryRefused: .*the process cannot allocate this memory", done.stderr), done.stderr

@@ -170,7 +170,7 @@ def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
     ignored = ", and ignores this parameter"
     assert f"boot parameters: the guest's kernel does not recognise splash{ignored}" in guest.session.notes
     assert (
-        f"boot parameters: variant 'base': the guest's kernel does not understand nowatchdog{ignored}"
+        f"boot parameters: variant 'base': the guest's kernel does not recognise nowatchdog{ignored}"
         in guest.session.notes
     )
 

@@ -214,7 +214,7 @@ def test_a_value_that_another_user_changed_is_left_alone_and_reported(fake: Syst
     assert file_of(fake, "vm.stat_interval").read_text() == "42\n"
     left = [o for o in outcomes if isinstance(o, LeftAlone)]
     assert [(o.name, o.original, o.current) for o in left] == [("vm.stat_interval", "1", "42")]
-    assert "left at 42, another process changed the value from 5; before the run it was 1" in str(left[0])
+    assert "left at 42, another process changed the value from 5; before the run the value was 1" in str(left[0])
     assert file_of(fake, "sched.migration_cost_ns").read_text() == "500000\n"
     records = list((journals / "left-alone").iterdir())
     assert len(records) == 1, "the originals stay on record"

@@ -151,8 +151,8 @@ def test_a_record_lost_before_the_end_mark_is_noticed(fake: System, journals: Pa
 
 
 SPOILT: list[tuple[Callable[[list[bytes]], list[bytes]], str]] = [
-    (lambda lines: [], "line 1: it is empty or contains only zeros"),
-    (lambda lines: [b"\0" * 4096], "line 1: it is empty or contains only zeros"),
+    (lambda lines: [], "line 1: the journal is empty or contains only zeros"),
+    (lambda lines: [b"\0" * 4096], "line 1: the journal is empty or contains only zeros"),
     (lambda lines: [lines[0], b"\0" * len(lines[1]), *lines[2:]], "line 2: "),
     (lambda lines: [lines[0], lines[1].replace(b'"1"', b'"2"'), *lines[2:]], "line 2: the checksum"),
     (lambda lines: [lines[0], *lines[2:]], "line 2: record 2 is missing"),

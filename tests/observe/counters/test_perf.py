@@ -92,4 +92,4 @@ def test_a_refused_event_gives_a_remedy(monkeypatch: pytest.MonkeyPatch, code: i
     probed = probe(Path("/"))
     assert probed.source is None
     assert todo in probed.notes[0]
-    assert probed.notes[0].startswith("cpu-migrations is missing")
+    assert probed.notes[0].startswith(("cpu-migrations is not known", "cpu-migrations is missing"))
