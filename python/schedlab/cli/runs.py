@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -48,37 +48,29 @@ def list_(
         _print_table(listed)
 
 
-COLUMNS: tuple[tuple[str, Literal["name", "number", "remark"]], ...] = (
-    ("run", "number"), ("name", "name"), ("state", "remark"), ("trials", "number"), ("target", "name"),
-    ("machine", "remark"), ("started (UTC)", "remark"),
-)  # fmt: skip
-
-
 def _print_table(runs: list[Run | DamagedRun]) -> None:
-    from rich.text import Text
-
-    from schedlab.cli.console import make
-    from schedlab.report.columns import Column, Columns
+    from schedlab.cli.console import make, table
     from schedlab.store.run_rows import DamagedRun
 
-    listed: list[tuple[str, ...]] = []
+    short = ("run", "state", "trials", "machine", "started (UTC)")
+    columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
+    listed = table(*columns, right=("run", "trials"), no_wrap=short)
     damaged = []
     for run in runs:
         if isinstance(run, DamagedRun):
-            listed.append((str(run.id), "-", "damaged", "-", "-", "-", "-"))
+            listed.add_row(str(run.id), "-", "damaged", "-", "-", "-", "-")
             damaged.append(run.reason.what)
             continue
         began = _time(run.started)[:16].replace("T", " ")
         if run.kind == IMPORTED:
             # An imported run has figures, but no trials and no fingerprint of a machine.
-            listed.append((str(run.id), run.name, run.state, "-", run.target, IMPORTED, began))
+            listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
             continue
         target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
         trials = f"{run.recorded}/{run.planned}" if run.planned else str(run.recorded)
-        listed.append((str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began))
+        listed.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
     console = make()
-    columns = zip(COLUMNS, zip(*listed, strict=True), strict=True)
-    console.print(Columns([Column(name, [Text(text) for text in texts], kind) for (name, kind), texts in columns]))
+    console.print(listed)
     for reason in damaged:
         console.say("damaged:", reason, "red")
 
