@@ -194,12 +194,15 @@ def test_the_next_contact_undoes_a_killed_agent(
 ) -> None:
     before = texts(tree)
     with running(tmp_path, tree) as controller:
+        (folder,) = {Path(f"/proc/{pid}/exe").readlink().parent for pid in _agents(tree)}
         _kill_both(tree)
         assert controller.wait() == 3
     assert len(server.journals) == 1
+    assert folder.is_dir()
     agent = Agent(connection)
     outcomes = agent.begin("next")
     assert {outcome["how"] for outcome in outcomes} == {"restored"}
+    assert not folder.exists()
     assert agent.end() == []
     restored(tree, before)
     assert server.journals == []

@@ -7,8 +7,8 @@
 //!             └─ schedload exec …     a trial
 //! ```
 //! The worker ends at the end of its input, at a stop signal, when the keeper dies, and when the lease expires. It then
-//! ends the trial and puts every value back. A SIGKILL to keeper and worker at once leaves the journal, which the next
-//! agent on the machine undoes.
+//! ends the trial and puts every value back. A SIGKILL to keeper and worker at once leaves the journal and the folder,
+//! which the next agent on the machine undoes and removes.
 
 mod changes;
 mod files;
@@ -46,6 +46,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
+    let _lock = place::hold(&arguments.folder)?;
     let keeper = process::own_pid();
     match process::fork().map_err(LoadError::system("starting the worker"))? {
         Forked::Child => {

@@ -7,6 +7,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::utsname::uname;
@@ -93,6 +94,52 @@ impl MachineLock {
     }
 }
 
+/// Name of the file in an agent's folder that the agent keeps locked.
+const LOCK: &str = "agent.lock";
+
+/// Age of a folder without a lock beyond which its controller no longer copies files to it.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// Lock an agent's folder until both processes of the agent have ended, so that other agents do not remove it.
+pub fn hold(folder: &Path) -> io::Result<Flock<File>> {
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(LOCK))?;
+    Flock::lock(file, FlockArg::LockSharedNonblock).map_err(|(_, error)| error.into())
+}
+
+/// Remove the folders beside `own` that belong to dead agents of this user.
+pub fn remove_dead_folders(own: &Path) {
+    let beside = own.parent().and_then(|parent| fs::read_dir(parent).ok());
+    for entry in beside.into_iter().flatten().flatten() {
+        if entry.path() != own
+            && entry.file_name().to_str().is_some_and(is_folder_name)
+            && is_dead(&entry.path())
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether a controller gives this name to the folder of an agent: `schedlab-` and 16 hexadecimal digits.
+fn is_folder_name(name: &str) -> bool {
+    name.strip_prefix("schedlab-")
+        .is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+/// Whether a path is a private folder of this user whose agent has ended, or never began.
+fn is_dead(folder: &Path) -> bool {
+    let Ok(state) = fs::symlink_metadata(folder) else { return false };
+    if !state.is_dir() || state.uid() != geteuid().as_raw() || state.mode() & 0o077 != 0 {
+        return false;
+    }
+    match OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(folder.join(LOCK)) {
+        Ok(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock).is_ok(),
+        Err(_) => {
+            state.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > ABANDONED)
+        }
+    }
+}
+
 /// The identity of this boot; empty where the kernel does not show it.
 pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -135,4 +182,47 @@ pub fn mount_debugfs() -> io::Result<()> {
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     Ok(mount(Some("schedlab"), Path::new(PLACE), Some("debugfs"), flags, none)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
+    use super::{hold, remove_dead_folders};
+
+    fn folder(parent: &Path, name: &str) -> PathBuf {
+        let path = parent.join(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        path
+    }
+
+    #[test]
+    fn only_folders_of_dead_agents_are_removed() {
+        let parent = std::env::temp_dir().join(format!("schedlab-place-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        let own = folder(&parent, "schedlab-0000000000000000");
+        let dead = folder(&parent, "schedlab-0123456789abcdef");
+        drop(hold(&dead).unwrap());
+        let live = folder(&parent, "schedlab-1111111111111111");
+        let _live = hold(&live).unwrap();
+        let copying = folder(&parent, "schedlab-2222222222222222");
+        let foreign = folder(&parent, "schedlab-mine");
+        drop(hold(&foreign).unwrap());
+        let open = folder(&parent, "schedlab-3333333333333333");
+        drop(hold(&open).unwrap());
+        fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        let link = parent.join("schedlab-4444444444444444");
+        symlink(&foreign, &link).unwrap();
+
+        remove_dead_folders(&own);
+
+        assert!(!dead.exists());
+        for kept in [own, live, copying, foreign, open, link] {
+            assert!(kept.exists(), "{} was removed", kept.display());
+        }
+        fs::remove_dir_all(parent).unwrap();
+    }
 }

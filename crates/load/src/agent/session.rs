@@ -216,6 +216,7 @@ impl Session {
         let lock = MachineLock::take()?;
         let folder = place::journals();
         let outcomes = reconcile(&folder)?;
+        place::remove_dead_folders(&self.folder);
         self.lock = Some(lock);
         self.lease = (!lease.is_zero()).then_some(lease);
         self.changes = Some(Changes::new(self.tunables.clone(), &folder, run, &place::boot_id()));
