@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine
 
+from schedlab.cli import reproduction_run
+from schedlab.cli.console import Console
+from schedlab.cli.experiment_run import Request
 from schedlab.store import reader
 from schedlab.store.file import open_store
+from schedlab.store.run_rows import Run
 from tests.cli.in_process import runner
 
 
@@ -30,6 +36,25 @@ def test_the_report_is_simulated_once_and_scored(
     assert again.out == first.out
     assert "in the store: run 1" in again.words
     assert len(reader.runs(open_store(store, create=False))) == 1
+
+
+def test_an_interrupted_run_goes_on_although_another_unfinished_run_is_newer(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    complete = reader.run(open_store(store, create=False), 1)
+    interrupted = replace(complete, state="interrupted")
+    newer = replace(interrupted, id=2, quick=False)
+    resumed: list[int] = []
+
+    def measure(request: Request, _: Console, unfinished: Run) -> tuple[Engine, int]:
+        assert request.resume
+        resumed.append(unfinished.id)
+        return open_store(request.store, create=False), unfinished.id
+
+    monkeypatch.setattr(reader, "runs", lambda _: [newer, interrupted])
+    monkeypatch.setattr(reproduction_run, "measure", measure)
+    assert runner(monkeypatch, capsys)("reproduce", "004", "--quick", "--store", store).code == 0
+    assert resumed == [1]
 
 
 def test_json_has_the_scores_and_every_row(

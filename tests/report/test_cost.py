@@ -11,11 +11,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from schedlab.cli.cost_command import PATHS, draft_of
+from schedlab.cli.cost_command import draft_of, every_path
 from schedlab.errors import ExperimentError
 from schedlab.findings.cost import Cost, cost, disagreeing
 from schedlab.report.cost import render, to_json
-from schedlab.workloads.declarations import definitions
 
 AGAINST = {"debian-6.12 stats": "debian-6.12", "debian-7.2": "debian-6.12"}
 FIGURES = {
@@ -115,7 +114,7 @@ def draft(kernels: list[str], variants: list[str], paths: list[str]) -> tuple[An
 
 
 def test_every_kernel_has_every_variant() -> None:
-    drafted, against = draft(["debian-6.12", "debian-7.2"], ["stats:cmdline=schedstats=enable"], list(PATHS))
+    drafted, against = draft(["debian-6.12", "debian-7.2"], ["stats:cmdline=schedstats=enable"], every_path())
     experiment = drafted.parsed()
     names = [variant.name for variant in experiment.variant]
     assert names == ["debian-6.12", "debian-6.12 stats", "debian-7.2", "debian-7.2 stats"]
@@ -138,8 +137,3 @@ def test_mistakes_name_the_words(kernels: list[str], variants: list[str], paths:
     with pytest.raises(ExperimentError) as error:
         draft(kernels, variants, paths)[0].parsed()
     assert message in str(error.value)
-
-
-def test_all_paths_of_the_workload_are_measured() -> None:
-    (path,) = [each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path"]
-    assert tuple(choice["name"] for choice in path["choices"]) == PATHS

@@ -36,14 +36,16 @@ def kernel(tmp_path: Path) -> Iterator[FakeKernel]:
 
 SETTINGS = (
     "scx_root={root} scx_folder={root}/run scx_log='cat {root}/dev/kmsg' "
-    "scx_start_seconds={start} scx_last_words=0 scx_grace=0"
+    "scx_start_seconds={start} scx_last_words=0 scx_grace={grace}"
 )
 """Time limits of the script. A wait may take one second more."""
 
 
-def run_script(shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20) -> str:
+def run_script(
+    shell: list[str], kernel: FakeKernel, body: str, how: str = "well", start: int = 20, grace: int = 20
+) -> str:
     """Run this text in a shell that has sourced the script, and return its output."""
-    settings = SETTINGS.format(root=kernel.root, start=start)
+    settings = SETTINGS.format(root=kernel.root, start=start, grace=grace)
     text = f"{protocol.shell_text(kernel.standin('simple_1.0', how))}\n{settings}\n{body}\n"
     done = subprocess.run(
         [*shell, "-c", text], capture_output=True, text=True, timeout=110, check=False, stdin=subprocess.DEVNULL
@@ -119,7 +121,7 @@ def test_a_program_that_ignores_signals_is_killed(shell, kernel) -> None:
 
 def test_a_scheduler_that_the_kernel_keeps_is_reported(shell, kernel) -> None:
     kernel.keeps = True
-    out = run_script(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"')
+    out = run_script(shell, kernel, 'scx_ready; scx_stop || echo "$scx_reason"', grace=0)
     assert "sched_ext: 'simple_1.0' is still loaded 0 s after the end of" in out
 
 

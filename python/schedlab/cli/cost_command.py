@@ -13,12 +13,6 @@ from schedlab.cli.options import OutputFormat, Store, store_path
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
 
-PATHS = (
-    "none", "yield", "write", "pipe", "unix", "tcp", "udp", "pipe-round", "unix-round", "tcp-round", "udp-round",
-    "futex-round", "page-fault", "fork", "exec",
-)  # fmt: skip
-"""All paths of the workload ``kernel-path``, in the order of the table."""
-
 
 def cost(
     kernels: Annotated[
@@ -40,7 +34,9 @@ def cost(
     path: Annotated[
         list[str] | None,
         typer.Option(
-            "--path", metavar="PATH", help=f"A path to measure; may be repeated. Default all: {', '.join(PATHS)}."
+            "--path",
+            metavar="PATH",
+            help="A path to measure; may be repeated. Default all ('schedlab workloads kernel-path' lists them).",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,
@@ -71,7 +67,7 @@ def cost(
     from schedlab.findings.cost import cost as cost_of
     from schedlab.report.cost import render, to_json
 
-    drafted, against = draft_of(kernels, variant or [], path or list(PATHS), loops, seeds, topology, delta)
+    drafted, against = draft_of(kernels, variant or [], path or every_path(), loops, seeds, topology, delta)
     experiment, text = drafted.parsed(), drafted.text
     words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
     words += [word for each in path or [] for word in ("--path", each)]
@@ -89,6 +85,14 @@ def cost(
         make().print(render(table))
     make(stderr=True).hint("verdicts:", f"schedlab report {found.run.id} --store {request.store}")
     raise typer.Exit(verdict_code(found, fail_on, ExitAs.CODES))
+
+
+def every_path() -> list[str]:
+    """Return all paths of the workload ``kernel-path``, in the order of the table."""
+    from schedlab.workloads.declarations import definitions
+
+    (path,) = (each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path")
+    return [choice["name"] for choice in path["choices"]]
 
 
 def draft_of(

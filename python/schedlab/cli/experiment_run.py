@@ -131,8 +131,9 @@ def judged(request: Request, aside: Console) -> Findings:
 
     A signal ends the command, after a message with the command that resumes the run.
     """
+    unfinished = unfinished_run(open_store(request.store, create=False), request) if request.resume else None
     try:
-        engine, run_id = measure(request, aside)
+        engine, run_id = measure(request, aside, unfinished)
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; all changes are undone. Go on with:")
         aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
@@ -140,9 +141,11 @@ def judged(request: Request, aside: Console) -> Findings:
     return findings(engine, run_id)
 
 
-def measure(request: Request, aside: Console) -> tuple[Engine, int]:
-    """Run the experiment and store its trials, with progress on ``aside``; return the store and the run's number."""
-    unfinished = unfinished_run(open_store(request.store, create=False), request) if request.resume else None
+def measure(request: Request, aside: Console, unfinished: reader.Run | None) -> tuple[Engine, int]:
+    """Run the experiment, or go on with its unfinished run, and store the trials, with progress on ``aside``.
+
+    Return the store and the run's number.
+    """
     trial_plan, source = _plan(request, unfinished)
     target = _target(request, trial_plan.experiment)
     require_runnable(trial_plan, target, show_download)

@@ -30,7 +30,7 @@ def show(
     the needed blocks."""
     _show_size(console, plan, sizing, estimate)
     for what in downloads:
-        console.say("To be downloaded:", what)
+        _say(console, "To be downloaded:", what)
     _show_factorial(console, plan)
     _show_interim_analyses(console, plan)
     if sizing is None:

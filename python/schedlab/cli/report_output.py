@@ -18,6 +18,7 @@ from schedlab.notation.controls import escaped
 
 if TYPE_CHECKING:
     from polars import DataFrame
+    from rich.console import RenderableType
     from sqlalchemy import Engine
 
     from schedlab.analysis.counters import Change
@@ -99,24 +100,33 @@ def present(scope: Scope, wanted: Wanted) -> None:
     wanted.check()
     if wanted.form is Format.PARQUET and wanted.output is None:
         raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
-    if wanted.form is Format.TEXT and wanted.output is None and _is_styled():
-        from schedlab.cli.console import make
+    if wanted.form is Format.TEXT:
         from schedlab.report import text
 
+        present_text(text.render(_report(scope, wanted)), wanted.output, wanted.width)
+    else:
+        write(_rendered(scope, wanted), wanted.output)
+
+
+def present_text(content: RenderableType, output: Path | None, width: int | None = None) -> None:
+    """Print a text with styles on a terminal or under ``--color always``, otherwise without; or write it to a file."""
+    from schedlab.cli.console import make
+    from schedlab.report.text import to_text_of
+
+    if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
         console = make()
-        console.width = wanted.width or console.width
-        console.print(text.render(_report(scope, wanted)))
-        return
-    content = _rendered(scope, wanted)
-    if wanted.output is not None:
-        write_whole(wanted.output, content)
+        console.width = width or console.width
+        console.print(content)
+    else:
+        write(to_text_of(content, width or PIPE_WIDTH), output)
+
+
+def write(content: str | bytes, output: Path | None) -> None:
+    """Write a report to a file in one step, or to standard output without characters that control a terminal."""
+    if output is not None:
+        write_whole(output, content)
     else:
         sys.stdout.write(escaped(content if isinstance(content, str) else content.decode()))
-
-
-def _is_styled() -> bool:
-    """Whether the report is printed with styles: on a terminal, or always under ``--color always``."""
-    return sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS
 
 
 _RENDERERS = {
@@ -130,16 +140,14 @@ _RENDERERS = {
 
 
 def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
-    """Return the report in its format."""
-    from schedlab.report import data, mmtests, text
+    """Return the report in a format other than text."""
+    from schedlab.report import data, mmtests
 
     if wanted.form is Format.PARQUET:
         return data.samples_parquet(_samples(scope), scope.chosen)
     if wanted.form is Format.CSV and wanted.samples:
         return _samples(scope).write_csv()
     report = _report(scope, wanted)
-    if wanted.form is Format.TEXT:
-        return text.to_text(report, wanted.width or PIPE_WIDTH)
     if wanted.form is Format.MMTESTS:
         return mmtests.render(report, wanted.width)
     module, function = _RENDERERS[wanted.form]

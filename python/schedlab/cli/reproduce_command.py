@@ -39,16 +39,13 @@ def reproduce(
 
     Skill is 1 - mean error / mean error of predicting no change. Simulations in the store are not repeated.
     """
-    import json
-
     from schedlab.cli.console import make
     from schedlab.cli.experiment_run import exit_code
-    from schedlab.cli.output_file import write_whole
-    from schedlab.cli.report_output import PIPE_WIDTH
+    from schedlab.cli.json_output import json_text
+    from schedlab.cli.report_output import present_text, write
     from schedlab.cli.reproduction_run import reproduce as reproduced
     from schedlab.report import reproduction
     from schedlab.report.html import reproduction as html
-    from schedlab.report.text import to_text_of
     from schedlab.reproduction import published
 
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
@@ -58,17 +55,10 @@ def reproduce(
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; the same command goes on")
         raise typer.Exit(exit_code(error)) from None
-    if form is Format.TEXT and output is None:
-        make().print(reproduction.render(results, tables=not scores))
-        return
     match form:
         case Format.TEXT:
-            text = to_text_of(reproduction.render(results, tables=not scores), PIPE_WIDTH)
+            present_text(reproduction.render(results, tables=not scores), output)
         case Format.JSON:
-            text = json.dumps(reproduction.to_json(results), indent=2, ensure_ascii=False) + "\n"
+            write(json_text(reproduction.to_json(results)), output)
         case Format.HTML:
-            text = html.render(results)
-    if output is None:
-        print(text, end="")
-    else:
-        write_whole(output, text)
+            write(html.render(results), output)

@@ -44,15 +44,12 @@ def _reproduce(name: str, store: Path, console: Console, *, quick: bool) -> Repr
 
 def _run(file: Path, store: Path, console: Console, *, quick: bool) -> tuple[Engine, int]:
     """Return the store, and the number of the experiment's run in it."""
-    request = Request(file_source(file, Changes()), store, quick, None, False, None)
     stored = _stored(file, store, quick=quick)
-    if stored is None:
-        return measure(request, console)
-    if stored.state == "complete":
+    if stored is not None and stored.state == "complete":
         console.hint("in the store:", f"run {stored.id}, {stored.name}")
         return open_store(store, create=False), stored.id
-    resumed = Request(request.source, store, quick, None, True, None)
-    return measure(resumed, console)
+    request = Request(file_source(file, Changes()), store, quick, None, stored is not None, None)
+    return measure(request, console, stored)
 
 
 def _stored(file: Path, store: Path, *, quick: bool) -> Run | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -17,10 +16,8 @@ from schedlab.report.numbers import figure
 from schedlab.reproduction.published import PublishedReport, PublishedTable, Row
 from schedlab.reproduction.score import Outcome, Scores, score
 from schedlab.reproduction.simulated import Comparison, Level
+from schedlab.results.metrics import finite
 from schedlab.store.run_rows import Run
-
-SCHEMA = 1
-"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
 
 MISSING = "–"
 SKILL = "skill"
@@ -44,7 +41,7 @@ class Reproduction:
 
 def to_json(results: Sequence[Reproduction]) -> dict[str, Any]:
     """Return the fields of the JSON object. Gains and errors are in per cent; a score without rows is null."""
-    return {"schema": SCHEMA, "reports": [_report(result) for result in results]}
+    return {"reports": [_report(result) for result in results]}
 
 
 def _report(result: Reproduction) -> dict[str, Any]:
@@ -66,7 +63,7 @@ def _report(result: Reproduction) -> dict[str, Any]:
         "spearman": scores.spearman,
         "error": scores.error,
         "error_of_no_change": scores.error_of_none,
-        "skill": scores.skill,
+        "skill": None if scores.skill is None else finite(scores.skill),
         "ceiling": scores.ceiling,
         "level": {"ratio": scores.level, "error": scores.level_error, "p90": scores.level_p90},
         "headlines": [{"text": outcome.headline.text, "reached": outcome.reached} for outcome in scores.headlines],
@@ -85,7 +82,7 @@ def _row(each: Comparison) -> dict[str, Any]:
         "published_error": each.published.error,
         "significant": each.published.significant,
         "simulated": None if simulated is None else simulated.gain,
-        "simulated_error": simulated.error if simulated is not None and isfinite(simulated.error) else None,
+        "simulated_error": None if simulated is None else finite(simulated.error),
         "scored": each.table.scored,
     }
 
@@ -156,7 +153,7 @@ def _published(each: Comparison) -> Text:
 def _simulated(each: Comparison) -> Text:
     if each.simulated is None:
         return Text(MISSING)
-    error = f" ±{each.simulated.error:.2f}" if isfinite(each.simulated.error) else ""
+    error = "" if finite(each.simulated.error) is None else f" ±{each.simulated.error:.2f}"
     wrong = each.published.significant and each.published.gain * each.simulated.gain <= 0
     return Text(f"{each.simulated.gain:+.2f}{error}", style="red" if wrong else "dim")
 

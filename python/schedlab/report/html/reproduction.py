@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import asinh
 
@@ -89,8 +89,7 @@ def _scatter(comparisons: Sequence[Comparison]) -> Scatter:
     return Scatter(points, list(_labels(largest, place)))
 
 
-def _labels(largest: float, place: object) -> Iterator[tuple[str, float]]:
-    assert callable(place)
+def _labels(largest: float, place: Callable[[float], float]) -> Iterator[tuple[str, float]]:
     for tick in (tick for tick in _TICKS if tick <= largest * 1.05):
         yield f"+{tick:g}", place(tick)
         yield f"−{tick:g}", place(-tick)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import partial
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.kernels import debian
 from schedlab.kernels.build_cache import KernelGap
-from schedlab.kernels.images import NotDownloaded, resolve
+from schedlab.kernels.images import NotDownloaded
 from schedlab.targets.boots.boot import INSTALLED, Boots
 from schedlab.targets.protocol import Download, Fault, MissingRequirement, by_variant
+from schedlab.targets.vm import machine
 from schedlab.targets.vm.settings import refusal
 
 
@@ -47,16 +46,6 @@ def _faults(variant: Variant, boots: Boots) -> Iterator[Fault]:
 
 
 def downloads(variants: Sequence[Variant]) -> list[Download]:
-    """Return Debian's kernels that the cache lacks. An unavailable kernel is a missing requirement instead."""
-    result = []
-    for name in dict.fromkeys(variant.kernel for variant in variants if variant.kernel):
-        if name.startswith(INSTALLED):
-            continue
-        try:
-            resolve(name)
-        except NotDownloaded:
-            with suppress(SchedlabError):
-                result.append(Download(f"kernel {name}: {debian.offered(name)}", partial(debian.fetch, name)))
-        except SchedlabError:
-            continue
-    return result
+    """Return Debian's kernels that the cache lacks; the machine itself has the kernels that are installed there."""
+    names = (variant.kernel for variant in variants if variant.kernel)
+    return machine.downloads(name for name in names if not name.startswith(INSTALLED))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 
 from schedlab.errors import SchedlabError
@@ -13,10 +13,11 @@ from schedlab.experiment.plan import Plan
 from schedlab.experiment.seeds import guest_seed
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.kernels import debian, pvh
+from schedlab.kernels.archive import LISTS_MB
 from schedlab.kernels.build_cache import BUILT, KernelGap
 from schedlab.kernels.images import Image, NotDownloaded, resolve
 from schedlab.results.kinds import DETERMINISTIC, EMULATED, VIRTUAL
-from schedlab.targets.protocol import Boots
+from schedlab.targets.protocol import Boots, Download
 from schedlab.targets.vm import qemu
 
 MEMORY_MIB = 512
@@ -27,6 +28,9 @@ image = cache(resolve)
 
 offered = cache(debian.offered)
 """Packages by kernel name; the cache avoids repeated apt calls."""
+
+_FROM_LISTS = f"the newest release in Debian's suites, after their package lists, {LISTS_MB} MB"
+"""Description of a download before there are package lists."""
 
 BOOT_EMULATED, BOOT_EMULATED_CPU, BOOT_COUNTED_CPU = 6.5, 0.1, 0.9
 """Seconds from QEMU's start to the first trial, per CPU, and per CPU where instructions are counted: QEMU's CPU time
@@ -86,19 +90,22 @@ def image_of(table: TargetTable, variant: Variant) -> Image:
     return image(kernel_of(table, variant))
 
 
-def to_download(table: TargetTable, variants: Sequence[Variant]) -> Iterator[tuple[str, debian.Package | None]]:
-    """Yield each kernel to download with its package, once; None before there are package lists.
+def downloads(kernels: Iterable[str]) -> list[Download]:
+    """Return the downloads of Debian's kernels that the cache lacks, each kernel once.
 
-    Unavailable kernels are left to the requirements check.
+    Kernels that Debian does not offer are left to the check of requirements.
     """
-    for name in dict.fromkeys(kernel_of(table, variant) for variant in variants):
+    missing = []
+    for name in dict.fromkeys(kernels):
         try:
             image(name)
         except NotDownloaded:
             with suppress(SchedlabError):
-                yield name, offered(name)
+                what = f"kernel {name}: {offered(name) or _FROM_LISTS}"
+                missing.append(Download(what, partial(debian.fetch, name, max_age=debian.DAY)))
         except SchedlabError:
             continue
+    return missing
 
 
 def gap_of(table: TargetTable, variant: Variant) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from typing import Any
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.files import folders, scratch
-from schedlab.kernels import debian
-from schedlab.kernels.archive import LISTS_MB
 from schedlab.observe.fingerprint import take
 from schedlab.targets.protocol import Download, MissingRequirement, Target
 from schedlab.targets.vm import initramfs, machine, qemu
@@ -22,9 +19,6 @@ from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow, located, programs
 from schedlab.targets.vm.session import GuestSession
 from schedlab.tunables import Journal, System
-
-_FROM_LISTS = f"the newest release in Debian's suites, after their package lists, {LISTS_MB} MB"
-"""Description of a download before there are package lists."""
 
 
 class VirtualMachine(Target):
@@ -46,10 +40,7 @@ class VirtualMachine(Target):
 
     def downloads(self) -> Sequence[Download]:
         """Debian's kernels that the cache lacks. An unavailable kernel is a missing requirement instead."""
-        return [
-            Download(f"kernel {name}: {package or _FROM_LISTS}", partial(debian.fetch, name, max_age=debian.DAY))
-            for name, package in machine.to_download(self._table, self._variants)
-        ]
+        return machine.downloads(machine.kernel_of(self._table, variant) for variant in self._variants)
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Return machine, kernels and QEMU, a hash of the guest's programs, and this machine's fingerprint."""
