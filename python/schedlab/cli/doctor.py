@@ -1,90 +1,90 @@
-"""``schedlab doctor``: the capabilities of this machine, and remedies for missing ones."""
+"""``schedlab doctor``: the capabilities of this machine or of another, and remedies for missing ones."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from schedlab.cli.options import GivenFormat, OutputFormat
+import typer
+
+from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
+from schedlab.cli.options import GivenFormat, OutputFormat, SshConfig
 
 if TYPE_CHECKING:
-    from schedlab.workloads.base import AnyAdapter
+    from schedlab.workloads.base import AnyAdapter, Tool
 
 
-@dataclass(frozen=True)
-class Check:
-    """A fact about this machine. ``limited``: a feature cannot be used here; the text gives the reason or the
-    remedy."""
+def doctor(
+    form: GivenFormat = OutputFormat.TEXT,
+    target: Annotated[
+        str, typer.Option("--target", metavar="TARGET", help="host, or another machine: ssh:[USER@]HOST[:PORT].")
+    ] = "host",
+    ssh_config: SshConfig = None,
+) -> None:
+    """Show the capabilities of this machine or of another, and the commands that install missing programs.
 
-    subject: str
-    text: str
-    state: Literal["fine", "limited"] = "fine"
-
-
-@dataclass(frozen=True)
-class Readiness:
-    """Missing requirements of a workload: programs, with the command that installs the programs, or others."""
-
-    name: str
-    missing: list[str]
-    reasons: list[str]
-    install: str
-
-    @property
-    def text(self) -> str:
-        """A short description of the state."""
-        return f"missing {', '.join(self.missing)}" if self.missing else "; ".join(self.reasons) or "ready"
-
-
-def doctor(form: GivenFormat = OutputFormat.TEXT) -> None:
-    """Show the capabilities of this machine, and the commands that install missing programs."""
+    Nothing is changed, here or there.
+    """
     from schedlab.cli.json_output import print_json
 
-    checks = [*_machine(), *_journals(), *_tunables(), *_sched_ext(), *_guests(), *_simulator()]
-    is_built = checks[-1].state == "fine"
-    workloads = list(_workloads()) if is_built else []
+    if ssh_config is not None:
+        os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
+    examined = _here() if target == "host" else _there(target)
     if form is OutputFormat.JSON:
-        print_json({"checks": list(map(vars, checks)), "workloads": list(map(vars, workloads))})
+        print_json({"checks": list(map(vars, examined.checks)), "workloads": list(map(vars, examined.workloads))})
     else:
-        _print(checks, workloads)
+        _print(examined)
 
 
-def _print(checks: list[Check], workloads: list[Readiness]) -> None:
+def _here() -> Examination:
+    """Examine this machine."""
+    from schedlab.targets.host import Host
+    from schedlab.tunables import System
+
+    checks = [*machine_checks(Host(), is_root=os.geteuid() == 0), *_journals(), *tunable_checks(System())]
+    checks += [*_sched_ext(), *_guests(), *_simulator()]
+    is_built = checks[-1].state == "fine"
+    return Examination(checks, list(_workloads()) if is_built else [], _all_missing() if is_built else [])
+
+
+def _there(target: str) -> Examination:
+    """Examine the machine of an ssh target."""
+    from schedlab.targets.selection import SSH, UnknownTarget
+
+    if not target.startswith(SSH):
+        todo = "name host or ssh:[USER@]HOST[:PORT]; kernels and models need no examination"
+        raise UnknownTarget(f"{target!r} is not a machine", where="--target", todo=todo)
+    from schedlab.cli.remote_doctor import examine
+
+    return examine(target.removeprefix(SSH))
+
+
+def _print(examined: Examination) -> None:
     from schedlab.cli.console import make, table
 
     console = make()
     before = ""
-    for check in checks:
+    for check in examined.checks:
         # A second line about the same guests continues the first.
         subject = "" if check.subject == before == "guests" else check.subject
         console.say(f"{subject:<9}", check.text, "bold" if check.state == "fine" else "yellow")
         before = check.subject
-    if not workloads:
+    if not examined.workloads:
         return
-    listed = table("workload", "here")
-    for workload in workloads:
+    listed = table("workload", "there" if examined.where else "here")
+    for workload in examined.workloads:
         listed.add_row(workload.name, workload.text)
     console.print(listed)
-    if any(workload.missing for workload in workloads):
-        console.print(f"install the missing programs:\n  {_install_all()}", soft_wrap=True)
-    elif not any(workload.reasons for workload in workloads):
-        console.print("every workload can run here")
+    place = f"on {examined.where}" if examined.where else "here"
+    if examined.missing:
+        from schedlab.workloads.tools import install_line
 
-
-def _machine() -> Iterator[Check]:
-    from schedlab.targets.host import Host
-
-    target = Host()
-    fingerprint = target.fingerprint()
-    kernel, cpu = fingerprint["kernel"], fingerprint["cpu"]
-    guest = ", a virtual machine" if fingerprint["virtualisation"]["virtualised"] else ""
-    yield Check("machine", f"{target.fingerprint_hash(fingerprint)}{guest}")
-    yield Check("CPUs", f"{fingerprint['topology']['cpus']} × {cpu.get('model', 'unknown model')}")
-    yield Check("kernel", f"{kernel['release']}, clock source {kernel['clocksource']}")
-    if os.geteuid() != 0:
-        yield Check("user", "not root: most tunables cannot be written")
+        commands = install_line(examined.missing).replace("\n", "\n  ")
+        on = f" {place}" if examined.where else ""
+        console.print(f"install the missing programs{on}:\n  {commands}", soft_wrap=True)
+    elif not any(workload.reasons for workload in examined.workloads):
+        console.print(f"every workload can run {place}")
 
 
 def _journals() -> Iterator[Check]:
@@ -96,30 +96,6 @@ def _journals() -> Iterator[Check]:
     place = folders.journals() / DAMAGED
     if number := len(list(place.glob(f"*{SUFFIX}"))):
         yield Check("journals", f"{number} damaged, kept in {place}: compare their values, then delete them", "limited")
-
-
-def _tunables() -> Iterator[Check]:
-    """Yield the number of writable tunables, and each reason why a tunable is not writable."""
-    from schedlab.tunables import Absent, Available, BootOnly, System, catalogue
-
-    system = System()
-    reasons: dict[str, int] = {}
-    counts = {"writable": 0, "at boot only": 0, "not in this kernel": 0}
-    with system.debugfs():
-        for tunable in catalogue().values():
-            match system.resolve(tunable):
-                case Available():
-                    counts["writable"] += 1
-                case BootOnly():
-                    counts["at boot only"] += 1
-                case Absent():
-                    counts["not in this kernel"] += 1
-                case refused:
-                    reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
-    summary = ", ".join(f"{number} {what}" for what, number in counts.items())
-    yield Check("tunables", f"{summary} ('schedlab tunables list' shows them)")
-    for reason, number in reasons.items():
-        yield Check("refused", f"{number}: {reason}", "limited")
 
 
 def _sched_ext() -> Iterator[Check]:
@@ -174,13 +150,12 @@ def _workloads() -> Iterator[Readiness]:
         yield Readiness(name, programs, reasons, install_line(absent) if absent else "")
 
 
-def _install_all() -> str:
-    """Return the commands that install every missing program, indented."""
+def _all_missing() -> list[Tool]:
+    """Return every tool that this machine lacks."""
     from schedlab.workloads import registry
-    from schedlab.workloads.tools import install_line, missing
+    from schedlab.workloads.tools import missing
 
-    tools = [tool for name in registry.names() for tool in missing(registry.adapter(name))]
-    return install_line(list(dict.fromkeys(tools))).replace("\n", "\n  ")
+    return list(dict.fromkeys(tool for name in registry.names() for tool in missing(registry.adapter(name))))
 
 
 def missing_requirements(adapter: AnyAdapter) -> list[str]:

@@ -38,6 +38,7 @@ class FakeMachine:
     next_release: str = DEFAULT_RELEASE
     default_line: str = DEFAULT_LINE
     user: str = "0"
+    facts: dict[str, str] = field(default_factory=dict)
     grub: str = GRUB
     chosen: str | None = None
     kept: str = ""
@@ -75,7 +76,7 @@ class FakeMachine:
             return Done(0, self._facts(), "")
         if script == "test -e /boot/schedlab":
             return Done(0 if self.chosen is not None else 1, "", "")
-        if script.startswith("for folder in /boot/grub"):
+        if "for folder in /boot/grub " in script:
             return Done(0, self.grub, "")
         if script.startswith("grub-editenv"):
             return Done(0, self.kept, "")
@@ -131,6 +132,7 @@ class FakeMachine:
             "installed": f"{DEFAULT_RELEASE}\n6.12.1",
             "kexec_load_disabled": "0",
             "lockdown": "[none] integrity confidentiality",
+            "config": "CONFIG_KEXEC_FILE=y\nCONFIG_MMU=y",
             "tools": "/bin/tar\n/bin/gzip",
-        }
+        } | self.facts
         return "".join(f"\x1e{name}\n{value}\n" for name, value in facts.items())

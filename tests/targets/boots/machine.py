@@ -7,6 +7,7 @@ works on a temporary copy. A guest continues through restarts, as a machine does
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import socket
 import subprocess
@@ -21,15 +22,29 @@ from schedlab.files import cache
 
 RELEASE = "bookworm"
 KERNEL = "linux-image-cloud-amd64"
-PACKAGES = ("systemd-sysv", "udev", "openssh-server", "initramfs-tools", "grub-pc", "kmod", "iproute2", "zstd", KERNEL)
+PACKAGES = (
+    "systemd-sysv",
+    "udev",
+    "openssh-server",
+    "initramfs-tools",
+    "grub-pc",
+    "kmod",
+    "iproute2",
+    "zstd",
+    "dbench",
+    KERNEL,
+)
 TOOLS = ("mmdebstrap", "mke2fs", "sfdisk", "qemu-system-x86_64", "ssh", "ssh-keygen", "depmod")
 """Programs of this machine that make and run the test machine."""
 
-FORMAT = "1"
+FORMAT = "2"
 """Part of the disk's name in the cache; to be raised when this file begins to make another disk."""
 
 HERE = Path(__file__).parent
 PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
+
+NETWORK_CARD = "net0"
+"""QEMU's name of the network card."""
 
 MIB = 1 << 20
 SIZE = 1500 * MIB
@@ -124,7 +139,7 @@ def _qemu(disk: Path, console: Path, port: int | None = None, *, keep: bool = Tr
     return [
         "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "768",
         "-display", "none", "-monitor", "none", "-serial", f"file:{console}", "-drive", drive,
-        "-nic", f"user,model=virtio-net-pci,restrict=on{forward}",
+        "-nic", f"user,id={NETWORK_CARD},model=virtio-net-pci,restrict=on{forward}",
     ]  # fmt: skip
 
 
@@ -152,11 +167,22 @@ class TestMachine:
 
     def reset(self) -> None:
         """Press the reset button."""
+        self._control("system_reset")
+
+    def link(self, *, up: bool) -> None:
+        """Plug the cable of the network in, or pull it out."""
+        self._control("set_link", name=NETWORK_CARD, up=up)
+
+    def _control(self, command: str, **arguments: object) -> None:
+        """Send a command to QEMU (QEMU QMP Reference Manual)."""
         with socket.socket(socket.AF_UNIX) as control:
             control.connect(str(self.qmp))
-            for command in (b'{"execute": "qmp_capabilities"}\n', b'{"execute": "system_reset"}\n'):
-                control.sendall(command)
-                control.recv(1 << 16)
+            replies = control.makefile("rb")
+            for words in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                control.sendall(json.dumps(words).encode() + b"\n")
+                while (reply := json.loads(replies.readline())).keys().isdisjoint({"return", "error"}):
+                    pass
+                assert "return" in reply, reply
 
     def ssh(self, *words: str) -> str:
         """Run a command on the machine, and return its output."""

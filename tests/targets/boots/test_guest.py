@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.files.shipped import examples
 from schedlab.kernels import debian
 from schedlab.store import reader
 from schedlab.store.file import open_store
@@ -35,12 +36,12 @@ pytestmark = [
 ]
 
 STATE = """uname -r; cat /proc/cmdline; md5sum /boot/grub/grub*
-ls -l --time-style=+ /lib/modules /boot /var/lib /tmp
+find / /tmp -xdev -path /var/log -prune -o -printf '%p %m %u %s %l\\n' | sort
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 for file in /proc/sys/kernel/sched_* /sys/kernel/debug/sched/*_ns /sys/kernel/debug/sched/features
 do [ ! -f $file ] || echo $file $(cat $file); done
 for each in /proc/[0-9]*; do cat $each/comm; done 2>/dev/null | grep -v -e kworker -e sshd | sort"""
-"""Script that shows what boots and trials may change: kernel, boot entries, folders, tunables, processes."""
+"""Script that shows what boots and trials may change: kernel, boot entries, files, tunables, processes."""
 
 HEAD = f"""
 [experiment]
@@ -54,10 +55,10 @@ seed = 1
 [target]
 kind = "ssh"
 host = "test-machine"
-boot_limit = {LIMIT}
+boot_limit = "{LIMIT:g}s"
 [[variant]]
 name = "default"
-tunables = {{ "sched.autogroup" = false }}
+tunables = {{ "kernel.sched_autogroup_enabled" = true }}
 [[variant]]
 name = "new"
 kernel = "{NEW}"
@@ -128,7 +129,7 @@ def test_two_kernels_are_compared_over_three_blocks(guest: TestMachine, tmp_path
 
 def test_kernels_that_panic_or_hang_fail_their_trials_and_the_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
     before = guest.ssh(STATE)
-    experiment = HEAD.partition("[[variant]]")[0].replace(str(LIMIT), str(HANGS)) + (
+    experiment = HEAD.partition("[[variant]]")[0].replace(f"{LIMIT:g}s", f"{HANGS:g}s") + (
         '[[variant]]\nname = "default"\n'
         # An init that ends is a panic: "Attempted to kill init!".
         f'[[variant]]\nname = "panics"\nkernel = "{NEW}"\ncmdline = "init=/bin/false"\n'
@@ -148,9 +149,9 @@ def test_kernels_that_panic_or_hang_fail_their_trials_and_the_run_goes_on(guest:
 def test_a_killed_controller_s_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
     before = guest.ssh(STATE)
     argv = command(tmp_path, HEAD + ENDLESS)
-    with killed(argv):
+    with killed(argv) as controller:
         # In the middle of a trial.
-        eventually(lambda: "sleep 100000" in processes(guest), "no trial began", LIMIT)
+        eventually(lambda: in_trial(guest, controller), "no trial began", LIMIT)
     eventually(lambda: (now := processes(guest)) and "sleep 100000" not in now, "the trial was not ended", LIMIT)
     boots = guest.printed().count(READY)
     with killed([*argv, "--resume"]):
@@ -163,14 +164,20 @@ def test_a_killed_controller_s_run_goes_on(guest: TestMachine, tmp_path: Path) -
 
 
 @contextmanager
-def killed(argv: Sequence[str]) -> Iterator[None]:
+def killed(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run schedlab, and kill it at the exit."""
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as controller:
         try:
-            yield
+            yield controller
         finally:
             assert controller.poll() is None
             controller.kill()
+
+
+def in_trial(guest: TestMachine, controller: subprocess.Popen[bytes]) -> bool:
+    """Whether an endless trial runs. A controller that has ended fails the test."""
+    assert controller.poll() is None, "the controller has ended"
+    return "sleep 100000" in processes(guest)
 
 
 def processes(guest: TestMachine) -> str:
@@ -179,6 +186,35 @@ def processes(guest: TestMachine) -> str:
         return guest.ssh("for each in /proc/[0-9]*; do tr '\\0' ' ' < $each/cmdline; done 2>/dev/null")
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return ""
+
+
+def test_a_connection_cut_for_longer_than_the_lease_ends_the_run_which_goes_on_later(
+    guest: TestMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEDLAB_LEASE", "10")
+    before = guest.ssh(STATE)
+    variants = '[[variant]]\nname = "late"\ntunables = { "kernel.sched_child_runs_first" = true }\n'
+    argv = command(tmp_path, HEAD.partition('[[variant]]\nname = "new"')[0] + variants + ENDLESS)
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as controller:
+        eventually(lambda: in_trial(guest, controller), "no trial began", LIMIT)
+        guest.link(up=False)
+        try:
+            assert controller.wait(LIMIT) == 3
+        finally:
+            guest.link(up=True)
+    eventually(lambda: (now := processes(guest)) and "sleep 100000" not in now, "the trial was not ended", LIMIT)
+    assert guest.ssh(STATE) == before
+    guest.ssh("touch /root/go")
+    run([*argv, "--resume"])
+    guest.ssh("rm /root/go")
+    assert guest.ssh(STATE) == before
+
+
+def test_an_example_runs_from_its_file_to_its_report(guest: TestMachine, tmp_path: Path) -> None:
+    before = guest.ssh(STATE)
+    argv = command(tmp_path, (examples() / "schedstats.toml").read_text(), "--target", "ssh:test-machine", "--quick")
+    assert "better" in run(argv) or "inconclusive" in run(argv)
+    assert guest.ssh(STATE) == before
 
 
 def test_grub_starts_a_kernel_once(guest: TestMachine) -> None:

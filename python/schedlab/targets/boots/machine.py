@@ -23,6 +23,9 @@ printf '{_MARK}release\\n'; uname -r
 printf '{_MARK}command_line\\n'; cat /proc/cmdline"""
 """Script that shows which system runs."""
 
+KEXEC_FILE, EVERYWHERE = "CONFIG_KEXEC_FILE=y", "CONFIG_MMU=y"
+"""Lines of a kernel's configuration; the second line shows that the configuration can be read."""
+
 _FACTS = f"""{SEEN}
 printf '{_MARK}architecture\\n'; uname -m
 printf '{_MARK}user\\n'; id -u
@@ -31,9 +34,14 @@ printf '{_MARK}mounts\\n'; cat /proc/mounts
 printf '{_MARK}boot\\n'; ls /boot
 printf '{_MARK}installed\\n'; ls /lib/modules
 printf '{_MARK}kexec_load_disabled\\n'; cat /proc/sys/kernel/kexec_load_disabled
+printf '{_MARK}config\\n'
+{{ zcat /proc/config.gz || cat /boot/config-$(uname -r); }} | grep -x -e {KEXEC_FILE} -e {EVERYWHERE}
 printf '{_MARK}lockdown\\n'; cat /sys/kernel/security/lockdown
 printf '{_MARK}tools\\n'; for tool in tar gzip; do command -v $tool; done
 true"""
+
+USE_GRUB = 'use --method grub, or boot_method = "grub" in [target]'
+"""Remedy for machines that allow no kexec."""
 
 _IMAGES = ("vmlinuz-{}", "vmlinux-{}")
 _INITRDS = ("initrd.img-{}", "initramfs-{}.img", "initrd-{}", "initrd-{}.img")
@@ -52,6 +60,7 @@ class Facts:
     boot: tuple[str, ...]
     installed: tuple[str, ...]
     kexec_disabled: bool
+    without_kexec: bool
     locked: str
     tools: tuple[str, ...]
 
@@ -77,14 +86,16 @@ class Facts:
             yield "the user is not root", "log in as root: --target ssh:root@HOST"
         if self.architecture != "x86_64":
             yield f"its kernel is for {self.architecture}", "use a machine with x86_64"
+        if kexec and self.without_kexec:
+            yield "its kernel is built without CONFIG_KEXEC_FILE", f"{USE_GRUB}, or install a kernel with this option"
         if kexec and self.kexec_disabled:
-            remedy = "use --method grub, or remove the setting from sysctl.d and reboot"
+            remedy = f"{USE_GRUB}, or remove the setting from /etc/sysctl.d and reboot"
             yield "kernel.kexec_load_disabled is 1 until the next boot", remedy
         if kexec and self.locked not in ("", "none"):
-            remedy = "use --method grub, or switch Secure Boot off"
+            remedy = f"{USE_GRUB}, or switch Secure Boot off"
             yield f"the kernel is locked down ({self.locked})", remedy
         for tool in {"tar", "gzip"} - set(self.tools):
-            yield f"it has no {tool}", f"install {tool}"
+            yield f"it has no {tool}", f"apt-get install {tool}"
         if self.initrd(self.seen.release) is None:
             yield (
                 f"/boot has no initial file system of its running kernel {self.seen.release}",
@@ -96,6 +107,7 @@ def facts(shell: Shell) -> Facts:
     """Read the machine's facts; Unreachable without a connection."""
     found = sections(shell.run(_FACTS).output)
     roots = [fields for line in found.get("mounts", "").splitlines() if (fields := line.split())[1] == "/"]
+    config, disabled = found.get("config", "").split(), found.get("kexec_load_disabled", "").strip()
     lockdown = re.search(r"\[(\w+)\]", found.get("lockdown", ""))
     return Facts(
         seen=_seen(found),
@@ -105,7 +117,9 @@ def facts(shell: Shell) -> Facts:
         root_type=roots[-1][2] if roots else "",
         boot=tuple(found.get("boot", "").splitlines()),
         installed=tuple(found.get("installed", "").splitlines()),
-        kexec_disabled=found.get("kexec_load_disabled", "").strip() == "1",
+        kexec_disabled=disabled == "1",
+        # Without CONFIG_KEXEC_CORE there is no such file (kernel/kexec_core.c).
+        without_kexec=not disabled or (EVERYWHERE in config and KEXEC_FILE not in config),
         locked=lockdown[1] if lockdown else "",
         tools=tuple(line.rpartition("/")[2] for line in found.get("tools", "").splitlines()),
     )

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
-from schedlab.targets.protocol import MissingRequirement, naming
+from schedlab.targets.protocol import Fault, MissingRequirement, naming
 from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.ssh.trials import RemoteRow, trial_request
 from schedlab.targets.trial import attributes
 from schedlab.tunables import System
-from schedlab.workloads.base import Command
+from schedlab.workloads.base import AnyAdapter, Command, Parameters
 from schedlab.workloads.tools import install_line
 
 PROBE_SECONDS = 10.0
@@ -39,9 +39,8 @@ def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
         for tool in absent:
             yield f"{tool.program} is not installed there", f"on {agent.where}: {install_line(absent)}"
         return
-    if row.adapter.makes_files(row.parameters):
-        what = row.adapter.prepares or "files"
-        yield f"prepares {what} on this machine, which the remote machine does not have", "run it with --target host"
+    if fault := preparation_fault(row.adapter, row.parameters):
+        yield fault
         return
     command = row.command()
     if command.cwd is not None:
@@ -54,6 +53,14 @@ def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
     for word in programs:
         if word not in there:
             yield f"there is no program {word!r} there", f"install it on {agent.where}"
+
+
+def preparation_fault(adapter: AnyAdapter, parameters: Parameters) -> Fault | None:
+    """Return why a workload that prepares files cannot run on another machine; None for any other workload."""
+    if not adapter.makes_files(parameters):
+        return None
+    what = adapter.prepares or "files"
+    return f"prepares {what} on this machine, which the remote machine does not have", "run it with --target host"
 
 
 def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequirement]:

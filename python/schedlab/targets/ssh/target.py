@@ -54,8 +54,8 @@ class Remote(Target):
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
         """See :mod:`schedlab.targets.ssh.requirements`. CannotRunHere when the machine cannot be reached."""
-        agent = self._reached()
-        missing = list(missing_requirements(plan, agent, self._system(agent)))
+        agent = self.reached()
+        missing = list(missing_requirements(plan, agent, self.system(agent)))
         if self._boots_kernels:
             with self._boots() as boots:
                 missing += kernels.missing_requirements(plan, boots)
@@ -82,7 +82,7 @@ class Remote(Target):
         return self._fingerprint()
 
     def _fingerprint(self) -> Mapping[str, Any]:
-        agent = self._reached()
+        agent = self.reached()
         files, _ = agent.read(FILES)
         with TemporaryDirectory(prefix="schedlab-files-") as folder:
             trials.write(files, Path(folder))
@@ -149,7 +149,7 @@ class Remote(Target):
             raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
         with control(table.power, table.console) as commands:
             yield Boots(
-                self._connected(),
+                self.connected(),
                 self.name,
                 program.read_bytes(),
                 limit=table.boot_limit or LIMIT,
@@ -160,11 +160,11 @@ class Remote(Target):
     @contextmanager
     def _on_kernel(self, plan: Plan, run_id: int) -> Iterator[RemoteSession]:
         """Lock the machine and start the lease; the exit undoes everything and ends the agent."""
-        agent = self._reached()
+        agent = self.reached()
         try:
             self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
             rows = {row.key: RemoteRow.of(row, agent) for row in plan.rows}
-            system = self._system(agent)
+            system = self.system(agent)
             with (
                 ExitStack() as stack,
                 system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext(),
@@ -193,22 +193,24 @@ class Remote(Target):
             self._agent.close()
             self._agent = None
 
-    def _connected(self) -> Connection:
+    def connected(self) -> Connection:
+        """Return the connection; open it if there is none."""
         if self._connection is None:
             self._connection = Connection(self._address)
         return self._connection
 
-    def _reached(self) -> Agent:
+    def reached(self) -> Agent:
         """Return the running agent; start one if there is none."""
         if self._agent is not None and not self._agent.alive:
             self.close()
         if self._agent is None:
             # A machine that boots kernels has the program for the boots.
             program = PROGRAM if self._boots_kernels else None
-            self._agent = Agent(self._connected(), self._root, program)
+            self._agent = Agent(self.connected(), self._root, program)
         return self._agent
 
-    def _system(self, agent: Agent) -> System:
+    def system(self, agent: Agent) -> System:
+        """Return the machine with its tunables, as the agent shows it."""
         return System(self._root, agent.facts["uid"], RemoteFiles(agent))
 
 

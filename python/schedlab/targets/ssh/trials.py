@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,7 @@ class RemoteRow(PreparedRow):
         """Look up the row's tools there."""
         assert agent is not None
         prepared = PreparedRow.of(row)
-        tools = [tool for tool in prepared.adapter.tools if tool is not SCHEDLOAD]
-        programs = {tool.program: [path.replace("[0-9]", "*") for path in tool.paths] for tool in tools}
-        paths = dict(agent.ask("find", programs=programs)["paths"]) if programs else {}
-        paths[SCHEDLOAD.program] = f"{agent.folder}/schedload"
+        paths = programs(prepared.adapter.tools, agent)
         folder = Path(agent.folder)
         return cls(prepared.adapter, prepared.parameters, paths, Place(folder, folder, cpus=agent.facts["cpus"]))
 
@@ -64,6 +61,14 @@ class RemoteRow(PreparedRow):
 
         servers = tuple(replace(server, argv=there(server.argv)) for server in command.servers)
         return replace(command, argv=there(command.argv), servers=servers)
+
+
+def programs(tools: Iterable[Tool], agent: Agent) -> dict[str, str]:
+    """Return the paths of the tools that the machine has, by the tool's program."""
+    wanted = {tool.program: [path.replace("[0-9]", "*") for path in tool.paths]
+              for tool in tools if tool is not SCHEDLOAD}  # fmt: skip
+    paths = dict(agent.ask("find", programs=wanted)["paths"]) if wanted else {}
+    return paths | {SCHEDLOAD.program: f"{agent.folder}/schedload"}
 
 
 def trial_request(

@@ -1,0 +1,117 @@
+"""``schedlab doctor --target ssh:HOST``: the capabilities of another machine. Nothing is changed there.
+
+The agent that reads the machine works in a private folder, which it deletes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+from pydantic import ValidationError
+
+from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
+from schedlab.errors import CannotRunHere
+from schedlab.targets.boots import machine
+from schedlab.targets.boots.grub import Grub
+from schedlab.targets.boots.shell import Shell, Unreachable
+from schedlab.targets.ssh.agent import Agent
+from schedlab.targets.ssh.requirements import preparation_fault
+from schedlab.targets.ssh.target import Remote
+from schedlab.targets.ssh.trials import programs
+from schedlab.workloads import registry
+from schedlab.workloads.base import Tool
+from schedlab.workloads.tools import install_line
+
+
+def examine(address: str) -> Examination:
+    """Examine the machine at an address. Unreachable without a connection.
+
+    A machine that cannot run schedload has no workloads.
+    """
+    target = Remote(address)
+    with closing(target):
+        checks: list[Check] = []
+        workloads: list[Readiness] = []
+        missing: list[Tool] = []
+        try:
+            agent = target.reached()
+        except Unreachable:
+            raise
+        except CannotRunHere as error:
+            checks.append(Check("schedload", _sentence(error.what, error.todo), "limited"))
+        else:
+            checks += _system(target, agent)
+            workloads, missing = _workloads(agent)
+        return Examination([*checks, *boot_checks(target.connected(), target.name)], workloads, missing, target.name)
+
+
+def _system(target: Remote, agent: Agent) -> Iterator[Check]:
+    """Yield everything about the running system that an agent can see."""
+    is_root = agent.facts["uid"] == 0
+    yield Check("schedload", f"runs there: Linux {agent.facts['machine']}")
+    yield from machine_checks(target, is_root=is_root)
+    if not is_root:
+        yield Check("rights", f"log in as root: --target ssh:root@{target.name[4:].rpartition('@')[2]}", "limited")
+    yield from _journals(agent)
+    yield from tunable_checks(target.system(agent))
+
+
+def _journals(agent: Agent) -> Iterator[Check]:
+    """Yield the journals of live and of killed runs."""
+    place = agent.facts["journals"]
+    damaged, open_ = (len(agent.read([f"{place}/{part}*.journal"])[0]) for part in ("damaged/", ""))
+    if open_:
+        text = f"{open_} of runs that are alive or were killed: the next run puts the values of killed runs back"
+        yield Check("journals", text)
+    if damaged:
+        text = f"{damaged} damaged, kept in {place}/damaged: compare their values, then delete them"
+        yield Check("journals", text, "limited")
+
+
+def boot_checks(shell: Shell, where: str) -> Iterator[Check]:
+    """Yield whether the machine can start kernels by kexec, and once through its boot loader."""
+    facts = machine.facts(shell)
+    try:
+        machine.require_other_machine(facts.seen, where)
+    except CannotRunHere as error:
+        yield Check("boots", _sentence(error.what, error.todo), "limited")
+    every = list(facts.faults(kexec=False))
+    for fault in every:
+        yield Check("boots", _sentence(*fault), "limited")
+    of_kexec = [fault for fault in facts.faults() if fault not in every]
+    for fault in of_kexec:
+        yield Check("kexec", _sentence(*fault), "limited")
+    if not of_kexec:
+        yield Check("kexec", "ready: kernels can be started by kexec" if not every else "the kernel offers kexec")
+    try:
+        Grub(shell, where)
+    except CannotRunHere as error:
+        yield Check("boot once", _sentence(error.what, error.todo), "limited")
+    else:
+        yield Check("boot once", 'ready: GRUB can start an entry once (boot_method = "grub")')
+
+
+def _workloads(agent: Agent) -> tuple[list[Readiness], list[Tool]]:
+    """Return what each workload lacks there, and all missing tools."""
+    adapters = [registry.adapter(name) for name in registry.names()]
+    tools = list(dict.fromkeys(tool for adapter in adapters for tool in adapter.tools))
+    present = programs(tools, agent)
+    rows = []
+    for adapter in adapters:
+        absent = [tool for tool in adapter.tools if tool.program not in present]
+        reasons: list[str] = []
+        with suppress(ValidationError):
+            # A workload with a required parameter has no default case.
+            if fault := preparation_fault(adapter, adapter.parameters()):
+                reasons = [_sentence(*fault)]
+                absent = []
+        rows.append(
+            Readiness(adapter.name, [tool.program for tool in absent], reasons, install_line(absent) if absent else "")
+        )
+    missing = {program for row in rows for program in row.missing}
+    return rows, [tool for tool in tools if tool.program in missing]
+
+
+def _sentence(reason: str, remedy: str) -> str:
+    return f"{reason}: {remedy}" if remedy else reason

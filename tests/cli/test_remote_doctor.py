@@ -1,0 +1,119 @@
+"""``schedlab doctor --target ssh:HOST``, on a server of the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedlab.cli.remote_doctor import boot_checks
+from tests.targets.boots.fake_machine import FakeMachine
+from tests.targets.ssh import loopback
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[loopback.Server]:
+    """A server of this test."""
+    loopback.require()
+    with loopback.server(tmp_path / "server") as server:
+        yield server
+
+
+def doctor(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "schedlab", "doctor", *words, "--ssh-config", str(config)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_another_machine_has_the_checks_of_this_machine_and_keeps_nothing(server: loopback.Server) -> None:
+    folders = sorted(Path("/tmp").glob("schedlab-" + "[0-9a-f]" * 16))
+    done = doctor("--target", "ssh:box", "--format", "json", config=server.config)
+    assert done.returncode == 0, done.stderr
+    there: dict[str, Any] = json.loads(done.stdout)
+    here = json.loads(subprocess.check_output([sys.executable, "-m", "schedlab", "doctor", "--format", "json"]))
+
+    def text(document: dict[str, Any], subject: str) -> list[str]:
+        return [check["text"] for check in document["checks"] if check["subject"] == subject]
+
+    for subject in ("CPUs", "kernel", "tunables", "user"):
+        assert text(there, subject) == text(here, subject)
+    assert text(there, "schedload") == [f"runs there: Linux {os.uname().machine}"]
+    assert "is this machine itself" in text(there, "boots")[0]
+    assert text(there, "kexec")
+    assert text(there, "boot once")
+    assert [row["name"] for row in there["workloads"]] == [row["name"] for row in here["workloads"]]
+    (kernbench,) = (row for row in there["workloads"] if row["name"] == "kernbench")
+    assert "--target host" in kernbench["reasons"][0]
+    assert sorted(Path("/tmp").glob("schedlab-" + "[0-9a-f]" * 16)) == folders
+    assert not list(server.state.iterdir())
+
+
+@pytest.mark.slow
+def test_the_text_names_the_machine_and_a_machine_that_does_not_answer_is_an_error(server: loopback.Server) -> None:
+    done = doctor("--target", "ssh:box", config=server.config)
+    assert done.returncode == 0, done.stderr
+    assert "workload" in done.stdout
+    assert "there" in done.stdout
+    server.process.terminate()
+    server.process.wait()
+    done = doctor("--target", "ssh:box", config=server.config)
+    assert done.returncode == 3
+    assert "check that 'ssh" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_machine_with_another_processor_keeps_its_checks_of_boots(
+    server: loopback.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = tmp_path / "schedload"
+    foreign.write_bytes(b"\x7fELF" + bytes(14) + b"\xf7\0")
+    foreign.chmod(0o755)
+    monkeypatch.setenv("SCHEDLOAD", str(foreign))
+    done = doctor("--target", "ssh:box", "--format", "json", config=server.config)
+    checks = json.loads(done.stdout)["checks"]
+    assert [check["subject"] for check in checks][:2] == ["schedload", "boots"]
+    assert "static schedload for that machine" in checks[0]["text"]
+
+
+def test_guests_and_simulated_machines_are_refused(tmp_path: Path) -> None:
+    done = doctor("--target", "sim:small", config=tmp_path / "none")
+    assert done.returncode == 2
+    assert "name host or ssh:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("facts", "grub", "subject", "words"),
+    [
+        ({"kexec_load_disabled": "1"}, None, "kexec", ["kexec_load_disabled is 1", "sysctl.d"]),
+        ({"kexec_load_disabled": ""}, None, "kexec", ["CONFIG_KEXEC_FILE", "--method grub"]),
+        ({"config": "CONFIG_MMU=y"}, None, "kexec", ["CONFIG_KEXEC_FILE", "--method grub"]),
+        ({"lockdown": "none [integrity]"}, None, "kexec", ["locked down (integrity)", "Secure Boot"]),
+        ({"user": "1000"}, None, "boots", ["not root", "ssh:root@"]),
+        ({"tools": "/bin/gzip"}, None, "boots", ["no tar", "apt-get install tar"]),
+        ({"boot": "vmlinuz-6.1"}, None, "boots", ["no initial file system", "initramfs"]),
+        ({}, "\x1eother\n", "boot once", ["no configuration of GRUB", "kexec"]),
+        ({}, "\x1eother\nsystemd-boot\n", "boot once", ["systemd-boot", "kexec"]),
+    ],
+)
+def test_each_fault_of_boots_is_reported_with_its_remedy(
+    facts: dict[str, str], grub: str | None, subject: str, words: list[str]
+) -> None:
+    fake = FakeMachine(facts=facts)
+    if grub is not None:
+        fake.grub = grub
+    (check,) = (check for check in boot_checks(fake, "fake") if check.state == "limited")
+    assert check.subject == subject
+    assert all(word in check.text for word in words), check.text
+
+
+def test_a_machine_without_faults_can_boot_by_both_methods() -> None:
+    assert {check.subject: check.state for check in boot_checks(FakeMachine(), "fake")} == {
+        "kexec": "fine",
+        "boot once": "fine",
+    }
