@@ -49,8 +49,9 @@ def test_the_guard_gets_its_seconds_beside_its_program() -> None:
 
 
 @pytest.mark.skipif(shutil.which("depmod", path="/usr/sbin:/sbin") is None, reason="no depmod: apt-get install kmod")
-def test_modules_are_packed_for_both_file_systems(tmp_path: Path) -> None:
-    place = tmp_path / "lib" / "modules" / RELEASE
+@pytest.mark.parametrize("folder", ["lib", "usr/lib"], ids=["before Debian 13", "since Debian 13"])
+def test_modules_are_packed_for_both_file_systems(tmp_path: Path, folder: str) -> None:
+    place = tmp_path / folder / "modules" / RELEASE
     (place / "kernel").mkdir(parents=True)
     (place / "modules.order").write_text("")
     (place / "modules.builtin").write_text("")

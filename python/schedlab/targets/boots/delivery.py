@@ -41,8 +41,10 @@ def guard(program: bytes, seconds: int) -> bytes:
 
 def modules_folder(image: Image) -> Path | None:
     """Return the folder of an image's modules, as in a distribution's package; None without modules."""
-    place = image.path.parent.parent / "lib" / "modules" / image.release
-    return place if place.is_dir() else None
+    top = image.path.parent.parent
+    # Since Debian 13 packages have their files in /usr (UsrMerge).
+    places = (top / parent / "lib" / "modules" / image.release for parent in ("", "usr"))
+    return next((place for place in places if place.is_dir()), None)
 
 
 def modules(image: Image, place: Path, needed: Iterable[str]) -> Modules:

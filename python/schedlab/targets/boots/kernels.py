@@ -11,6 +11,7 @@ from schedlab.kernels import debian
 from schedlab.kernels.build_cache import KernelGap
 from schedlab.kernels.images import NotDownloaded
 from schedlab.targets.boots.boot import INSTALLED, Boots
+from schedlab.targets.boots.delivery import modules_folder
 from schedlab.targets.protocol import Download, Fault, MissingRequirement, by_variant
 from schedlab.targets.vm import machine
 from schedlab.targets.vm.settings import refusal
@@ -40,6 +41,11 @@ def _faults(variant: Variant, boots: Boots) -> Iterator[Fault]:
         yield str(error).partition("\n")[0], error.todo
         return
     if kernel.image is not None:
+        if debian.is_name(kernel.image.name) and modules_folder(kernel.image) is None:
+            yield (
+                f"kernel {kernel.image.name} has its modules in a package that schedlab does not fetch",
+                f"install linux-image-{kernel.release} on the machine, and name it installed:{kernel.release}",
+            )
         for name, setting in variant.tunables.items():
             if (why := refusal(setting, kernel.image)) is not None:
                 yield f"tunable {name!r}: {why[0]}", why[1]
