@@ -33,7 +33,7 @@ from schedlab.store import schema, writer
 from schedlab.store.cells import StoredCell, pack
 from schedlab.store.checksums import sealed
 from schedlab.store.file import open_store
-from schedlab.store.schema import CONDITIONS
+from schedlab.store.tables import CONDITIONS
 
 EXPERIMENT = """
 [experiment]
@@ -96,7 +96,7 @@ def make_store(path: Path, iterations: int) -> int:
 
 def _trial(cell: int, trial: Trial) -> dict[str, Any]:
     values = {"cell_id": cell, "position": trial.index, "iteration": trial.iteration, "state": "ok", "reason": ""}
-    return sealed(schema.trial, values | {"started": 1.7e9 + trial.index, "counters": COUNTERS})
+    return sealed("trial", values | {"started": 1.7e9 + trial.index, "counters": COUNTERS})
 
 
 def timed(argv: list[str]) -> tuple[float, float, float]:

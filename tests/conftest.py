@@ -136,4 +136,4 @@ def edit_run(engine: Engine, run_id: int, **values: object) -> None:
     r = schema.run.c
     with engine.begin() as connection:
         row = connection.execute(select(schema.run).where(r.id == run_id)).mappings().one()
-        connection.execute(update(schema.run).where(r.id == run_id).values(sealed(schema.run, {**row, **values})))
+        connection.execute(update(schema.run).where(r.id == run_id).values(sealed("run", {**row, **values})))

@@ -58,10 +58,15 @@ def test_a_light_command_imports_no_heavy_package(arguments: tuple[str, ...]) ->
     assert not modules(*arguments) & HEAVY
 
 
-def test_a_list_of_runs_needs_the_library_of_the_store_and_no_other(store: str) -> None:
+def test_a_list_of_runs_reads_the_store_without_a_heavy_package(store: str) -> None:
     imported = modules("runs", "--store", store)
+    assert "sqlite3" in imported
+    assert not imported & HEAVY
+
+
+def test_a_report_loads_no_part_of_sqlalchemy_for_other_databases(store: str) -> None:
+    imported = modules("report", "--store", store)
     assert "sqlalchemy" in imported
-    assert not imported & (HEAVY - {"sqlalchemy"})
     assert not imported & set(SQLALCHEMY_FOR_OTHERS)
 
 

@@ -14,7 +14,7 @@ import pytest
 from schedlab.errors import StoreError
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
-from schedlab.store import file, reader
+from schedlab.store import reader, sqlite
 from schedlab.store.file import open_store
 from tests.conftest import begin
 
@@ -125,7 +125,7 @@ def test_a_store_that_cannot_be_written_is_read_without_a_file_beside_it(
     engine = open_store(path, create=True)
     begin(engine, plan(experiment, 1))
     engine.dispose()
-    monkeypatch.setattr(file, "_writable", lambda path: False)
+    monkeypatch.setattr(sqlite, "is_read_only", lambda path, create: True)
     read_only = open_store(path, create=False)
     with read_only.connect():
         assert reader.run(read_only, 1).name == "test"
@@ -138,7 +138,7 @@ def test_trials_in_the_log_of_a_store_that_cannot_be_written_are_read(
     engine = open_store(tmp_path / "store.sqlite", create=True)
     with engine.connect():
         begin(engine, plan(experiment, 1))
-        monkeypatch.setattr(file, "_writable", lambda path: False)
+        monkeypatch.setattr(sqlite, "is_read_only", lambda path, create: True)
         assert len(reader.runs(open_store(tmp_path / "store.sqlite", create=False))) == 1
 
 
@@ -150,7 +150,7 @@ def test_an_old_store_that_cannot_be_written_is_refused_with_a_remedy(
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE schedlab_store SET version = 1")
     engine.dispose()
-    monkeypatch.setattr(file, "_writable", lambda path: False)
+    monkeypatch.setattr(sqlite, "is_read_only", lambda path, create: True)
     with pytest.raises(StoreError, match=r"needs an upgrade and cannot be written\n.*copy the store"):
         open_store(path, create=False)
 

@@ -190,11 +190,10 @@ FIELDS = [(table.name, column.name) for table in schema.metadata.sorted_tables f
 
 def seal(connection: sqlite3.Connection, name: str) -> None:
     """Give rows of a table the checksums of their values, as a faulty writer would."""
-    table = schema.metadata.tables[name]
     connection.row_factory = sqlite3.Row
     for row in connection.execute(f"SELECT rowid AS number, * FROM {name}").fetchall():
         with suppress(ValueError):
-            new = checksum(table, dict(row))
+            new = checksum(name, dict(row))
             connection.execute(f"UPDATE {name} SET checksum = ? WHERE rowid = ?", (new, row["number"]))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from schedlab.errors import StoreError
 from schedlab.store.file import open_store
-from schedlab.store.schema import VERSION
+from schedlab.store.tables import VERSION
 
 
 def error_of(path: Path, *, create: bool = True) -> str:

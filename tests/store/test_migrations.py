@@ -21,7 +21,8 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.store import reader, writer
 from schedlab.store.columns import columns, read_cells, variants_of
 from schedlab.store.file import open_store
-from schedlab.store.schema import VERSION, metadata
+from schedlab.store.schema import metadata
+from schedlab.store.tables import VERSION
 from tests.conftest import TWO_VARIANTS
 
 VERSION_2 = """

@@ -103,7 +103,7 @@ def _run() -> None:
         todo = "free space, or check your rights"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
     except Exception as error:
-        if "sqlalchemy" in sys.modules and (explained := _store_error(error)) is not None:
+        if "sqlite3" in sys.modules and (explained := _store_error(error)) is not None:
             _fail(explained)
         from schedlab.cli.console import make
 
@@ -123,11 +123,12 @@ def _make_streams_safe() -> None:
 
 
 def _store_error(error: Exception) -> SchedlabError | None:
-    from sqlalchemy.exc import DatabaseError
+    from sqlite3 import DatabaseError
 
-    from schedlab.store.file import explain
+    from schedlab.store.sqlite import explain
 
-    return explain(error, "the store") if isinstance(error, DatabaseError) else None
+    cause = getattr(error, "orig", error)  # SQLAlchemy's error contains the driver's
+    return explain(cause, "the store") if isinstance(cause, DatabaseError) else None
 
 
 def _fail(error: SchedlabError) -> NoReturn:

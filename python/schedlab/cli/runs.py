@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,13 +36,14 @@ def list_(
     """List the runs in the store, newest first."""
     from schedlab.cli.json_output import print_json
     from schedlab.store import run_rows
-    from schedlab.store.file import open_store
+    from schedlab.store.sqlite import open_connection
 
-    engine = open_store(store_path(store), create=False)
-    if file is not None:
-        typer.echo(_experiment_file(run_rows.run(engine, file)), nl=False)
-        return
-    listed = run_rows.listing(engine)
+    path = store_path(store)
+    with closing(open_connection(path)) as connection:
+        if file is not None:
+            typer.echo(_experiment_file(run_rows.run(connection, str(path), file)), nl=False)
+            return
+        listed = run_rows.listing(connection, str(path))
     if form is OutputFormat.JSON:
         print_json({"runs": [_fields(run) for run in listed]})
     else:

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, select, update
 
 from schedlab.store import schema
 from schedlab.store.checksums import Damaged, checked, checksum
+from schedlab.store.tables import CONDITIONS
 
 Samples = NDArray[np.float64]
 Row = Mapping[Any, Any]
@@ -33,7 +34,7 @@ class StoredCell:
         position: index in the plan of the first trial.
         superseded: 1 where the cell was measured again.
         clocksources: JSON list of names.
-        conditions: shape (trials, values of :data:`schedlab.store.schema.CONDITIONS`); nan where not observed.
+        conditions: shape (trials, values of :data:`schedlab.store.tables.CONDITIONS`); nan where not observed.
         metrics: (name, unit, direction) → values by iteration; nan where the trial has no value.
     """
 
@@ -47,7 +48,7 @@ class StoredCell:
     position: int
     superseded: int = 0
     clocksources: str = "[]"
-    conditions: Samples = field(default_factory=lambda: np.empty((0, len(schema.CONDITIONS))))
+    conditions: Samples = field(default_factory=lambda: np.empty((0, len(CONDITIONS))))
     metrics: dict[tuple[str, str, str], Samples] = field(default_factory=dict)
 
     @property
@@ -137,15 +138,15 @@ def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> Store
 
 def _checksum(row: Row, metrics: Iterable[Row]) -> int:
     """Return the checksum of a row of ``cell`` and its rows of ``metric``; ValueError as for single rows."""
-    of_metrics = sorted(checksum(schema.metric, metric) for metric in metrics)
-    return zlib.crc32(repr((checksum(schema.cell, row), of_metrics)).encode())
+    of_metrics = sorted(checksum("metric", metric) for metric in metrics)
+    return zlib.crc32(repr((checksum("cell", row), of_metrics)).encode())
 
 
 def _parsed(row: Row, metrics: Sequence[Row]) -> StoredCell:
     """Return the cell of these rows; ValueError for a value that its column cannot contain."""
     _PARAMETERS.validate_json(row["parameters"])
     _NAMES.validate_json(row["clocksources"])
-    conditions = unpack(row["conditions"]).reshape(-1, len(schema.CONDITIONS))
+    conditions = unpack(row["conditions"]).reshape(-1, len(CONDITIONS))
     arrays = {(metric["name"], metric["unit"], metric["direction"]): unpack(metric["data"]) for metric in metrics}
     if any(len(values) > len(conditions) for values in arrays.values()):
         raise ValueError("a metric has more values than trials")
@@ -175,7 +176,8 @@ def write(connection: Connection, cell: StoredCell) -> None:
 
 def unpack_samples(connection: Connection, row: Row, name: str) -> Samples:
     """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if the values changed."""
+    store = str(connection.engine.url.database)
     try:
-        return unpack(zlib.decompress(checked(connection, schema.samples, row, name)["data"]))
+        return unpack(zlib.decompress(checked(store, "samples", row, name)["data"]))
     except (ValueError, zlib.error) as error:
-        raise Damaged(f"{name} is damaged: {error}", str(connection.engine.url.database)) from error
+        raise Damaged(f"{name} is damaged: {error}", store) from error

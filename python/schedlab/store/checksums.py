@@ -10,10 +10,8 @@ from functools import cache
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import Connection, Table
-
 from schedlab.errors import StoreError
-from schedlab.store import schema
+from schedlab.store.tables import PYTHON, TABLES
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bytes: "binary data"}
 
@@ -26,7 +24,7 @@ class Damaged(StoreError):
         super().__init__(what, where=where, todo=todo)
 
 
-def checksum(table: Table, row: Mapping[Any, Any]) -> int:
+def checksum(table: str, row: Mapping[Any, Any]) -> int:
     """Return the checksum of a row's values, except the values that change during a run.
 
     Raises ValueError, with the column, for a value that the column cannot contain.
@@ -34,30 +32,27 @@ def checksum(table: Table, row: Mapping[Any, Any]) -> int:
     return crc32(b"\n".join(_bytes(name, row[name], *kind) for name, kind in _columns(table).items()))
 
 
-def sealed(table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
+def sealed(table: str, row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row with its checksum."""
     return {**row, "checksum": checksum(table, row)}
 
 
-def checked(connection: Connection, table: Table, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:
-    """Return the row if its checksum is right. Raises Damaged otherwise, with the row's name and the reason."""
+def checked(store: str, table: str, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:
+    """Return the row if its checksum is right. Raises Damaged otherwise, with the path of the store, the row's name and
+    the reason."""
     try:
         reason = "" if checksum(table, row) == row["checksum"] else "the checksum does not match"
     except ValueError as error:
         reason = str(error)
     if reason:
-        raise Damaged(f"{name} is damaged: {reason}", str(connection.engine.url.database))
+        raise Damaged(f"{name} is damaged: {reason}", store)
     return row
 
 
 @cache
-def _columns(table: Table) -> dict[str, tuple[type, bool]]:
+def _columns(table: str) -> dict[str, tuple[type, bool]]:
     """Return type and nullability of the columns that a checksum covers."""
-    return {
-        column.name: (column.type.python_type, bool(column.nullable))
-        for column in table.columns
-        if column.info is not schema.UNCHECKED
-    }
+    return {column.name: (PYTHON[column.type], column.nullable) for column in TABLES[table] if column.checked}
 
 
 def _bytes(name: str, value: object, kind: type, nullable: bool) -> bytes:

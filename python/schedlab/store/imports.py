@@ -24,6 +24,7 @@ from schedlab.store.cells import StoredCell, pack, unpack_samples
 from schedlab.store.checksums import Damaged, checked, sealed
 from schedlab.store.design import StoredDesign
 from schedlab.store.file import store_in_memory
+from schedlab.store.tables import CONDITIONS
 from schedlab.store.writer import sample_values
 
 KIND = "imported"
@@ -76,7 +77,7 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
     run_id = _begin(connection, imported, column, design, len(grouped))
     first_cell, first_trial = (_next_number(connection, table) for table in (schema.cell, schema.trial))
     cells, trials, metrics, samples = [], [], [], []
-    conditions = np.full((1, len(schema.CONDITIONS)), np.nan)
+    conditions = np.full((1, len(CONDITIONS)), np.nan)
     for position, ((block, workload, parameters), of_cell) in enumerate(grouped):
         cell_id, trial_id = first_cell + position, first_trial + position
         cell = StoredCell(cell_id, run_id, "measure", block, column, workload, parameters, position)
@@ -97,7 +98,7 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
             metrics.append({"cell_id": cell_id, "data": pack(mean)} | scale)
             samples.append(sample_values(trial_id, series.metric, series.values))
         cells.append({"id": cell_id} | cell.row())
-        trials.append({"id": trial_id} | sealed(schema.trial, {"cell_id": cell_id, "position": position} | _TRIAL))
+        trials.append({"id": trial_id} | sealed("trial", {"cell_id": cell_id, "position": position} | _TRIAL))
     for table, rows in (
         (schema.cell, cells),
         (schema.trial, trials),
@@ -170,12 +171,12 @@ def _begin(connection: Connection, imported: Import, name: str, design: StoredDe
         "finished": now,
         "version": version("schedlab"),
     }
-    return schema.insert_row(connection, schema.run, sealed(schema.run, values | {"process": None}))
+    return schema.insert_row(connection, schema.run, sealed("run", values | {"process": None}))
 
 
 def _printed(run_id: int, position: int, table: Table) -> dict[str, Any]:
     row = {"run_id": run_id, "position": position, "body": _body(table)}
-    return sealed(schema.printed, row | {name: getattr(table, name) for name in ("layout", "title", "workload")})
+    return sealed("printed", row | {name: getattr(table, name) for name in ("layout", "title", "workload")})
 
 
 def _body(table: Table) -> str:
@@ -194,7 +195,9 @@ def printed_tables(engine: Engine, run_id: int) -> tuple[Table, ...]:
     with engine.connect() as connection:
         rows = connection.execute(query).mappings().all()
         name = f"run {run_id}: printed table"
-        bodies = [checked(connection, schema.printed, row, f"{name} {row['position']}")["body"] for row in rows]
+        bodies = [
+            checked(str(engine.url.database), "printed", row, f"{name} {row['position']}")["body"] for row in rows
+        ]
     try:
         return tuple(_table_adapter().validate_json(body) for body in bodies)
     except ValidationError as error:

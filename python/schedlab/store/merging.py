@@ -96,20 +96,20 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
     for place, trial in enumerate(_checked(origin, trials, schema.trial, f"{name}: trial"), first):
         of_trial[trial["id"]] = place
         rows.append({**trial, "id": place, "cell_id": of_cell[trial["cell_id"]]})
-    _insert(destination, schema.trial, (sealed(schema.trial, row) for row in rows))
+    _insert(destination, schema.trial, (sealed("trial", row) for row in rows))
     for table in (schema.samples, schema.output):
         of_run = table.join(schema.trial).join(schema.cell)
         query = select(table).select_from(of_run).where(c.run_id == run.id)
         moved = ({**row, "trial_id": of_trial[row["trial_id"]]} for row in _checked(origin, query, table, name))
-        _insert(destination, table, (sealed(table, row) for row in moved))
+        _insert(destination, table, (sealed(table.name, row) for row in moved))
     printed = _checked(origin, select(schema.printed).where(schema.printed.c.run_id == run.id), schema.printed, name)
-    _insert(destination, schema.printed, (sealed(schema.printed, {**row, "run_id": number}) for row in printed))
+    _insert(destination, schema.printed, (sealed("printed", {**row, "run_id": number}) for row in printed))
     return number
 
 
 def _checked(connection: Connection, query: Select[Any], table: Table, name: str) -> Iterator[dict[str, Any]]:
     for row in connection.execute(query).mappings():
-        yield dict(checked(connection, table, row, name))
+        yield dict(checked(str(connection.engine.url.database), table.name, row, name))
 
 
 def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
@@ -11,13 +12,13 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from sqlalchemy import ColumnElement, Engine, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, bindparam, func, select
 
 from schedlab.results.measurement import State
-from schedlab.store import cells, schema
+from schedlab.store import cells, run_rows, schema
 from schedlab.store.cells import Samples, StoredCell
 from schedlab.store.checksums import Damaged, checked
-from schedlab.store.run_rows import DamagedRun, Run, listing, run, runs
+from schedlab.store.run_rows import DamagedRun, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +45,29 @@ VERIFIED = 20_000
 that it shows."""
 
 
+def listing(engine: Engine) -> list[Run | DamagedRun]:
+    """Return every run, newest first."""
+    with engine.connect() as connection:
+        return run_rows.listing(_driver(connection), str(engine.url.database))
+
+
+def runs(engine: Engine) -> list[Run]:
+    """Return every run, newest first, without damaged runs."""
+    return [run for run in listing(engine) if isinstance(run, Run)]
+
+
+def run(engine: Engine, run_id: int | None) -> Run:
+    """Return the run of this number, or the newest run; see :func:`schedlab.store.run_rows.run`."""
+    with engine.connect() as connection:
+        return run_rows.run(_driver(connection), str(engine.url.database), run_id)
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
 def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tuple[StoredCell, Mapping[Any, Any]]]:
     """Read and verify trials of a run with their cells, in order, without trials that were measured again."""
     c, t = schema.cell.c, schema.trial.c
@@ -52,7 +76,7 @@ def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tu
         rows = connection.execute(query.order_by(t.position)).mappings().all()
         of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)} if rows else {}
         for row in rows:
-            checked(connection, schema.trial, row, f"run {run_id}: trial {row['position']}")
+            checked(str(engine.url.database), "trial", row, f"run {run_id}: trial {row['position']}")
             if row["state"] not in get_args(State) or row["iteration"] not in range(of_run[row["cell_id"]].trials):
                 name = f"run {run_id}: trial {row['position']}"
                 raise Damaged(f"{name} is damaged: the state or the iteration is impossible", str(engine.url.database))
@@ -201,7 +225,7 @@ def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, st
                 continue
             rows = connection.execute(trials, {"cell": cell.id}).mappings()
             texts = (
-                checked(connection, schema.trial, row, f"run {run_id}: trial {row['position']}")["counters"]
+                checked(str(engine.url.database), "trial", row, f"run {run_id}: trial {row['position']}")["counters"]
                 for row in rows
             )
             for text, alike in groupby(texts):
@@ -260,7 +284,7 @@ def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
             output = connection.execute(query, {"trial": trial["id"]}).mappings().first()
             if output is None:
                 continue
-            checked(connection, schema.output, output, f"run {number}: output of {name}")
+            checked(str(engine.url.database), "output", output, f"run {number}: output of {name}")
         yield (
             f"{name}: {cell.workload} {cell.parameters} under {cell.variant}\n"
             f"{trial['state']}: {trial['reason']}\n"

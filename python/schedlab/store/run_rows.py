@@ -1,20 +1,22 @@
-"""The row of a run, without its trials: quick to load, because lists of runs are made often."""
+"""The row of a run, without its trials. This module loads no SQLAlchemy, because lists of runs are made often.
+
+:mod:`schedlab.store.reader` has these functions for an engine.
+"""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, Engine, Select, func, select
-
 from schedlab.errors import StoreError
 from schedlab.files.processes import has_ended
 from schedlab.results.measurement import PARAMETERS
-from schedlab.store import schema
 from schedlab.store.checksums import Damaged, checked
+from schedlab.store.tables import TABLES
 
 if TYPE_CHECKING:
     from schedlab.store.design import StoredDesign
@@ -27,7 +29,7 @@ LAST_SECOND = 253_402_300_800
 
 @dataclass(frozen=True)
 class Run:
-    """The row of a run; see :data:`schedlab.store.schema.run` for the columns. ``recorded`` counts its trials.
+    """The row of a run; see :data:`schedlab.store.tables.TABLES` for the columns. ``recorded`` counts its trials.
 
     A run whose process has ended is ``interrupted``, also where nothing could record that any more. ``store`` is the
     path of the store, for messages.
@@ -86,54 +88,47 @@ class DamagedRun(NamedTuple):
     reason: Damaged
 
 
-def runs(engine: Engine) -> list[Run]:
-    """Return every run, newest first, without damaged runs."""
-    return [run for run in listing(engine) if isinstance(run, Run)]
-
-
-def listing(engine: Engine) -> list[Run | DamagedRun]:
-    """Return every run, newest first."""
+def listing(connection: sqlite3.Connection, store: str) -> list[Run | DamagedRun]:
+    """Return every run of a store, newest first; ``store`` is its path."""
     listed: list[Run | DamagedRun] = []
-    with engine.connect() as connection:
-        for row in connection.execute(_runs().order_by(schema.run.c.id.desc())).mappings():
-            try:
-                listed.append(_run(connection, row))
-            except Damaged as error:
-                listed.append(DamagedRun(row["id"], error))
+    for row in _rows(connection, "ORDER BY id DESC"):
+        try:
+            listed.append(_run(row, store))
+        except Damaged as error:
+            listed.append(DamagedRun(row["id"], error))
     return listed
 
 
-def run(engine: Engine, run_id: int | None) -> Run:
+def run(connection: sqlite3.Connection, store: str, run_id: int | None) -> Run:
     """Return the run of this number, or the newest run; StoreError when the run does not exist or is damaged.
 
     Unlike :func:`listing`, this function also validates the design.
     """
-    query = _runs()
-    query = (
-        query.order_by(schema.run.c.id.desc()).limit(1) if run_id is None else query.where(schema.run.c.id == run_id)
-    )
-    with engine.connect() as connection:
-        row = connection.execute(query).mappings().first()
-        if row is not None:
-            return _run(connection, row).validated()
+    which = "ORDER BY id DESC LIMIT 1" if run_id is None else "WHERE id = ?"
+    for row in _rows(connection, which, *(() if run_id is None else (run_id,))):
+        return _run(row, store).validated()
     if run_id is None:
         todo = "make a run with 'schedlab run FILE' or 'schedlab import PATH'"
-        raise StoreError("the store contains no run yet", where=str(engine.url.database), todo=todo)
-    todo = "'schedlab runs' lists its runs"
-    raise StoreError(f"the store contains no run {run_id}", where=str(engine.url.database), todo=todo)
+        raise StoreError("the store contains no run yet", where=store, todo=todo)
+    raise StoreError(f"the store contains no run {run_id}", where=store, todo="'schedlab runs' lists its runs")
 
 
-def _runs() -> Select[Any]:
-    recorded = select(func.count()).select_from(schema.cell.join(schema.trial))
-    of_run = recorded.where(schema.cell.c.run_id == schema.run.c.id, schema.current).correlate(schema.run)
-    return select(schema.run, of_run.scalar_subquery().label("recorded"))
+def _rows(connection: sqlite3.Connection, which: str, *values: int) -> Iterator[dict[str, Any]]:
+    """Yield rows of ``run`` with ``recorded``, the number of trials that were not measured again."""
+    recorded = (
+        "SELECT count(*) FROM cell JOIN trial ON cell.id = trial.cell_id WHERE run_id = run.id AND superseded = 0"
+    )
+    columns = [column.name for column in TABLES["run"]]
+    query = f"SELECT {', '.join(columns)}, ({recorded}) FROM run {which}"
+    for values_of_row in connection.execute(query, values).fetchall():
+        yield dict(zip((*columns, "recorded"), values_of_row, strict=True))
 
 
-def _run(connection: Connection, row: Mapping[Any, Any]) -> Run:
+def _run(row: Mapping[str, Any], store: str) -> Run:
     """Return a run from its row; Damaged unless the row is valid. The design of a run is validated when the design
     is read."""
-    store, name = str(connection.engine.url.database), f"run {row['id']}"
-    checked(connection, schema.run, row, name)
+    name = f"run {row['id']}"
+    checked(store, "run", row, name)
     fields = {column: row[column] for column in row if column not in ("process", "checksum", "design")}
     if row["state"] == "running" and has_ended(row["process"]):
         fields["state"] = "interrupted"

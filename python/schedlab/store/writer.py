@@ -26,7 +26,7 @@ from schedlab.store import cells, schema
 from schedlab.store.cells import StoredCell, pack, resized
 from schedlab.store.checksums import checksum, sealed
 from schedlab.store.design import StoredDesign
-from schedlab.store.schema import CONDITIONS
+from schedlab.store.tables import CONDITIONS
 
 LONGEST_OUTPUT = 64 * 1024
 """Characters of an output stream that are kept, from its two ends. Failed trials keep 16 times as much."""
@@ -34,7 +34,7 @@ LONGEST_OUTPUT = 64 * 1024
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run before its first trial; see the columns of :data:`schedlab.store.schema.run`."""
+    """A run before its first trial; see the columns of :data:`schedlab.store.tables.TABLES`."""
 
     plan: Plan
     target: str
@@ -108,7 +108,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "process": this_process(),
     }
     with engine.begin() as connection:
-        return schema.insert_row(connection, schema.run, sealed(schema.run, values))
+        return schema.insert_row(connection, schema.run, sealed("run", values))
 
 
 def resume(engine: Engine, run_id: int) -> None:
@@ -140,7 +140,7 @@ def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), chang
             "notes": json.dumps(list(dict.fromkeys([*json.loads(stored["notes"]), *notes]))),
             "changed": json.dumps(list(dict.fromkeys([*json.loads(stored["changed"]), *changed]))),
         }
-        values["checksum"] = checksum(schema.run, {**stored, **values})
+        values["checksum"] = checksum("run", {**stored, **values})
         connection.execute(update(schema.run).where(schema.run.c.id == run_id).values(values))
 
 
@@ -165,7 +165,7 @@ def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) 
     with engine.begin() as connection:
         cell = _cell(connection, run_id, trial)
         values = _trial_values(cell.id, trial, measurement)
-        trial_id = schema.insert_row(connection, schema.trial, sealed(schema.trial, values))
+        trial_id = schema.insert_row(connection, schema.trial, sealed("trial", values))
         _extend(connection, cell, trial.iteration, measurement)
         sampled = [metric for metric in measurement.metrics if metric.samples is not None]
         for metric in sampled:
@@ -178,7 +178,7 @@ def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) 
             "stdout": "" if sampled else _ends(measurement.stdout, keep),
             "stderr": _ends(measurement.stderr, keep),
         }
-        connection.execute(insert(schema.output), sealed(schema.output, output))
+        connection.execute(insert(schema.output), sealed("output", output))
 
 
 def _cell(connection: Connection, run_id: int, trial: Trial) -> StoredCell:
@@ -234,7 +234,7 @@ def sample_values(trial_id: int, name: str, samples: Iterable[float]) -> dict[st
     """Return the row of ``samples`` for a metric's single observations (level 1: a run is waiting)."""
     data = pack(samples)
     row = {"trial_id": trial_id, "name": name, "count": len(data) // 8, "data": zlib.compress(data, 1)}
-    return sealed(schema.samples, row)
+    return sealed("samples", row)
 
 
 def _ends(text: str, keep: int) -> str:

@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, text, update
+from sqlalchemy import URL, Connection, bindparam, create_engine, event, select, text, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
 
 from schedlab.store import cells, schema
 from schedlab.store.checksums import checksum
-from schedlab.store.schema import VERSION, about
+from schedlab.store.schema import about
+from schedlab.store.tables import VERSION
 
 CHECKSUMS = 4
 """First version whose rows have checksums."""
+
+
+def upgrade_file(path: Path) -> None:
+    """Upgrade a store in one transaction, while no other process writes to it."""
+    engine = create_engine(URL.create("sqlite", database=str(path.absolute())), poolclass=NullPool)
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _lock)
+    try:
+        with engine.begin() as connection:
+            stored = connection.execute(select(about.c.version)).scalar()
+            # Another process may have upgraded the store while this one waited.
+            if isinstance(stored, int) and stored < VERSION:
+                upgrade(connection, stored)
+    except DBAPIError as error:
+        raise (error.orig or error) from error
+
+
+def _configure(connection: Any, _record: object) -> None:
+    # Otherwise the driver commits before each statement that changes a table.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 10000")
+    # Otherwise renaming a table changes the references of other tables, and dropping a table deletes their rows.
+    cursor.execute("PRAGMA foreign_keys = OFF")
+    cursor.execute("PRAGMA legacy_alter_table = ON")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.close()
+
+
+def _lock(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def upgrade(connection: Connection, stored: int) -> None:
@@ -22,6 +56,8 @@ def upgrade(connection: Connection, stored: int) -> None:
     ``schedlab_store`` records the version, since every schedlab reads this table first. The table of alembic exists
     only while the scripts run.
     """
+    from importlib.metadata import version
+
     from alembic import command  # takes a quarter of a second to load, and most stores need no upgrade
     from alembic.config import Config
 
@@ -46,7 +82,9 @@ def seal(connection: Connection) -> None:
             changes = []
             for row in rows:
                 with suppress(ValueError):
-                    changes.append({f"key_{key.name}": row[key.name] for key in keys} | {"new": checksum(table, row)})
+                    changes.append(
+                        {f"key_{key.name}": row[key.name] for key in keys} | {"new": checksum(table.name, row)}
+                    )
             if changes:
                 connection.execute(change, changes)
     for cell_id in connection.execute(select(schema.cell.c.id)).scalars().all():

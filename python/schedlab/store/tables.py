@@ -1,0 +1,149 @@
+"""The columns of the store's tables.
+
+    run 1 ──▶ n cell 1 ──▶ n metric
+                     1 ──▶ n trial 1 ──▶ 0..n samples
+                                   1 ──▶ 0..1 output
+          1 ──▶ n printed (imported runs only)
+
+A cell is a variant in a row within a block. A cell stores conditions, every metric and checksums as arrays with a value
+for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other tables have
+a checksum in each row, see :mod:`schedlab.store.checksums`. A failed trial also has a row, with the reason of its
+failure. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.sqlite`
+and :mod:`schedlab.store.file`.
+
+This module imports no library, so that a list of runs is made without SQLAlchemy, which takes a quarter of a second to
+load; :mod:`schedlab.store.schema` has the same tables for SQLAlchemy.
+
+To change a table: change the definition in this module, raise :data:`VERSION`, and add a script to
+``migrations/versions``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+VERSION = 4
+"""Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums."""
+
+CONDITIONS = ("elapsed", "load", "steal_percent", "other_percent", "mhz_min", "mhz_max")
+"""Numbers that ``cell.conditions`` contains for each trial: seconds, and :class:`schedlab.measurement.Conditions`."""
+
+Type = Literal["INTEGER", "BIGINT", "FLOAT", "VARCHAR", "TEXT", "BLOB"]
+
+PYTHON = {"INTEGER": int, "BIGINT": int, "FLOAT": float, "VARCHAR": str, "TEXT": str, "BLOB": bytes}
+"""Python's type of each SQL type."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        key: part of the primary key.
+        parent: the table whose row this column numbers; the row is deleted with its parent.
+        checked: whether the row's checksum covers the value. The checksum leaves out values that change during a run
+            and values that number the rows.
+    """
+
+    name: str
+    type: Type
+    key: bool = False
+    parent: str = ""
+    nullable: bool = False
+    default: int | None = None
+    checked: bool = True
+    doc: str = ""
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "schedlab_store": (
+        Column("version", "INTEGER"),
+        Column("written_by", "VARCHAR"),
+    ),
+    "run": (
+        Column("id", "INTEGER", key=True, checked=False),
+        Column("name", "VARCHAR"),
+        Column("target", "VARCHAR"),
+        Column("kind", "VARCHAR", doc="origin of the figures, see schedlab.results.kinds"),
+        Column("state", "VARCHAR", checked=False, doc="running, complete, interrupted or refused"),
+        Column("seed", "VARCHAR", doc="64 bits, as text"),
+        Column("quick", "INTEGER"),
+        Column("experiment_file", "TEXT", doc="the complete text of the file"),
+        Column("experiment_path", "TEXT"),
+        Column("design", "TEXT", doc="JSON, see schedlab.store.design"),
+        Column("planned", "INTEGER", doc="trials in the plan"),
+        Column("fingerprint", "TEXT", doc="JSON"),
+        Column("fingerprint_hash", "VARCHAR"),
+        Column("changed", "TEXT", doc="JSON list: parts of the fingerprint that differed at the end"),
+        Column("notes", "TEXT", doc="JSON list: data that was not observed, and how to observe the data"),
+        Column("started", "FLOAT", doc="seconds since 1970, UTC"),
+        Column("finished", "FLOAT", nullable=True, checked=False),
+        Column("version", "VARCHAR", doc="version of schedlab"),
+        Column(
+            "process",
+            "VARCHAR",
+            nullable=True,
+            checked=False,
+            doc="the process that runs the run, see schedlab.files.processes",
+        ),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "cell": (
+        Column("id", "INTEGER", key=True, checked=False),
+        Column("run_id", "INTEGER", parent="run"),
+        Column("position", "INTEGER", doc="index in the plan of the cell's first trial"),
+        Column("phase", "VARCHAR", doc="warmup or measure"),
+        Column("block", "INTEGER"),
+        Column("variant", "VARCHAR"),
+        Column("workload", "VARCHAR", doc="the row's label"),
+        Column("parameters", "TEXT", doc="canonical JSON"),
+        Column("superseded", "INTEGER", default=0, doc="1: the cell was measured again and is not analysed"),
+        Column("conditions", "BLOB", doc="doubles, see CONDITIONS; nan where not observed"),
+        Column("clocksources", "TEXT", doc="JSON list: the kernel's clock sources during the trials"),
+        Column("checksums", "BLOB", doc="32 bits for each trial, see schedlab.store.cells"),
+        Column("checksum", "BIGINT", checked=False, doc="over the row and its rows of metric"),
+    ),
+    "metric": (
+        Column("cell_id", "INTEGER", parent="cell", key=True),
+        Column("name", "VARCHAR", key=True),
+        Column("unit", "VARCHAR", key=True),
+        Column("direction", "VARCHAR", key=True),
+        Column("data", "BLOB", doc="little-endian doubles by iteration; nan: the trial has no value"),
+    ),
+    "trial": (
+        Column("id", "INTEGER", key=True, checked=False),
+        Column("cell_id", "INTEGER", parent="cell"),
+        Column("position", "INTEGER", doc="index in the plan"),
+        Column("iteration", "INTEGER", doc="index in the cell"),
+        Column("state", "VARCHAR", doc="ok, failed or timeout"),
+        Column("reason", "TEXT"),
+        Column("started", "FLOAT"),
+        Column("counters", "TEXT", doc="JSON: counter → its increase during the trial"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "samples": (
+        Column("trial_id", "INTEGER", parent="trial", key=True),
+        Column("name", "VARCHAR", key=True, doc="the metric's name"),
+        Column("count", "INTEGER"),
+        Column("data", "BLOB", doc="zlib over little-endian doubles"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "output": (
+        Column("trial_id", "INTEGER", parent="trial", key=True),
+        Column("command", "TEXT"),
+        Column("stdout", "TEXT"),
+        Column("stderr", "TEXT"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "printed": (
+        Column("run_id", "INTEGER", parent="run", key=True),
+        Column("position", "INTEGER", key=True, doc="index of the table in its source, from 0"),
+        Column("layout", "VARCHAR"),
+        Column("title", "TEXT"),
+        Column("workload", "VARCHAR"),
+        Column("body", "TEXT", doc="JSON: columns, rows and cells, see schedlab.results.imported.Table"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+}
+"""The columns of each table."""
