@@ -171,9 +171,9 @@ def run(
     Args:
         experiment: the path of an experiment file, its TOML text (with a newline), or an ``Experiment``.
         store: as for :func:`open_store`; a missing store is made.
-        target: as ``--target``; default the file's.
+        target: as ``--target``; default the target of the file.
         quick: the smallest useful size.
-        seed: random seed; default the file's, or a new one.
+        seed: random seed; default the seed of the file, or a new seed.
 
     Raises:
         ExperimentError: the experiment has mistakes.

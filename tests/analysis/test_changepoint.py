@@ -34,10 +34,10 @@ def search(states: int, changes: dict[int, float], spread: float, seed: int) -> 
     """Search with normal noise; return the named states and the number of blocks."""
     rng, evidence, blocks = np.random.default_rng(seed), Evidence(states, DELTA), 0
     while True:
-        known = evidence.posterior()
-        if known.probability(known.candidates()) >= CONFIDENCE:
-            return known.candidates(), blocks
-        state = next_state(known, blocks, np.ones(states))
+        posterior = evidence.posterior()
+        if posterior.probability(posterior.candidates()) >= CONFIDENCE:
+            return posterior.candidates(), blocks
+        state = next_state(posterior, blocks, np.ones(states))
         evidence.add(state, sum(size for place, size in changes.items() if state >= place) + rng.normal(0, spread))
         blocks += 1
         assert blocks < 1000
@@ -48,30 +48,30 @@ def search(states: int, changes: dict[int, float], spread: float, seed: int) -> 
     st.sampled_from([0.001, 0.01, 0.3]),
 )
 def test_probabilities_are_not_negative_and_sum_to_one(values: dict[int, list[float]], delta: float) -> None:
-    known = observe(10, values, delta)
-    assert known.culprit.min() >= 0
-    assert known.culprit[0] == 0
-    assert known.none + known.culprit.sum() == pytest.approx(1)
-    assert 0 <= known.two <= 1
+    posterior = observe(10, values, delta)
+    assert posterior.culprit.min() >= 0
+    assert posterior.culprit[0] == 0
+    assert posterior.no_change + posterior.culprit.sum() == pytest.approx(1)
+    assert 0 <= posterior.two_changes <= 1
 
 
 def test_without_observations_every_state_is_equally_likely() -> None:
-    known = observe(9, {})
-    assert known.culprit[1:] == pytest.approx([(1 - known.none) / 8] * 8)
-    assert known.effect == pytest.approx(0)
+    posterior = observe(9, {})
+    assert posterior.culprit[1:] == pytest.approx([(1 - posterior.no_change) / 8] * 8)
+    assert posterior.effect == pytest.approx(0)
 
 
 def test_states_that_no_measurement_tells_apart_are_equally_likely() -> None:
-    known = observe(10, {3: [0.001, -0.002, 0.0], 8: [0.2, 0.201, 0.199]})
-    assert known.culprit[4:9] == pytest.approx([known.culprit[4]] * 5)
-    assert known.culprit[4:9].sum() > 0.9
+    posterior = observe(10, {3: [0.001, -0.002, 0.0], 8: [0.2, 0.201, 0.199]})
+    assert posterior.culprit[4:9] == pytest.approx([posterior.culprit[4]] * 5)
+    assert posterior.culprit[4:9].sum() > 0.9
 
 
 def test_a_clear_change_is_found_at_its_first_state() -> None:
-    known = observe(6, {1: [0.0, 0.001], 2: [0.001, -0.001], 3: [0.1, 0.101], 5: [0.099, 0.1]})
-    assert known.candidates() == [3]
-    assert known.probability([3]) > 0.99
-    assert known.effect == pytest.approx(0.1, rel=0.05)
+    posterior = observe(6, {1: [0.0, 0.001], 2: [0.001, -0.001], 3: [0.1, 0.101], 5: [0.099, 0.1]})
+    assert posterior.candidates() == [3]
+    assert posterior.probability([3]) > 0.99
+    assert posterior.effect == pytest.approx(0.1, rel=0.05)
 
 
 def test_the_sign_of_the_change_does_not_matter() -> None:
@@ -83,51 +83,51 @@ def test_the_sign_of_the_change_does_not_matter() -> None:
 
 def test_a_single_outlier_does_not_decide() -> None:
     quiet = [0.001, -0.001, 0.002, 0.0, -0.002]
-    known = observe(4, {2: [*quiet, 1.0], 3: [0.05, 0.051, 0.049]})
-    assert known.candidates() == [3]
+    posterior = observe(4, {2: [*quiet, 1.0], 3: [0.05, 0.051, 0.049]})
+    assert posterior.candidates() == [3]
 
 
 def test_of_two_changes_the_clearer_one_counts() -> None:
-    known = observe(10, {2: [0.0, 0.001], 3: [0.02, 0.021], 6: [0.02, 0.019], 7: [0.2, 0.201], 9: [0.2, 0.199]})
-    assert known.two > 0.9
-    assert known.candidates() == [7]
+    posterior = observe(10, {2: [0.0, 0.001], 3: [0.02, 0.021], 6: [0.02, 0.019], 7: [0.2, 0.201], 9: [0.2, 0.199]})
+    assert posterior.two_changes > 0.9
+    assert posterior.candidates() == [7]
 
 
 def test_counted_figures_without_noise_are_decided_by_one_block_a_state() -> None:
-    known = observe(8, {3: [0.0], 4: [log1p(0.02)], 7: [log1p(0.02)]})
-    assert known.candidates() == [4]
-    assert known.probability([4]) > CONFIDENCE
+    posterior = observe(8, {3: [0.0], 4: [log1p(0.02)], 7: [log1p(0.02)]})
+    assert posterior.candidates() == [4]
+    assert posterior.probability([4]) > CONFIDENCE
 
 
 def test_a_change_at_a_skipped_state_names_all_states_that_it_may_be() -> None:
-    known = observe(6, {2: [0.0, 0.001, 0.0], 5: [0.1, 0.101, 0.1]})
-    assert known.candidates({3, 4}) == [3, 4, 5]
-    assert known.probability([3, 4, 5]) > 0.9
+    posterior = observe(6, {2: [0.0, 0.001, 0.0], 5: [0.1, 0.101, 0.1]})
+    assert posterior.candidates({3, 4}) == [3, 4, 5]
+    assert posterior.probability([3, 4, 5]) > 0.9
 
 
 def test_the_credible_set_has_the_fewest_hypotheses_with_the_probability() -> None:
-    known = Posterior(np.array([0.0, 0.02, 0.6, 0.3]), 0.08, 0.0, 0.0, 0.0, 1.0)
-    assert known.credible_set(0.85) == [2, 3]
-    assert known.credible_set(0.95) == [2, 3, None]
+    posterior = Posterior(np.array([0.0, 0.02, 0.6, 0.3]), 0.08, 0.0, 0.0, 0.0, 1.0)
+    assert posterior.credible_set(0.85) == [2, 3]
+    assert posterior.credible_set(0.95) == [2, 3, None]
 
 
 def test_the_first_blocks_measure_the_last_state_that_can_be_measured() -> None:
-    known = observe(8, {})
-    assert {next_state(known, blocks, np.ones(8)) for blocks in range(START)} == {7}
-    assert next_state(known, 0, np.ones(8), {6, 7}) == 5
+    posterior = observe(8, {})
+    assert {next_state(posterior, blocks, np.ones(8)) for blocks in range(START)} == {7}
+    assert next_state(posterior, 0, np.ones(8), {6, 7}) == 5
 
 
 def test_the_next_state_divides_the_probability_in_the_middle() -> None:
-    known = observe(101, {100: [0.1, 0.1, 0.1, 0.1]})
-    assert abs(next_state(known, START, np.ones(101)) - 50) <= 2
+    posterior = observe(101, {100: [0.1, 0.1, 0.1, 0.1]})
+    assert abs(next_state(posterior, START, np.ones(101)) - 50) <= 2
 
 
 def test_a_state_that_must_be_built_first_is_avoided_for_a_while() -> None:
-    known = observe(101, {100: [0.1, 0.1, 0.1, 0.1]})
+    posterior = observe(101, {100: [0.1, 0.1, 0.1, 0.1]})
     costs = np.full(101, 10.0)
     costs[30] = 1.0
-    assert next_state(known, START, costs) == 30
-    assert next_state(known, START, costs, {30}) != 30
+    assert next_state(posterior, START, costs) == 30
+    assert next_state(posterior, START, costs, {30}) != 30
 
 
 def test_information_is_that_of_a_certain_answer_at_most() -> None:

@@ -94,7 +94,7 @@ def test_rows_without_a_match_are_listed_with_the_reason(schedlab: Schedlab, tmp
     for k in range(5):
         (tree / "new/iter-0/hackbench-process-pipes/logs" / f"hackbench-4-{k + 1}").unlink()
     flat = " ".join(schedlab("compare", tree).out.split())
-    assert "Not compared throughout hackbench-process-pipes time at groups=4: new has groups=1" in flat
+    assert "Rows that some columns lack hackbench-process-pipes time at groups=4: new has groups=1" in flat
 
 
 def test_an_argument_that_names_a_path_and_a_run_is_refused(
@@ -137,7 +137,7 @@ def test_a_stated_table_is_compared(schedlab: Schedlab, tmp_path: Path) -> None:
 REFUSED = {
     ("nowhere", "1"): "contains no run 'nowhere'",
     ("1", "1"): "compared with itself",
-    ("1",): "alone is no comparison",
+    ("1",): "is a single column, and a comparison needs two columns",
     ("1", "2"): "no row of 1:base is in another column",
     ("1:nope", "2"): "has no variant 'nope'",
     ("test", "2"): "use a number: 1, 3",

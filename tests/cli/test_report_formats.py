@@ -89,7 +89,7 @@ def test_a_counter_that_the_baseline_lacks_is_shown_in_every_format(
         ("schedstat.odd_one", None, 7.0, None)
     }
     page = shown("html")
-    assert "Counters asked for" in page
+    assert "Selected counters" in page
     assert (
         '>schedstat.odd_one</th><td class="number"></td><td class="number">7.000</td><td class="number"></td>' in page
     )

@@ -180,7 +180,7 @@ def test_a_run_compared_with_itself_alone_or_without_common_rows_is_refused(engi
     record_imports(engine, [imported(series("old", OLD), series("new", NEW, 8))])
     for words, what in (
         (("old", "1"), "compared with itself"),
-        (("old",), "alone is no comparison"),
+        (("old",), "is a single column, and a comparison needs two columns"),
         (("old", "new"), "new has clients=8"),
     ):
         with pytest.raises(ComparisonError, match=what):

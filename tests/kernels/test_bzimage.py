@@ -76,5 +76,5 @@ def test_a_failing_program_is_reported_with_its_message(tmp_path: Path, monkeypa
     (tmp_path / "zstd").write_text("#!/bin/sh\necho out of order >&2; exit 1\n")
     (tmp_path / "zstd").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NotUnpacked, match="zstd does not unpack its image: out of order"):
+    with pytest.raises(NotUnpacked, match="zstd does not unpack the image: out of order"):
         unpacked(*written(tmp_path, b"\x28\xb5\x2f\xfd...."))

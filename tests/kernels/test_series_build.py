@@ -211,7 +211,7 @@ def test_uncommitted_changes_are_noted_and_not_built(tmp_path: Path) -> None:
     assert open_series(str(repository.folder), None, None, tmp_path).source.notes == []
     (repository.folder / "kernel/fair.c").write_text("int fair;\n")
     notes = open_series(str(repository.folder), None, None, tmp_path).source.notes
-    assert notes == [f"{repository.folder} has changes that are not committed, which are not built"]
+    assert notes == [f"{repository.folder} has uncommitted changes; these changes are not built"]
 
 
 def test_without_a_compiler_the_error_names_the_packages_to_install(

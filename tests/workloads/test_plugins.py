@@ -58,7 +58,7 @@ def test_the_workload_of_the_documentation_can_be_used(install: Install) -> None
     assert registry.names()[-1] == "dd"
     assert registry.unusable() == ()
     experiment = parse(FILE.format(use="dd") + "blocks = [1, 2]\n", "f.toml")
-    assert experiment.workload[0].given == {"blocks": [1, 2]}
+    assert experiment.workload[0].parameters == {"blocks": [1, 2]}
     dd = registry.adapter("dd")
     parameters = dd.parameters.model_validate({"blocks": 3})
     assert dd.command(parameters, Place(Path("/"), Path("/"))).argv[-1] == "count=3"

@@ -63,7 +63,7 @@ class Grid:
     freedom: Floats
 
     def log_likelihood(self, value: float) -> Floats:
-        """Return the log-likelihood of a log-ratio, shape (effects + 1, noises); the last row is of no effect."""
+        """Return the log-likelihood of a log-ratio, shape (effects + 1, noises); the last row is for no effect."""
         nu, effects = self.freedom, np.append(self.effects, 0.0)
         constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi) - np.log(self.scale)
         squares = ((value - effects[:, None]) / self.scale) ** 2
@@ -87,22 +87,26 @@ def _points(first: float, last: float, step: float) -> Floats:
 class Posterior:
     """Probabilities after the observations.
 
-    ``culprit``: of each state to be the first state with the change, shape (states,); the reference has 0. ``none``: of
-    no change. ``two``: of two changes, a part of ``culprit``, which then has the clearer change. ``effect`` and
-    ``size``: mean log-ratio after the change, and its mean size, if there is a change. ``noise``: mean scale of the
-    noise.
+    Attributes:
+        culprit: for each state, the probability that the state is the first state with the change, shape (states,); the
+            reference has 0. If there are two changes, the state of the clearer change counts.
+        no_change: probability of no change.
+        two_changes: probability of two changes, included in ``culprit``.
+        effect: mean log-ratio after the change, if there is a change.
+        size: mean size of this log-ratio.
+        noise: mean scale of the noise.
     """
 
     culprit: Floats
-    none: float
-    two: float
+    no_change: float
+    two_changes: float
     effect: float
     size: float
     noise: float
 
     def credible_set(self, level: float = CONFIDENCE) -> list[int | None]:
         """Return the fewest hypotheses with at least this probability, the most probable first; None is no change."""
-        chances = np.append(self.culprit, self.none)
+        chances = np.append(self.culprit, self.no_change)
         order = np.argsort(-chances, kind="stable")
         count = 1 + int(np.searchsorted(np.cumsum(chances[order]), level))
         return [None if i == len(self.culprit) else int(i) for i in order[:count]]
@@ -119,11 +123,11 @@ class Posterior:
             if state not in skipped:
                 groups.append([])
         best = max((group for group in groups if group), key=lambda group: self.culprit[group].sum())
-        return list(best) if self.culprit[best].sum() > self.none else [None]
+        return list(best) if self.culprit[best].sum() > self.no_change else [None]
 
     def probability(self, candidates: Collection[int | None]) -> float:
         """Return the probability that one of these hypotheses is true."""
-        return sum(self.none if state is None else float(self.culprit[state]) for state in candidates)
+        return sum(self.no_change if state is None else float(self.culprit[state]) for state in candidates)
 
 
 class Evidence:
@@ -163,28 +167,28 @@ class Evidence:
         # spans[g][h − g]: likelihood of a common change of the measured states g … h − 1, averaged over its size.
         spans = [_log_sum(since[g:] - since[g], axis=1) + prior for g in range(gaps)]
         to_end = np.array([span[-1] for span in spans])
-        one = before + to_end
+        log_single = before + to_end
         pairs = np.full((gaps, gaps), -np.inf)
         for g in range(gaps):
             pairs[g, g:] = _log_sum(before[g] + spans[g] + to_end[g:], axis=1)
         two_ways = np.triu(np.outer(ways, ways), 1) + np.diag(ways * (ways - 1) / 2)
         with np.errstate(divide="ignore"):
-            single = _log_sum(one, axis=1)
+            single = _log_sum(log_single, axis=1)
             log_one = single + np.log(ways) + log((1 - NONE - TWO) / others)
             log_two = pairs + np.log(two_ways) + log(TWO / max(others * (others - 1) / 2, 1))
             joint = since[-1] - since + before[:, None] + np.log(ways)[:, None, None]
         log_none = float(_log_sum(before[-1], axis=0)) + log(NONE)
         total = float(_log_sum(np.concatenate([log_one, log_two.ravel(), [log_none]]), axis=0))
         in_gap = np.exp(log_one - total)
-        # Of two changes, the change that explains more on its own counts. The other one may be too small to matter.
+        # Of two changes, the change that explains more on its own counts. The other change may be too small to matter.
         rows, columns = np.indices(log_two.shape)
         np.add.at(in_gap, np.where(single[rows] >= single[columns], rows, columns), np.exp(log_two - total))
         weights = np.exp(joint - joint.max()).sum(axis=0)
         weights /= weights.sum()
         return Posterior(
             culprit=np.concatenate([[0.0], np.repeat(in_gap / np.maximum(ways, 1), ways)]),
-            none=float(np.exp(log_none - total)),
-            two=float(np.exp(log_two - total).sum()),
+            no_change=float(np.exp(log_none - total)),
+            two_changes=float(np.exp(log_two - total).sum()),
             effect=float(weights.sum(axis=1) @ self._grid.effects),
             size=float(weights.sum(axis=1) @ np.abs(self._grid.effects)),
             noise=float(weights.sum(axis=0) @ self._grid.scale[likely]),
@@ -209,21 +213,21 @@ def information(chance: Floats, distance: float) -> Floats:
     return np.asarray(gain.sum(axis=1) / no.sum())
 
 
-def next_state(known: Posterior, blocks: int, costs: Floats, skipped: Collection[int] = ()) -> int:
+def next_state(posterior: Posterior, blocks: int, costs: Floats, skipped: Collection[int] = ()) -> int:
     """Return the state whose next block is expected to give the most information per cost.
 
     The first blocks measure the last state, because they show the sizes of the effect and of the noise.
 
     Args:
-        known: the posterior.
+        posterior: the probabilities so far.
         blocks: number of blocks so far.
         costs: seconds that a block with each state takes, shape (states,).
         skipped: states that cannot be measured.
     """
     if blocks < START:
         return max(set(range(1, len(costs))) - set(skipped))
-    chance = np.clip(np.cumsum(known.culprit), 0.0, 1.0)
-    worth = information(chance, min(known.size / known.noise, CLEAREST)) / costs
+    chance = np.clip(np.cumsum(posterior.culprit), 0.0, 1.0)
+    worth = information(chance, min(posterior.size / posterior.noise, CLEAREST)) / costs
     worth[[0, *skipped]] = -1.0
     # Of states that give the same information, the state in the middle divides the others best.
     best = np.flatnonzero(worth >= worth.max() * (1 - 1e-9))

@@ -85,7 +85,8 @@ class Change:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval of the ratio excludes 1; without a ratio, whether that of the difference excludes 0."""
+        """Whether the interval of the ratio excludes 1, or without a ratio, the interval of the difference excludes
+        0."""
         if isnan(self.ratio):
             return self.difference_low > 0 or self.difference_high < 0
         return self.low > 1 or self.high < 1
@@ -109,8 +110,7 @@ def compare(
         counters: names of the counters to compare; by default all except counters of single CPUs (``….cpu0``).
 
     Rows are in the order of their first occurrence in ``counts``. A counter that only the baseline or only the variant
-    has comes after the comparable counters, if both were measured. A counter of both without a common block is left
-    out.
+    has comes after the comparable counters, if both were measured. A counter without a common block is left out.
     """
     selected = pl.col("counter").is_in(list(counters)) if counters is not None else ~_OF_ONE_CPU
     cells, rows, names = _cells(counts.filter(selected))

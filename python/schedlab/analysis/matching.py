@@ -15,7 +15,7 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Matched:
-    """A row of the baseline and at least one other column; ``columns`` are the columns that have it, baseline first."""
+    """A row of the baseline and at least one other column; ``columns`` are the columns with the row, baseline first."""
 
     question: Question
     columns: tuple[str, ...]

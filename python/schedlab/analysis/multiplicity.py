@@ -13,9 +13,9 @@ def adjust(p_values: Sequence[float], correction: Correction) -> list[float]:
     """Return adjusted p values in their order, to be compared with α itself.
 
     ``holm`` bounds the probability of any false alarm (Holm 1979), ``benjamini-hochberg`` the share of false alarms
-    among all alarms (Benjamini & Hochberg 1995). scipy has the correction of Benjamini & Hochberg but not Holm's. It is
-    imported only when used, as loading ``scipy.stats`` takes longer than a whole report. p values of equivalence tests
-    and of unpaired columns cannot be tested jointly; under ``max-t`` Holm's method corrects them.
+    among all alarms (Benjamini & Hochberg 1995). scipy has only the correction of Benjamini & Hochberg. ``scipy.stats``
+    is imported only when used, because its loading takes longer than a whole report. p values of equivalence tests and
+    of unpaired columns cannot be tested jointly; under ``max-t`` Holm's method corrects them.
     """
     if correction == "none" or not p_values:
         return list(p_values)

@@ -38,7 +38,7 @@ MOST_BLOCKS = 100_000
 
 @dataclass(frozen=True)
 class Rule:
-    """The limit ``level`` of a row's p value, for a test of ``rows`` rows together of which this row alone differs.
+    """The limit ``level`` of a row's p value, for a joint test of ``rows`` rows. Only this row differs.
 
     Under Holm's correction ``rows`` is 1, and the level is the level of the first step.
     """

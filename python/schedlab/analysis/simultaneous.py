@@ -2,7 +2,7 @@
 
 A block's effects share conditions and measurements, so that they are dependent. Flipping the signs of a whole block
 preserves the dependence. Each effect is compared with the largest of all effects under such flips (Westfall & Young
-1993, max-T). The smallest p is that of a single effect, whatever the number of effects: 2/2ⁿ for n blocks.
+1993, max-T). The smallest possible p does not depend on the number of effects: 2/2ⁿ for n blocks.
 """
 
 from __future__ import annotations

@@ -98,14 +98,14 @@ _Key = tuple[str, str, str, str, str, int]
 
 
 def _rows(tables: Sequence[Table]) -> dict[_Key, tuple[Table, TableRow]]:
-    seen: Counter[tuple[str, str, str, str, str]] = Counter()
+    occurrences: Counter[tuple[str, str, str, str, str]] = Counter()
     rows: dict[_Key, tuple[Table, TableRow]] = {}
     for table in tables:
         for row in table.rows:
             parameters = json.dumps(dict(row.parameters), sort_keys=True)
             identity = (table.workload, row.operation, row.label, parameters, row.unit)
-            rows[(*identity, seen[identity])] = (table, row)
-            seen[identity] += 1
+            rows[(*identity, occurrences[identity])] = (table, row)
+            occurrences[identity] += 1
     return rows
 
 

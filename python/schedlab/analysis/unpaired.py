@@ -76,7 +76,8 @@ def judge_unpaired(
     control: str | None = None,
     ranks: bool = True,
 ) -> list[Verdict]:
-    """Return a verdict for each row and each column except the baseline, ordered by row, as :func:`judge` does.
+    """Return a verdict for each row and each column except the baseline, ordered by row, as
+    :func:`schedlab.analysis.judging.judge` does.
 
     The ratio is the ratio of geometric means. Its interval and ``p`` come from Welch's test (1947) on logarithms.
     ``p_mann_whitney`` (Mann & Whitney 1947) makes no assumption about means. Interval and p values are nan if either

@@ -85,7 +85,7 @@ class Verdict:
         failed: number of trials of variant and baseline without a value: they failed, or they lack the metric.
         reason: why numbers are unknown, or why no verdict was possible.
         within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
-            have produced the ratio. The word does not depend on it.
+            have produced the ratio. The word does not depend on this field.
         exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         method: paired by block, or two groups without pairs.

@@ -68,7 +68,7 @@ class Kind(StrEnum):
     SPREAD = (
         "spread",
         "{workload} {metric}: block means under {variant} spread {ratio:.1f} times as wide as the baseline's",
-        "the change may be one of spread, not of the mean: look at the distributions, and take more blocks",
+        "the spread may have changed instead of the mean: look at the distributions, and take more blocks",
     )
     MEANS = (
         "means",
@@ -118,7 +118,7 @@ class Kind(StrEnum):
     )
     POOLED = (
         "pooled-samples",
-        "{pooled} of {columns} columns have one block only; its samples were judged as independent blocks",
+        "{pooled} of {columns} columns have only one block; its samples were judged as independent blocks",
         "samples of one block resemble each other, so p is too small: import or measure several blocks",
     )
     GROUPS = (

@@ -29,7 +29,7 @@ WARM_UP = 0
 """Block number of the warm-up."""
 
 
-def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None] = lambda what: None) -> None:
+def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None] = lambda file: None) -> None:
     """Raise CannotRunHere, with all missing requirements, before anything is changed.
 
     Files that the target can download are downloaded once no other requirement is missing; ``announce`` is called with

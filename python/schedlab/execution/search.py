@@ -1,4 +1,4 @@
-"""The search for the first changed state: blocks of the reference and one other state, chosen by the blocks before.
+"""The search for the first changed state: blocks of the reference and one other state, chosen by the earlier blocks.
 
 Every decision is made from the store, so that a resumed search chooses the same states as an uninterrupted search.
 """

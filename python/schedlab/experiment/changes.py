@@ -48,12 +48,12 @@ class Changes:
             ("design", "iterations"): ("--iterations", self.iterations),
             ("analysis", "delta"): ("--delta", self.delta),
         }
-        return {place: (option, given) for place, (option, given) in settings.items() if given is not None}
+        return {place: (option, value) for place, (option, value) in settings.items() if value is not None}
 
     @property
     def words(self) -> list[str]:
         """The options of the command line."""
-        words = [word for option, given in self.values.values() for word in (option, str(given))]
+        words = [word for option, value in self.values.values() for word in (option, str(value))]
         words += [word for label in self.only for word in ("--only", label)]
         return words + [word for name in self.variants for word in ("--variant", name)]
 
@@ -77,9 +77,9 @@ def apply(changes: Changes, experiment: Experiment, text: str, name: str) -> tup
         # Without one of its variants, a stack has a step of two changes, which the report would present as one change.
         del wanted["attribution"]
         new = _without(new, [("attribution", None)])
-    for (table, key), (_, given) in changes.values.items():
-        wanted.setdefault(table, {})[key] = given
-        new = _with(new, table, key, given)
+    for (table, key), (_, new_value) in changes.values.items():
+        wanted.setdefault(table, {})[key] = new_value
+        new = _with(new, table, key, new_value)
     if not _says(new, wanted):
         new = toml_text.document(wanted)
     return parse(new, name, _place(changes, name)), new
@@ -113,8 +113,8 @@ def _other_variants(changes: Changes, experiment: Experiment) -> Iterator[tuple[
     return (("variant", i) for i, name in enumerate(names) if changes.variants and name not in wanted)
 
 
-def _require(option: str, given: Sequence[str], names: Sequence[str], noun: str) -> None:
-    for name in given:
+def _require(option: str, chosen: Sequence[str], names: Sequence[str], noun: str) -> None:
+    for name in chosen:
         if name not in names:
             close = get_close_matches(name, names, n=1)
             todo = f"did you mean {close[0]!r}?" if close else f"the file has {', '.join(map(repr, names[:10]))}"
@@ -145,10 +145,10 @@ def _start(lines: Sequence[str], header: int) -> int:
     return header
 
 
-def _with(text: str, table: str, key: str, given: int | str) -> str:
+def _with(text: str, table: str, key: str, new: int | str) -> str:
     """Return the text with this value: in the key's line, below the table's header, or in a table at the end."""
     lines, numbers = text.splitlines(), locate.lines(text)
-    assignment = f"{key} = {toml_text.value(given)}"
+    assignment = f"{key} = {toml_text.value(new)}"
     if number := numbers.get((table, key)):
         lines[number - 1] = re.sub(rf"\b{key}\s*=[^#]*?(?=\s*(#|$))", lambda _: assignment, lines[number - 1], count=1)
     elif (number := numbers.get((table,))) and _is_header(lines[number - 1]):

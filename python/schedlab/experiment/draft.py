@@ -134,7 +134,7 @@ def reading(text: str, field: FieldInfo | None) -> Any:
     """Return a value in the types of TOML: the first reading of the text that the field accepts.
 
     The readings are a value of TOML, the bare text, and a list of the parts between commas. A text without an accepted
-    reading keeps its most likely one, so that the model can explain the fault.
+    reading keeps its most likely reading, so that the model can explain the fault.
     """
     if field is None:
         return _readings(text)[0]

@@ -223,14 +223,14 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
 def _check_size(experiment: Experiment) -> Iterator[Finding]:
     """Check the number of trials: a plan is a list in memory, and nobody waits for a million trials."""
     design = experiment.design
-    cells = sum(prod(len(v) if isinstance(v, list) else 1 for v in t.given.values()) for t in experiment.workload)
+    cells = sum(prod(len(v) if isinstance(v, list) else 1 for v in t.parameters.values()) for t in experiment.workload)
     trials = cells * (len(experiment.variant) + design.control) * (design.blocks * design.iterations + design.warmup)
     if trials > MOST_TRIALS:
         yield ("design", "blocks"), f"the plan has {trials:,} trials; at most {MOST_TRIALS:,} are possible"
 
 
 def _check_stopping(experiment: Experiment) -> Iterator[Finding]:
-    """Check that a run that may stop early has an analysis for interim looks."""
+    """Check that the analysis of a run that may stop early is possible at interim analyses."""
     if experiment.design.stopping == "fixed":
         return
     path = ("design", "stopping")
@@ -260,10 +260,10 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
         hint = "" if error.reason else _nearest(table.use, workload_names())
         yield ("workload", i, "use"), f"{error}{hint}"
         return
-    for key, value in (table.given | table.quick).items():
+    for key, value in (table.parameters | table.quick).items():
         fault = _list_fault(value) if isinstance(value, list) else ""
         if fault:
-            yield ("workload", i, *(("quick",) if key not in table.given else ()), key), fault
+            yield ("workload", i, *(("quick",) if key not in table.parameters else ()), key), fault
             return
     for quick in (False, True) if table.quick else (False,):
         yield from _check_parameters(i, table, workload, quick)
@@ -282,8 +282,8 @@ def _check_metrics(i: int, table: WorkloadTable, workload: AnyAdapter) -> Iterat
     for figure in table.figures:
         if figure.name in names:
             yield path, f"{table.use!r} already has a metric {figure.name!r}: choose another name"
-    given = [metric if isinstance(metric, str) else metric.name for metric in table.metrics or ()]
-    for name, times in Counter(given).items():
+    metric_names = [metric if isinstance(metric, str) else metric.name for metric in table.metrics or ()]
+    for name, times in Counter(metric_names).items():
         if times > 1:
             yield path, f"{name!r} is named {times} times"
         if name not in (every := [*names, *(figure.name for figure in table.figures)]):

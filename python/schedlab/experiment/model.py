@@ -34,7 +34,7 @@ SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 
 
 LONGEST_WAIT_S = 30 * 24 * 3600
-"""Longest pause and timeout, 30 days. Longer times are typing mistakes, and Python's timers refuse the longest."""
+"""Longest pause and timeout, 30 days. Longer times are typing mistakes, and Python's timers refuse very long times."""
 
 
 def _seconds(value: object) -> float:
@@ -164,9 +164,9 @@ class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
     Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches. Variants
-    with a kernel or a command line boot it, by kexec or through GRUB (``boot_method``); ``boot_limit`` is the time in
-    which a kernel has to come up. ``power`` is a command of this machine that switches a hanging machine off and on,
-    ``console`` a command that prints its console all the time.
+    with a kernel or a command line boot the other machine, by kexec or through GRUB (``boot_method``); ``boot_limit``
+    is the time in which a kernel has to come up. ``power`` is a command of this machine that switches a hanging machine
+    off and on, ``console`` a command that prints the console of the other machine all the time.
 
     A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
     the name of a shipped model or the path of a TOML file.
@@ -196,7 +196,7 @@ class TargetTable(_Table):
     @model_validator(mode="after")
     def _fits(self) -> TargetTable:
         if self.kind == "sim" and self.machine is None:
-            raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped ones")
+            raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped machines")
         if (self.kind == "ssh") != (self.host is not None):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
         if self.kind != "ssh" and (given := sorted(self.model_fields_set & set(FOR_BOOTS))):
@@ -394,7 +394,7 @@ class WorkloadTable(BaseModel):
         return tuple(names or (spec.name for spec in workload.metrics if spec.judged))
 
     @property
-    def given(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """The parameters of the file, with lists not yet expanded."""
         return dict(self.model_extra or {})
 

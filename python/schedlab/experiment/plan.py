@@ -29,7 +29,7 @@ from schedlab.workloads.registry import adapter
 class Row:
     """A workload with a value for each parameter.
 
-    ``parameters`` are the file's, without the workload's defaults. ``judged`` are the metrics that get a
+    ``parameters`` are the values in the file, without the workload's defaults. ``judged`` are the metrics that get a
     verdict. A trial ends after ``timeout`` seconds. ``figures`` are the metrics that the file declares, and
     ``surroundings`` are parameters that do not name the row, such as ``setup``.
     """
@@ -69,11 +69,13 @@ class Row:
 
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield each combination of the table's parameters, in the order of the lists; the last varies fastest."""
-    given = table.given | (table.quick if quick else {})
+    parameters = table.parameters | (table.quick if quick else {})
     unexpanded = adapter(table.use).surroundings
-    choices = [value if isinstance(value, list) and key not in unexpanded else [value] for key, value in given.items()]
+    choices = [
+        value if isinstance(value, list) and key not in unexpanded else [value] for key, value in parameters.items()
+    ]
     for values in product(*choices):
-        yield dict(zip(given, values, strict=True))
+        yield dict(zip(parameters, values, strict=True))
 
 
 CONTROL = "control"
@@ -111,7 +113,7 @@ class Plan:
 
 
 def tests(experiment: Experiment, rows: tuple[Row, ...]) -> int:
-    """See :attr:`Plan.tests`."""
+    """Return the number of tests, see :attr:`Plan.tests`."""
     judging, questions = experiment.analysis, sum(len(row.judged) for row in rows)
     if judging.correction == "none":
         return 1

@@ -51,7 +51,7 @@ def of_commits(
         text: an experiment file with one workload ``command``; None for ``run`` alone.
         name: the file's name, for messages.
         commits: hash and title of each commit, the good commit first.
-        run: a shell command that is measured; None for the file's.
+        run: a shell command that is measured; None for the command of the file.
     """
     variants = [
         {"name": f"{index} {commit[:12]}", "description": title, "environment": {COMMIT: commit}}
@@ -104,20 +104,20 @@ def _bisectable(text: str, name: str) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key != "attribution"}
 
 
-def _index(option: str, given: str | None, names: Sequence[str], default: int) -> int:
-    if given is None:
+def _index(option: str, name: str | None, names: Sequence[str], default: int) -> int:
+    if name is None:
         return default
-    if given in names:
-        return names.index(given)
-    close = get_close_matches(given, names, n=1)
+    if name in names:
+        return names.index(name)
+    close = get_close_matches(name, names, n=1)
     todo = f"did you mean {close[0]!r}?" if close else f"the file has {', '.join(map(repr, names[:10]))}"
-    raise ExperimentError(f"the file has no variant {given!r}", where=option, todo=todo)
+    raise ExperimentError(f"the file has no variant {name!r}", where=option, todo=todo)
 
 
 def _experiment(data: Mapping[str, Any], name: str) -> tuple[Experiment, str]:
     """Return the experiment of these tables, without a control: every block measures the reference."""
     if len(data["variant"]) < 2:
-        raise ExperimentError("there is one state only", where=name, todo="name two or more")
+        raise ExperimentError("there is only one state", where=name, todo="name two or more states")
     design = {key: value for key, value in data.get("design", {}).items() if key not in ("stopping", "looks")}
     text = toml_text.document({**data, "design": design | {"control": False}})
     return parse(text, name), text

@@ -78,12 +78,12 @@ class Topology:
         """The node of a CPU."""
         return cpu * self.nodes // self.cpus
 
-    def distances(self, given: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+    def distances(self, distances: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
         """Return the table of node distances: the given table, checked, or 10 and 20. BadTopology names a fault."""
         nodes = range(self.nodes)
-        if given is None:
+        if distances is None:
             return [[LOCAL if node == other else REMOTE for other in nodes] for node in nodes]
-        table = [list(row) for row in given]
+        table = [list(row) for row in distances]
         if [len(row) for row in table] != [self.nodes] * self.nodes:
             raise BadTopology(
                 f"distances are not a table of {self.nodes} by {self.nodes}",

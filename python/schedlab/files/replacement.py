@@ -17,7 +17,8 @@ _MOST_LINKS = 40
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of a file without contents that replaces ``path`` in one step at the end, unless by an exception.
+    """Yield the path of an empty file, which replaces ``path`` in one step at the end of the block, but not after an
+    exception.
 
     A symbolic link is followed if the link and its target both belong to this user. Any other link is replaced: in a
     folder that everybody may write, its owner could choose the file that is overwritten. A device or a pipe
@@ -42,7 +43,7 @@ def new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """Yield a file in the folder of ``path`` that only the owner can read, and a name for the file. The end of the
     block removes the name.
 
-    The file has no name in its folder, where the file system supports that (not NFS and FAT): a killed process leaves
+    The file has no name in its folder if the file system supports such files (not NFS and FAT): a killed process leaves
     no file. :func:`link` gives the file a name.
     """
     try:

@@ -103,7 +103,7 @@ def refuse(columns: Sequence[Chosen]) -> None:
             )
     if len(with_samples) < 2:
         raise ComparisonError(
-            f"{with_samples[0].name} alone is no comparison",
+            f"{with_samples[0].name} is a single column, and a comparison needs two columns",
             todo="name a second run, variant or path; 'schedlab report' shows one run",
         )
     matching = match({column.name: column.run.design.questions for column in with_samples})
@@ -117,18 +117,18 @@ def refuse(columns: Sequence[Chosen]) -> None:
 
 
 def _refuse_repeated(columns: Sequence[Chosen]) -> None:
-    seen: set[tuple[object, int, str]] = set()
+    keys: set[tuple[object, int, str]] = set()
     for column in columns:
         # A path that is named twice is read into two stores in memory.
         path = column.store.url.database if column.store and column.stored else column.run.experiment_path
         source = column.store and str(Path(path or "").resolve())
         key = (source, column.run.id, column.variant)
-        if key in seen:
+        if key in keys:
             raise ComparisonError(
                 f"{column.name} is compared with itself",
                 todo="name two runs, or two variants of one run as RUN:VARIANT ('schedlab runs' lists them)",
             )
-        seen.add(key)
+        keys.add(key)
 
 
 RunKey = tuple[Engine, int]

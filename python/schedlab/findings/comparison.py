@@ -133,7 +133,7 @@ def _pairs(groups: Sequence[UnpairedRow], index: int) -> list[UnpairedRow]:
 def _groups(columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame) -> list[UnpairedRow]:
     """Return the block means of each column in each row, or the samples of its only block."""
     means = block_means(values)
-    # Samples, of which there may be a million, are read only for columns with a single block in some row.
+    # There may be a million samples. They are read only for columns with a single block in some row.
     pooled = {key[3] for key, blocks in means.items() if len(blocks) < 2}
     samples = {
         column.name: samples_by_row(read_cells(run_key(column)[0], column.run, {column.variant}), column.variant)

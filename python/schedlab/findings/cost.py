@@ -76,29 +76,29 @@ class Cost:
 
     @property
     def loops(self) -> int:
-        """Operations of a trial, whose median is counted."""
+        """Number of operations in a trial. The figure of a trial is the median of its operations."""
         (question, *_) = self.run.design.questions
         return int(json.loads(question.parameters).get("loops", 0))
 
 
-def cost(found: Findings, against: Mapping[str, str]) -> Cost:
+def cost(judged: Findings, against: Mapping[str, str]) -> Cost:
     """Return the table of a finished run. ``against`` names the compared column of each column but the first."""
-    values = found.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
+    values = judged.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
     figures: dict[tuple[str, str], dict[int, float]] = {}
     for row in values.iter_rows(named=True):
         path = str(json.loads(row["parameters"])["path"])
         figures.setdefault((path, row["variant"]), {})[row["block"]] = row["value"]
-    questions = found.run.design.questions
+    questions = judged.run.design.questions
     paths = tuple(dict.fromkeys(str(json.loads(each.parameters)["path"]) for each in questions))
-    columns = tuple(column.variant for column in found.columns if column.variant != CONTROL)
+    columns = tuple(column.variant for column in judged.columns if column.variant != CONTROL)
 
     def cell(path: str, column: str, compared: str | None) -> Cell:
         other = {} if compared is None else figures.get((path, compared), {})
         return Cell(path, column, figures.get((path, column), {}), other)
 
     cells = {(path, column): cell(path, column, against.get(column)) for path in paths for column in columns}
-    control = tuple(cell(path, CONTROL, columns[0]) for path in paths if found.run.design.control)
-    return Cost(found.run, paths, columns, against, cells, control)
+    control = tuple(cell(path, CONTROL, columns[0]) for path in paths if judged.run.design.control)
+    return Cost(judged.run, paths, columns, against, cells, control)
 
 
 def disagreeing(control: Sequence[Cell]) -> list[Cell]:

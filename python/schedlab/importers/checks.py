@@ -38,16 +38,16 @@ def checked(imported: Import) -> Import:
     for columns in (cleaned.columns, *(table.columns for table in cleaned.tables)):
         if len(set(columns)) < len(columns):
             raise ImportProblem(f"two columns have the same name: {', '.join(columns)[:200]}", where=imported.source)
-    seen: set[tuple[str, int, str, str, str]] = set()
+    keys: set[tuple[str, int, str, str, str]] = set()
     for series in cleaned.series:
         parameters = json.dumps(dict(series.parameters), sort_keys=True)
         key = (series.column, series.block, series.workload, parameters, series.metric)
-        if key in seen:
+        if key in keys:
             raise ImportProblem(
                 f"{series.workload} {series.metric} is twice in one block of {series.column}, in two units",
                 where=series.source,
             )
-        seen.add(key)
+        keys.add(key)
         if not len(series.values) or not (np.abs(series.values) < _TOO_LARGE).all():
             raise ImportProblem(
                 f"{series.workload} {series.metric} has a value that is not a number, or is too large",
@@ -98,11 +98,11 @@ def require_name(name: str, where: str) -> None:
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names with a number after each repeated name."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     numbered = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        counts[name] = counts.get(name, 0) + 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return tuple(numbered) if len(set(numbered)) == len(numbered) else unique(numbered)
 
 
@@ -123,8 +123,8 @@ def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]
         require_name(name, "--name")
     new_names = [names.get(name, name) for name in columns_of(imports)]
     if repeated := {name for name in new_names if new_names.count(name) > 1}:
-        what = f"two columns would be called {', '.join(sorted(repeated))}"
-        raise ImportProblem(what, todo="give the columns different names")
+        message = f"two columns would be called {', '.join(sorted(repeated))}"
+        raise ImportProblem(message, todo="give the columns different names")
 
     def all_renamed(columns: Sequence[str]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in columns)
@@ -163,8 +163,8 @@ def with_directions(imports: Sequence[Import], directions: Mapping[str, Directio
     metrics = {series.metric for imported in imports for series in imported.series}
     metrics |= {row.operation for imported in imports for table in imported.tables for row in table.rows}
     if unknown := sorted(directions.keys() - metrics):
-        what = f"no metric is called {', '.join(unknown)}"
-        raise ImportProblem(what, todo=f"there are: {', '.join(sorted(metrics)[:20])}")
+        message = f"no metric is called {', '.join(unknown)}"
+        raise ImportProblem(message, todo=f"there are: {', '.join(sorted(metrics)[:20])}")
     return [
         replace(
             imported,

@@ -2,7 +2,7 @@
 
     path ──tree?──▶ mmtests
          ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
-         ──none───▶ printed tables, by their grammars or by the layout that the user states
+         ──text───▶ printed tables, by their grammars or by the layout that the user states
 
 All paths are read before anything is returned. An unrecognised path raises ImportProblem, and nothing is imported.
 """
@@ -141,7 +141,7 @@ def _files(
             content = read_file(file, form, alone=len(wanted) == 1 and not names, layouts=layouts)
         except NotResults as problem:
             # A folder may contain more than results; a file that the user names must be results.
-            if file.given:
+            if file.is_named:
                 raise
             left_out.append(f"left out: {file.path} {problem.what}")
             continue

@@ -90,8 +90,8 @@ def document(path: Path) -> Document:
         raise NotResults("is empty" if not raw else "contains only blanks", where=f"{name}:1", todo=EMPTY)
     _require_text(name, raw)
     if len(raw) > LARGEST:
-        what = f"contains more than {LARGEST >> 20} MiB of text"
-        raise ImportProblem(what, where=name, todo="import a part of the file, or a summary")
+        message = f"contains more than {LARGEST >> 20} MiB of text"
+        raise ImportProblem(message, where=name, todo="import a part of the file, or a summary")
     return Document(name, raw)
 
 
@@ -116,9 +116,9 @@ def _read(path: Path, name: str) -> bytes:
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise ImportProblem(f"cannot be read: {error.strerror}", where=name, todo="check the path") from error
-        what = f"the packed file is cut off or damaged ({error})"
+        reason = f"the packed file is cut off or damaged ({error})"
         line = content.count(b"\n") + 1
-        raise ImportProblem(what, where=f"{name}:{line}", todo="copy the file again") from error
+        raise ImportProblem(reason, where=f"{name}:{line}", todo="copy the file again") from error
     return bytes(content)
 
 
@@ -127,9 +127,9 @@ def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
     """Unpack with the program zstd, because the standard library cannot before Python 3.14."""
     program = shutil.which("zstd")
     if program is None or not packed.seekable():
-        what = "no installed program can unpack the file" if program is None else "the file is a pipe"
+        reason = "no installed program can unpack the file" if program is None else "the file is a pipe"
         raise ImportProblem(
-            f"is packed with zstd, and {what}",
+            f"is packed with zstd, and {reason}",
             where=str(packed.name),
             todo=("unpack the file first (zstd -d, package zstd)"),
         )
@@ -151,9 +151,9 @@ def _parquet(packed: BufferedReader) -> Iterator[BufferedReader]:
     try:
         text = pl.read_parquet(packed.read()).write_csv()
     except pl.exceptions.PolarsError as error:
-        what = f"cannot be read as a Parquet file: {str(error).partition(chr(10))[0][:200]}"
+        message = f"cannot be read as a Parquet file: {str(error).partition(chr(10))[0][:200]}"
         todo = "write the file again with 'schedlab report --format parquet --output FILE'"
-        raise ImportProblem(what, where=str(packed.name), todo=todo) from error
+        raise ImportProblem(message, where=str(packed.name), todo=todo) from error
     yield BufferedReader(BytesIO(text.encode()))
 
 
@@ -178,9 +178,9 @@ _MANUAL = re.compile(rb"(?:[.']\\\"[^\n]*\n)*\.(?:TH|Dd) ")
 
 
 def _require_text(name: str, raw: bytes) -> None:
-    for magic, (what, todo) in _BINARIES.items():
+    for magic, (kind, todo) in _BINARIES.items():
         if raw.startswith(magic):
-            raise NotResults(f"is {what}, not text", where=name, todo=todo)
+            raise NotResults(f"is {kind}, not text", where=name, todo=todo)
     if raw[_TAR] == b"ustar":
         raise NotResults(
             "is a tar archive, not text", where=name, todo="unpack the file first (tar xf), and import the folder"

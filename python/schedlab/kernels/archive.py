@@ -221,7 +221,7 @@ def _mirrors() -> tuple[str, str]:
         )
     if not KEYRING.is_file():
         raise CannotRunHere(
-            "Debian's keyring is missing, without which no package can be verified",
+            "Debian's keyring is missing, so no package can be verified",
             where=str(KEYRING),
             todo="apt-get install debian-archive-keyring",
         )

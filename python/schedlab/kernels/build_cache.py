@@ -130,9 +130,9 @@ class BuildCache:
         if wanted not in prefixes:
             names = ", ".join(kernel_name(series, record.prefix) for record in prefixes.values())
             others = ", ".join(self.series()) or "none yet"
-            what = f"the series has no such prefix, only {names}" if prefixes else "no built kernel has this name"
+            message = f"the series has no such prefix, only {names}" if prefixes else "no built kernel has this name"
             todo = f"run 'schedlab kernels build TREE --name {series or 'NAME'}' (built series: {others})"
-            raise NotBuilt(what, where=name, todo=todo)
+            raise NotBuilt(message, where=name, todo=todo)
         record = self.record(prefixes[wanted].key)
         return replace(record, prefix=wanted, title=prefixes[wanted].title) if record else prefixes[wanted]
 

@@ -99,7 +99,7 @@ def checksum(path: Path) -> str:
 
 @lru_cache(maxsize=1)
 def unpacked(path: Path, sha256: str) -> bytes:
-    """Return the kernel of a bzImage as an ELF file; NotUnpacked when that fails.
+    """Return the kernel of a bzImage as an ELF file; NotUnpacked when the image cannot be unpacked.
 
     ``sha256`` is the image's checksum: the cache's key contains the checksum. The cache has one entry because most
     plans use one kernel.
@@ -128,14 +128,14 @@ def _decompress(data: bytes) -> bytes:
             try:
                 kernel = stream.decompress(data)
             except (OSError, ValueError, lzma.LZMAError, zlib.error) as error:
-                raise NotUnpacked(f"the kernel in its image is damaged: {error}") from error
+                raise NotUnpacked(f"the kernel in the image is damaged: {error}") from error
             if not stream.eof:
                 raise NotUnpacked("the kernel in the image is damaged: the compressed data end too early")
             return kernel
     for mark, program in _BY_PROGRAM:
         if data.startswith(mark):
             return _run_program(program, data[:-_APPENDED])
-    raise NotUnpacked("the kernel in its image is packed in an unknown way")
+    raise NotUnpacked("the kernel in the image is packed in an unknown way")
 
 
 def _run_program(name: str, data: bytes) -> bytes:
@@ -145,8 +145,8 @@ def _run_program(name: str, data: bytes) -> bytes:
     try:
         done = subprocess.run([program, "-dcq"], input=data, capture_output=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotUnpacked(f"{name} does not unpack its image: {error}") from error
+        raise NotUnpacked(f"{name} does not unpack the image: {error}") from error
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[-200:]
-        raise NotUnpacked(f"{name} does not unpack its image: {words or f'status {done.returncode}'}")
+        raise NotUnpacked(f"{name} does not unpack the image: {words or f'status {done.returncode}'}")
     return done.stdout

@@ -53,7 +53,7 @@ def has_file(repository: Path, revision: str, path: str) -> bool:
 
 
 def is_ancestor(repository: Path, earlier: str, later: str) -> bool:
-    """Whether the later commit descends from the earlier one."""
+    """Whether the later commit descends from the earlier commit."""
     return _run(repository, ("merge-base", "--is-ancestor", earlier, later)).returncode == 0
 
 

@@ -3,8 +3,7 @@
 | name | kernel |
 |---|---|
 | ``debian-6.12``, ``debian-6.12.117+deb12`` | Debian's cloud kernel of that series or release, see :mod:`.debian` |
-| ``/path/to/bzImage`` | the named file; its configuration is ``config-RELEASE`` in the same folder, if that file exists
-|
+| ``/path/to/bzImage`` | the named file; its configuration is ``config-RELEASE`` in the same folder, if present |
 | ``tree``, ``tree:PATH`` | the x86 kernel built in this folder (or ``O=`` folder); ``tree`` is the working directory |
 | ``built:NAME``, ``built:NAME+01`` | a kernel of ``schedlab kernels build``: a series' base, or base and first patch |
 """

@@ -67,7 +67,7 @@ class Maker:
             os.utime(path, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
 
     def clean(self) -> None:
-        """Remove the results of a build inside the source folder, with which make refuses to build elsewhere."""
+        """Remove the results of a build inside the source folder. With such results, make refuses another folder."""
         if (self.source / ".config").exists() or (self.source / "include/config").exists():
             self._run("mrproper", (f"ARCH={ARCHITECTURE}",))
 

@@ -76,7 +76,7 @@ class Names:
             return cls(None, str(error))
 
     def lacks(self, name: str) -> bool:
-        """Whether the kernel lacks the boot parameter ``MODULE.NAME``; False when that is unknown.
+        """Whether the kernel lacks the boot parameter ``MODULE.NAME``; False if unknown.
 
         Dashes and underscores are equal.
         """

@@ -48,7 +48,7 @@ class Commit:
         """Notes on parts of the user's tree that are not built: uncommitted changes."""
         if not git.is_changed(self.repository):
             return []
-        return [f"{self.repository} has changes that are not committed, which are not built"]
+        return [f"{self.repository} has uncommitted changes; these changes are not built"]
 
     def put(self, folder: Path) -> None:
         """Write the files into an empty folder."""
@@ -174,10 +174,10 @@ def _ends(repository: Path, commits: str) -> tuple[str, str]:
 
 def _changes(repository: Path, since: str, until: str, commits: str) -> list[Change]:
     if not git.is_ancestor(repository, since, until):
-        todo = "begin the range at their common ancestor, which 'git merge-base' prints"
+        todo = "begin the range at the common ancestor of both commits, which 'git merge-base' prints"
         raise BadRange("the second commit does not come after the first", where=commits, todo=todo)
     revisions = git.commits(repository, since, until)
     if not revisions:
-        raise BadRange("there is no commit between the two", where=commits, todo="give an older commit first")
+        raise BadRange("the range contains no commit", where=commits, todo="give an older commit first")
     steps = zip([since, *revisions], revisions, strict=False)
     return series.numbered([(git.title(repository, new), git.diff(repository, old, new), 1) for old, new in steps])

@@ -39,8 +39,8 @@ def to_json(result: Bisection) -> dict[str, Any]:
         "probability": result.probability,
         "ratio": change_of(result),
         "credible_set": posterior.credible_set(),
-        "no_change": posterior.none,
-        "second_change": posterior.two,
+        "no_change": posterior.no_change,
+        "second_change": posterior.two_changes,
         "posterior": [float(chance) for chance in posterior.culprit],
         "blocks": result.blocks,
         "failed_blocks": result.attempts - result.blocks,
@@ -96,7 +96,7 @@ def _parts(result: Bisection) -> Iterator[RenderableType]:
     )
     yield Text(f"{counted(len(result.states), 'state')}, {_size(result)}\n", style="dim")
     yield Text(sentence(result), style="bold")
-    if result.posterior.two > 0.5 and result.candidates != [None]:
+    if result.posterior.two_changes > 0.5 and result.candidates != [None]:
         yield Text("A second change is likely: bisect the states before and after this state separately.")
     if not result.decided:
         yield Text(

@@ -15,7 +15,7 @@ from schedlab.report.numbers import change
 from schedlab.report.words import CONTROL, listed
 
 SCHEMA = 1
-"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 
 def to_json(cost: Cost) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def sections(report: Report) -> list[Section]:
 
 
 def explanation(report: Report) -> str:
-    """Explain the intervals and p values of these tables; empty without any."""
+    """Explain the intervals and p values of these tables; empty without such a table."""
     if not report.stacks and not report.factorials:
         return ""
     total = "The product of the steps is the total. " if report.stacks else ""

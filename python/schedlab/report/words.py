@@ -22,7 +22,7 @@ EMULATED = "emulated"
 SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
 """A symbol for each verdict, so that colour is never the only distinction."""
 
-UNMATCHED = "Not compared throughout"
+UNMATCHED = "Rows that some columns lack"
 """Heading of the rows that some columns lack."""
 
 MOST_LISTED = 4

@@ -59,14 +59,14 @@ class PublishedTable(_Table):
     """A printed table, and the rows of the experiment that simulate it.
 
     Attributes:
-        experiment: name of the experiment's file beside this one.
+        experiment: name of the experiment's file in the folder of the report.
         workload: label in that experiment; ``parameter`` distinguishes the rows, "" for a single row.
         variants: the experiment's variant for each column.
         scale: printed units in one unit of the simulated metric.
         noise: where the report's noise comes from: its stars, its repeated runs, its standard errors; ``assumed``: the
-            report prints none; ``all``: the report says that all differences are within the noise.
+            report prints no noise; ``all``: the report says that all differences are within the noise.
         steps: compare each column with the column before it, not with the first.
-        levels: whether the figures of the first column can be compared with simulated ones.
+        levels: whether the figures of the first column can be compared with simulated figures.
         scored: whether the effects count in the scores.
     """
 
@@ -238,7 +238,7 @@ def report(name: str) -> PublishedReport:
 
 
 def name_of(word: str) -> str:
-    """Return the name of the report with this name or number; SchedlabError where there is none."""
+    """Return the name of the report with this name or number; SchedlabError if there is no such report."""
     numbers = {name: report(name).number for name in names()}
     for name, number in numbers.items():
         if word in (name, number):

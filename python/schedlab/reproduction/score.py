@@ -1,4 +1,4 @@
-"""Scores of simulated effects against published ones.
+"""Scores of simulated effects against published effects.
 
 All errors are in points of the gain. *Skill* is 1 - MAE / MAE0, where MAE is the mean absolute error of the simulated
 gains and MAE0 the mean absolute error of predicting no change. Skill 1 is a perfect prediction. At 0 or below,
@@ -27,7 +27,7 @@ RESOLVED = 1 / 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """A headline, and whether the simulation reached it; None where it has no figures of some row."""
+    """A headline, and whether the simulation reached it; None if the simulation lacks figures of a selected row."""
 
     headline: Headline
     reached: bool | None
@@ -42,7 +42,7 @@ class Scores:
         resolved: effects whose simulated standard error is below a third of the published effect.
         significant: effects beyond the published noise; ``right`` of them have the simulated sign.
         spearman: rank correlation, the mean over tables weighted by their effects.
-        error: median absolute error; ``error_of_none`` is that of predicting no change.
+        error: median absolute error; ``error_of_none`` is the median absolute error of predicting no change.
         skill: see the module's docstring.
         ceiling: the expected skill of a second measurement with the noise that the report prints.
         level: median of simulated / published levels. ``level_error`` and ``level_p90`` are the median and the 90th

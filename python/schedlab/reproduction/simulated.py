@@ -52,7 +52,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Level:
-    """A published figure of a table's first column, and the simulated one in the same unit."""
+    """A published figure of a table's first column, and the simulated figure in the same unit."""
 
     table: PublishedTable
     row: Row

@@ -15,7 +15,8 @@ Direction = Literal["lower", "higher"]
 class MetricSpec:
     """Name, unit and better direction of one metric.
 
-    A ``judged`` metric gets a verdict unless the experiment names other metrics. The rest are stored and can be shown.
+    A ``judged`` metric gets a verdict unless the experiment names other metrics. Other metrics are stored and can be
+    shown.
     """
 
     name: str

@@ -270,17 +270,17 @@ def simulate(
         )
 
 
-def _several(given: Name | Sequence[Name], find: Any) -> list[Model]:
-    return [find(name) for name in ([given] if isinstance(given, str | Path) else given)]
+def _several(names: Name | Sequence[Name], find: Any) -> list[Model]:
+    return [find(name) for name in ([names] if isinstance(names, str | Path) else names)]
 
 
-def _sets(given: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [given] if isinstance(given, Mapping) else list(given) or [{}]
+def _sets(sets: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [sets] if isinstance(sets, Mapping) else list(sets) or [{}]
 
 
-def _program(given: Name, parameters: Mapping[str, Any] | None, cpus: int) -> Program:
-    if isinstance(given, Path) or given.endswith(".json"):
+def _program(name: Name, parameters: Mapping[str, Any] | None, cpus: int) -> Program:
+    if isinstance(name, Path) or name.endswith(".json"):
         if parameters:
-            raise SettingRefused("a program from a file has no parameters", where=str(given), todo="change the file")
-        return program_file(Path(given))
-    return native_program(given, parameters or {}, cpus)
+            raise SettingRefused("a program from a file has no parameters", where=str(name), todo="change the file")
+        return program_file(Path(name))
+    return native_program(name, parameters or {}, cpus)

@@ -115,9 +115,9 @@ def _model(kind: str, name: str | Path, check: Callable[[str], None]) -> Model:
     return Model(kind, text)
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> ModelError:
-    what = "machine" if kind == "machine" else "kernel model"
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
+def _unknown(kind: str, name: str, names: Sequence[str]) -> ModelError:
+    noun = "machine" if kind == "machine" else "kernel model"
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
     meant = f"did you mean {close[0]!r}? " if close else ""
-    todo = f"{meant}known: {', '.join(sorted(known))}; or give the path of a TOML file"
-    return ModelError(f"there is no {what} {name!r}", todo=todo)
+    todo = f"{meant}known: {', '.join(sorted(names))}; or give the path of a TOML file"
+    return ModelError(f"there is no {noun} {name!r}", todo=todo)

@@ -29,7 +29,7 @@ class Program:
 
     text: str = field(repr=False)
     workload: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -57,7 +57,7 @@ class Program:
         elapsed, user, system = (outcome[name] / 1e9 for name in ("elapsed_ns", "user_ns", "system_ns"))
         reported = json.dumps({"metrics": outcome["metrics"]})
         adapter = native.adapter(self.workload)
-        parameters = cast("NativeParameters", adapter.parameters.model_validate(dict(self.given)))
+        parameters = cast("NativeParameters", adapter.parameters.model_validate(dict(self.parameters)))
         return adapter.parse(parameters, Output(reported, "", elapsed, user, system, 0))
 
 
@@ -68,8 +68,8 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
     """
     if name not in declarations.names():
         todo = f"programs: {', '.join(declarations.names())}"
-        what = "is a tool, and the simulator runs programs" if name in registry.names() else "is not a workload"
-        raise ProgramError(f"{name!r} {what}", todo=todo)
+        reason = "is a tool, and the simulator runs programs" if name in registry.names() else "is not a workload"
+        raise ProgramError(f"{name!r} {reason}", todo=todo)
     prepared = declarations.prepared_if_valid(name, parameters, cpus) or _validated(name, parameters).prepared(cpus)
     return Program(prepared.program, name, dict(parameters))
 

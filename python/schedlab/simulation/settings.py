@@ -110,8 +110,8 @@ def attributes(
     """
     realtime = policy in ("fifo", "rr")
     if realtime != (priority is not None):
-        what = f"policy {policy!r} needs a priority from 1 to 99" if realtime else "priority is only for fifo and rr"
-        raise SettingRefused(what, where="priority")
+        message = f"policy {policy!r} needs a priority from 1 to 99" if realtime else "priority is only for fifo and rr"
+        raise SettingRefused(message, where="priority")
     if length is not None and not has_slices(under):
         models = ", ".join(name for name in kernel_names() if has_slices(kernel(name)))
         raise SettingRefused(

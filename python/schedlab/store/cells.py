@@ -165,8 +165,8 @@ def _damaged(connection: Connection, row: Row, iterations: Sequence[int], reason
     trials += f" and {len(positions) - 10} more" if len(positions) > 10 else ""
     verb = "are" if len(positions) > 1 else "is"
     labels = ", ".join(str(row[name]) for name in ("variant", "workload", "parameters"))
-    what = f"run {row['run_id']}: {trials} (block {row['block']}, {labels}) {verb} damaged: {reason}"
-    return Damaged(what, str(connection.engine.url.database))
+    message = f"run {row['run_id']}: {trials} (block {row['block']}, {labels}) {verb} damaged: {reason}"
+    return Damaged(message, str(connection.engine.url.database))
 
 
 def write(connection: Connection, cell: StoredCell) -> None:

@@ -19,9 +19,9 @@ WORDS = {int: "a whole number", float: "a number", str: "text", bytes: "binary d
 class Damaged(StoreError):
     """A stored row that differs from the row that was written."""
 
-    def __init__(self, what: str, where: str) -> None:
+    def __init__(self, message: str, where: str) -> None:
         todo = "the other runs can be read; put back a copy of the store, or measure this run again"
-        super().__init__(what, where=where, todo=todo)
+        super().__init__(message, where=where, todo=todo)
 
 
 def checksum(table: str, row: Mapping[Any, Any]) -> int:

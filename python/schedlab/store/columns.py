@@ -135,9 +135,12 @@ def _questions(column: Chosen) -> dict[Row, Question]:
 
 
 def _comparable(
-    samples: Mapping[Row, Samples], own: Mapping[Row, Question], rows: Mapping[Row, Question]
+    samples: Mapping[Row, Samples], questions: Mapping[Row, Question], rows: Mapping[Row, Question]
 ) -> dict[Row, Samples]:
     def same_scale(key: Row) -> bool:
-        return key in own and (own[key].unit, own[key].direction) == (rows[key].unit, rows[key].direction)
+        return key in questions and (questions[key].unit, questions[key].direction) == (
+            rows[key].unit,
+            rows[key].direction,
+        )
 
     return {key: samples[key] for key in rows if key in samples and same_scale(key)}

@@ -22,7 +22,7 @@ class StoredDesign(BaseModel):
         looks: blocks after which a sequential run has an interim analysis.
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
-        bisection: whether the variants are states in order, of which a search measured some.
+        bisection: whether the variants are the states of a search, in order. The search measured some of these states.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, func, insert, select
-from sqlalchemy import Table as DatabaseTable
+from sqlalchemy import Connection, Engine, insert, select
 
 from schedlab.analysis.rows import Question
 from schedlab.errors import StoreError
@@ -75,7 +74,7 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
     grouped = _cells(of_column)
     design = _design(list(questions.values()), [column], blocks, most)
     run_id = _begin(connection, imported, column, design, len(grouped))
-    first_cell, first_trial = (_next_number(connection, table) for table in (schema.cell, schema.trial))
+    first_cell, first_trial = (schema.next_number(connection, table) for table in (schema.cell, schema.trial))
     cells, trials, metrics, samples = [], [], [], []
     conditions = np.full((1, len(CONDITIONS)), np.nan)
     for position, ((block, workload, parameters), of_cell) in enumerate(grouped):
@@ -84,11 +83,11 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
         cell.conditions = conditions
         for series in of_cell:
             if not np.isfinite(series.values).all():
-                what = (
+                message = (
                     f"{series.metric} of {workload} in column {column}, block {block}, has a value that is not finite"
                 )
                 raise StoreError(
-                    what,
+                    message,
                     where=str(series.source),
                     todo=("remove the values that are inf or NaN, and import the file again"),
                 )
@@ -110,10 +109,6 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
 
 
 _TRIAL = {"iteration": 0, "state": "ok", "reason": "", "started": 0.0, "counters": "{}"}
-
-
-def _next_number(connection: Connection, table: DatabaseTable) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
 
 
 def _cells(of_column: Sequence[Series]) -> list[tuple[CellKey, list[Series]]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
+from sqlalchemy import Connection, Engine, Select, Table, insert, select
 
 from schedlab.errors import StoreError
 from schedlab.store import cells, reader, schema
@@ -82,16 +82,16 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
     row = dict(origin.execute(select(schema.run).where(r.id == run.id)).mappings().one())
     number = schema.insert_row(destination, schema.run, {key: row[key] for key in row if key != "id"})
     of_cell: dict[int, int] = {}
-    for place, cell in enumerate(cells.read(origin, c.run_id == run.id), _next_number(destination, schema.cell)):
+    for place, cell in enumerate(cells.read(origin, c.run_id == run.id), schema.next_number(destination, schema.cell)):
         of_cell[cell.id] = place
         new = replace(cell, id=place, run_id=number)
         destination.execute(insert(schema.cell), {"id": place} | new.row())
         scales = [dict(zip(("name", "unit", "direction"), key, strict=True)) for key in cell.metrics]
         data = [{"cell_id": place, "data": pack(values)} for values in cell.metrics.values()]
-        _insert(destination, schema.metric, (one | other for one, other in zip(scales, data, strict=True)))
+        _insert(destination, schema.metric, (scale | values for scale, values in zip(scales, data, strict=True)))
     trials = select(schema.trial).select_from(schema.trial.join(schema.cell)).where(c.run_id == run.id).order_by(t.id)
     of_trial: dict[int, int] = {}
-    first = _next_number(destination, schema.trial)
+    first = schema.next_number(destination, schema.trial)
     rows = []
     for place, trial in enumerate(_checked(origin, trials, schema.trial, f"{name}: trial"), first):
         of_trial[trial["id"]] = place
@@ -115,7 +115,3 @@ def _checked(connection: Connection, query: Select[Any], table: Table, name: str
 def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
     if listed := list(rows):
         connection.execute(insert(table), listed)
-
-
-def _next_number(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1

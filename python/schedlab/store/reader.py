@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 VERIFIED = 20_000
-"""Most trials of a run of which a report verifies all rows (0.1 s). In larger runs, a report verifies only the rows
-that it shows."""
+"""Largest number of trials in a run for which a report verifies all rows (0.1 s). In larger runs, a report verifies
+only the rows that it shows."""
 
 
 def listing(engine: Engine) -> list[Run | DamagedRun]:

@@ -31,7 +31,7 @@ LAST_SECOND = 253_402_300_800
 class Run:
     """The row of a run; see :data:`schedlab.store.tables.TABLES` for the columns. ``recorded`` counts its trials.
 
-    A run whose process has ended is ``interrupted``, also where nothing could record that any more. ``store`` is the
+    A run whose process has ended is ``interrupted``, even if the process could not record its end. ``store`` is the
     path of the store, for messages.
     """
 

@@ -53,10 +53,10 @@ def sample_table(engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
     iterations = [cell.iterations if cell.imported is None else np.arange(1, len(cell.imported) + 1) for cell in cells]
     offsets = [of_cell * (cell.imported is None) for of_cell, cell in zip(iterations, cells, strict=True)]
     line = np.repeat(np.arange(len(cells)), [len(of_cell) for of_cell in iterations])
-    none, no_value = np.empty(0, np.int64), np.empty(0)
+    no_iteration, no_value = np.empty(0, np.int64), np.empty(0)
     frame = pl.DataFrame(constants, schema={name: COLUMNS[name] for name in constants})[line].with_columns(
-        pl.col("position") + pl.Series(np.concatenate([none, *offsets])),
-        pl.Series("iteration", np.concatenate([none, *iterations])),
+        pl.col("position") + pl.Series(np.concatenate([no_iteration, *offsets])),
+        pl.Series("iteration", np.concatenate([no_iteration, *iterations])),
         pl.Series("value", np.concatenate([no_value, *(cell.samples for cell in cells)])),
     )
     order = np.lexsort((frame["position"].to_numpy(), np.array(places, np.int64)[line]))

@@ -20,8 +20,10 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     event,
+    func,
     insert,
     literal_column,
+    select,
 )
 
 from schedlab.store import tables
@@ -74,6 +76,11 @@ _once = Index("cell_once", *_key, unique=True)
 def _index_current_cells(_table: Table, connection: Connection, **_options: Any) -> None:
     """Restrict ``cell_once`` to current cells. The constructor's ``DIALECT_where`` would import every named dialect."""
     _once.dialect_options[connection.dialect.name]["where"] = current
+
+
+def next_number(connection: Connection, table: Table) -> int:
+    """Return the number after the highest number in a table's column ``id``; 1 for an empty table."""
+    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
 
 
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:

@@ -31,7 +31,7 @@ def select(engine: Engine, word: str) -> list[Chosen]:
 
 
 def one_run(engine: Engine, word: str) -> Run:
-    """Return the run of this number or name; Raises StoreError as :func:`select` does, and for a variant."""
+    """Return the run of this number or name; StoreError as for :func:`select`, and for a variant."""
     run = select(engine, word)[0].run
     if word not in (str(run.id), run.name):
         raise StoreError(

@@ -66,7 +66,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     repeat: int = 1
-    """Runs of the command, one after another; a run that fails is the last one."""
+    """Runs of the command, one after another; a run that fails is the last run."""
     groups: tuple[Path, ...] = ()
     """Control groups that the command makes, parents first. The launcher removes the groups that the command leaves."""
 
@@ -145,7 +145,7 @@ class Adapter(ABC, Generic[P]):
 
     @abstractmethod
     def parse(self, parameters: P, output: Output) -> list[Metric]:
-        """Return the metrics in this output; raises :class:`NotUnderstood` when the output has another shape."""
+        """Return the metrics in this output; raises NotUnderstood when the output has another shape."""
 
     def with_figures(self, figures: Sequence[Figure]) -> Adapter[P]:
         """Return this workload with metrics that an experiment declares; ValueError when the workload takes no

@@ -51,7 +51,7 @@ def prepared(workload: str, parameters: str, cpus: int) -> Prepared:
     return Prepared(program, tuple(arguments), seconds, metrics)
 
 
-def prepared_if_valid(workload: str, given: Mapping[str, Any], cpus: int) -> Prepared | None:
+def prepared_if_valid(workload: str, parameters: Mapping[str, Any], cpus: int) -> Prepared | None:
     """Prepare a workload with parameters as in an experiment file; None unless the crate accepts all parameters.
 
     The model of :mod:`schedlab.workloads.native` accepts the same parameters, and names every fault of refused
@@ -59,7 +59,9 @@ def prepared_if_valid(workload: str, given: Mapping[str, Any], cpus: int) -> Pre
     """
     times = {each["name"]: each for each in definitions()[workload]["parameters"] if each["kind"] == "time"}
     try:
-        values = {name: time_parser(times[name])(value) if name in times else value for name, value in given.items()}
+        values = {
+            name: time_parser(times[name])(value) if name in times else value for name, value in parameters.items()
+        }
         return prepared(workload, json.dumps(values), cpus)
     except (ValueError, TypeError):
         return None

@@ -17,12 +17,12 @@ _BLANKS = re.compile(r"\s*")
 
 
 def load(log: Log) -> Object:
-    """Return the one JSON object of a log; ImportProblem with the line when the text is cut off or is not an object."""
+    """Return the only JSON object of a log; ImportProblem with the line when the text is cut off or no object."""
     try:
         content = json.loads(log.text)
     except json.JSONDecodeError as error:
-        what = "ends in the middle of its JSON" if error.pos >= len(log.text.rstrip()) else f"is not JSON: {error.msg}"
-        raise log.problem(what, error.lineno) from error
+        fault = "ends in the middle of its JSON" if error.pos >= len(log.text.rstrip()) else f"is not JSON: {error.msg}"
+        raise log.problem(fault, error.lineno) from error
     except (ValueError, RecursionError) as error:
         raise log.problem(f"is not JSON that can be read: {error}", 1) from error
     if not isinstance(content, dict):

@@ -95,7 +95,7 @@ def run(
             status = _wait(process, timeout + GRACE, watch)
         finally:
             for group in reversed(command.groups):
-                # A group that stays is in the journal, whose end removes the group or reports it.
+                # The journal names a group that stays: the end of the run removes or reports the group.
                 with suppress(OSError):
                     remove_group(group)
         return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))

@@ -61,9 +61,9 @@ class Log:
         """Number of the last line that is not blank."""
         return self.line_at(len(self.text.rstrip()))
 
-    def problem(self, what: str, line: int | None = None, todo: str = CUT) -> ImportProblem:
+    def problem(self, fault: str, line: int | None = None, todo: str = CUT) -> ImportProblem:
         """Return an error with a reason and a line of this log."""
-        return ImportProblem(what, where=f"{self.name}:{line}" if line else self.name, todo=todo)
+        return ImportProblem(fault, where=f"{self.name}:{line}" if line else self.name, todo=todo)
 
     def cut_off(self, missing: str) -> NoReturn:
         """Raise the ImportProblem of a log that ends before ``missing``."""

@@ -1,4 +1,4 @@
-"""Logs in a result tree of MMTests: plain, gzip or xz, and the rows that a benchmark's reader returns of them."""
+"""Logs in a result tree of MMTests: plain, gzip or xz, and the rows that a benchmark's reader makes from the logs."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class TreeLog(Log):
         """Path of the file."""
         return Path(self.name)
 
-    def problem(self, what: str, line: int | None = None, todo: str = _TODO) -> ImportProblem:
+    def problem(self, fault: str, line: int | None = None, todo: str = _TODO) -> ImportProblem:
         """Return an error with a reason and a line of this log."""
-        return super().problem(f"{what} in a place for a {self.kind}", line or 1, todo)
+        return super().problem(f"{fault} in a place for a {self.kind}", line or 1, todo)
 
 
 def open_log(path: Path, kind: str, end: re.Pattern[str] | None = None) -> TreeLog:
@@ -111,8 +111,8 @@ def _unpack(path: Path, raw: bytes) -> bytes:
                 parts.append(part)
     except EOFError:
         line = sum(part.count(b"\n") for part in parts) + 1
-        what = f"the {path.suffix[1:]} file is cut off"
-        raise ImportProblem(what, where=f"{path}:{line}", todo=_TODO) from None
+        fault = f"the {path.suffix[1:]} file is cut off"
+        raise ImportProblem(fault, where=f"{path}:{line}", todo=_TODO) from None
     except (OSError, zlib.error, lzma.LZMAError) as error:
         raise ImportProblem(f"is damaged: {error}", where=str(path), todo=_TODO) from None
     return b"".join(parts)

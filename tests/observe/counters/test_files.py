@@ -64,7 +64,7 @@ def test_a_wrapped_interrupt_counter_is_left_out_and_the_other_cpu_s_stays(tmp_p
     assert "interrupts.RES" not in counters
     assert "interrupts.RES.cpu2" not in counters
     assert counters["interrupts.RES.cpu0"] == 0
-    assert "interrupts.RES went backwards during a trial and omitted for this trial" in notes
+    assert "interrupts.RES went backwards during a trial, and are omitted for this trial" in notes
 
 
 def test_softirqs_are_counted_by_kind_and_the_scheduler_s_by_cpu(tmp_path: Path) -> None:

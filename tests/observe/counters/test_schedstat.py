@@ -159,4 +159,4 @@ def test_a_wrapped_32_bit_counter_is_left_out_with_a_note(tmp_path: Path) -> Non
     counters, notes = change(tmp_path, {FILE: before}, {FILE: fixture(17, "after")})
     assert "schedstat.yld_count" not in counters
     assert counters["schedstat.sched_count"] == 9
-    assert "schedstat.yld_count went backwards during a trial and omitted for this trial" in notes
+    assert "schedstat.yld_count went backwards during a trial, and are omitted for this trial" in notes

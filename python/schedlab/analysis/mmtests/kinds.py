@@ -62,7 +62,7 @@ _POPULATION_COEFFVAR = Statistic(
 
 
 def _only(name: str, *, main: bool = False) -> Statistic:
-    """The single sample of a run; the best sample if it has several."""
+    """Return the statistic for runs with a single sample. If a run has several samples, the best sample counts."""
     return Statistic(name, lambda samples: samples.percentile(0), main=main, ruled=False)
 
 

@@ -34,7 +34,7 @@ class File:
         path: path of the file.
         column: name of the column of its samples.
         root: path that the user named: the file or a folder above it.
-        given: the user named the file itself.
+        is_named: the user named the file itself, not a folder above it.
         more: files that belong to the same log.
         name: name of the column that the user asked for, or None.
     """
@@ -42,7 +42,7 @@ class File:
     path: Path
     column: str
     root: Path
-    given: bool
+    is_named: bool
     more: tuple[Path, ...] = ()
     name: str | None = None
 
@@ -110,12 +110,12 @@ def _children(folder: Path) -> list[Path]:
 
 def _with_folder_names(files: list[File]) -> list[File]:
     """Name columns after folders where files have the same name: ``a/x.log b/x.log`` become a and b."""
-    given = [file for file in files if file.given]
-    parents = {file.path.absolute().parent for file in given}
-    if len({file.column for file in given}) == len(given) or len(parents) < 2:
+    named = [file for file in files if file.is_named]
+    parents = {file.path.absolute().parent for file in named}
+    if len({file.column for file in named}) == len(named) or len(parents) < 2:
         return files
     short = {parent: parent.name for parent in parents}
     if len(set(short.values())) < len(parents):
         common = os.path.commonpath(parents)
         short = {parent: os.path.relpath(parent, common) for parent in parents}
-    return [replace(file, column=short[file.path.absolute().parent]) if file.given else file for file in files]
+    return [replace(file, column=short[file.path.absolute().parent]) if file.is_named else file for file in files]

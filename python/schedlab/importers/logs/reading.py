@@ -64,8 +64,7 @@ def recognise(head: str) -> Reader | None:
 
 
 def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[Layout] = ()) -> list[ReadLog] | Import:
-    """Return the logs in a file (of several tools, where a script wrote several logs into the file), or the tables of a
-    text.
+    """Return the logs in a file, or the tables of a text. A script may write logs of several tools into one file.
 
     ``layouts`` describe the tables of a text, so the file is not read as a log.
 
@@ -162,9 +161,9 @@ def _refuse_other_output(content: Document, file: File) -> None:
     if _JSON.match(content.head):
         keys = ", ".join(list(load(Log(content.name, content.text, file.column)))[:8])
         raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=content.name, todo=TODO)
-    for pattern, what, todo in _ADVICE:
+    for pattern, kind, todo in _ADVICE:
         if re.search(pattern, content.head, re.MULTILINE):
-            raise NotResults(f"is {what}", where=f"{content.name}:1", todo=todo)
+            raise NotResults(f"is {kind}", where=f"{content.name}:1", todo=todo)
 
 
 _HEADING = re.compile(

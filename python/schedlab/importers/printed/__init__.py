@@ -128,9 +128,9 @@ def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layo
 def _refused(text: Sequence[Line], unread: Sequence[PossibleTable], source: str) -> NotResults:
     """Return the error for a text without a table that was read, with the layout to try for the first table."""
     if not unread:
-        what = "is not output of a known tool, and has no table"
+        message = "is not output of a known tool, and has no table"
         todo = f"'schedlab import --help' lists the formats; state the layout of another table: {option()}"
-        return NotResults(what, where=f"{source}:1", todo=todo)
+        return NotResults(message, where=f"{source}:1", todo=todo)
     line = text[unread[0].first]
     more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
     samples = "; samples as CSV: docs/importing.md" if {",", ";"} & set(line.text) else ""

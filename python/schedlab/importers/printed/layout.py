@@ -162,5 +162,5 @@ def option(lines: str = "FIRST-LAST") -> str:
     return f"--table lines={lines},columns=runs|metrics,label=1,better=lower|higher (docs/importing-tables.md)"
 
 
-def _problem(what: str, where: str = _WHERE) -> ImportProblem:
-    return ImportProblem(what, where=where, todo=option())
+def _problem(fault: str, where: str = _WHERE) -> ImportProblem:
+    return ImportProblem(fault, where=where, todo=option())

@@ -93,7 +93,7 @@ class Reader:
     last: _Header = field(default_factory=lambda: _Header((), (), "", -1))
     bench: Benchmark | None = None
     _not_before: int = 0
-    """Lines before this one have been tried as rows without a header."""
+    """Lines before this index have been tried as rows without a header."""
 
     def read(self, at: int, floor: int) -> Part | None:
         """Return the table whose first row is ``lines[at]``; None if no row of MMTests begins at the line.
@@ -354,7 +354,8 @@ def _end_above(fields: Sequence[tuple[int, int, str]], zones: Sequence[tuple[int
 
 
 def _columns_of(spans: Sequence[tuple[int, int]], zones: Sequence[tuple[int, int]]) -> list[int] | None:
-    """Return the column that each span overlaps; None if one overlaps no column, several, or another's column."""
+    """Return the column that each span overlaps; None if a span overlaps no column, several columns, or the column of
+    another span."""
     places: list[int] = []
     k = 0
     for start, end in spans:

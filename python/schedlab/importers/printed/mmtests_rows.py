@@ -58,7 +58,7 @@ class Title:
     Attributes:
         text: the title.
         named: the benchmark that the title names.
-        workload: the name of a benchmark that :mod:`benchmarks` does not list.
+        workload: the name of a benchmark that :mod:`schedlab.importers.printed.benchmarks` does not list.
         report: the match, if a report of schedlab has this title.
     """
 

@@ -31,7 +31,7 @@ _SHARE = r"(?:[\[(]\s*[\d.,]+\s*%\s*[\])])?"
 """The time that a multiplexed counter was enabled."""
 _ELAPSED = re.compile(
     rf"(?P<heading>.*?)(?<![\d.,\w])(?P<value>{_NUMBER})\s*(?:\+-\s*[\d.,]+\s*)?\s*seconds?\s+"
-    rf"(?P<what>time elapsed|user|sys)\b\s*{_SPREAD}?"
+    rf"(?P<kind>time elapsed|user|sys)\b\s*{_SPREAD}?"
 )
 _COUNTER = re.compile(
     rf"\s*(?P<value>{_NUMBER}|<not (?:supported|counted)>)\s+(?:(?P<unit>msec|nsec|Joules|MiB|Bytes|ns|%)\s+)?"
@@ -178,7 +178,8 @@ class Reader:
         return False
 
     def _continues(self, at: int) -> bool:
-        """Whether the block continues after a blank line: perf prints one or two before the elapsed times."""
+        """Whether the block continues after a blank line: perf prints one or two blank lines before the
+        elapsed times."""
         following = next((line.text for line in self.lines[at : at + 2] if line.text), "")
         match = _ELAPSED.match(following) if len(following) <= _LONGEST_LINE else None
         return bool(match and not match["heading"].strip())
@@ -233,7 +234,7 @@ def _read_events(lines: Sequence[Line], runs: int | None, decimal_comma: bool) -
     events: list[_Event] = []
     for line in lines:
         if match := _ELAPSED.search(line.text):
-            name, unit = match["what"].removeprefix("time "), "s"
+            name, unit = match["kind"].removeprefix("time "), "s"
         elif match := _COUNTER.match(line.text):
             name = match["event"]
             default = "ms" if name.partition(":")[0] in _CLOCKS else "events"
@@ -266,7 +267,7 @@ def _number(text: str, decimal_comma: bool) -> float:
 def _is_column_of(group: Sequence[_Block], block: _Block) -> bool:
     headings = {before.heading for before in group}
     if len(headings) > 1 and block.heading == group[0].heading:
-        # The first heading again begins the next comparison.
+        # A repetition of the first heading begins the next comparison.
         return False
     names = {event.name for event in group[0].events}
     return block.command == group[-1].command and any(event.name in names for event in block.events)

@@ -95,7 +95,7 @@ class Counters:
         for reason in sorted(set(difference.dropped.values())):
             names = sorted(name for name, why in difference.dropped.items() if why == reason)
             more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            self._note(f"{', '.join(names[:SHOWN])}{more} {reason} during a trial and omitted for this trial")
+            self._note(f"{', '.join(names[:SHOWN])}{more} {reason} during a trial, and are omitted for this trial")
         return difference.values
 
     def _note(self, text: str) -> None:

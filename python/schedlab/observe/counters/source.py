@@ -78,8 +78,8 @@ def probe_source(
 def switched(switch: Path, path: Path) -> Callable[[], bytes]:
     """Return a function that reads the line of a sysctl and then the file whose counters it switches on and off.
 
-    The sysctl is read every time, because variants of an experiment may differ in it. A kernel without the sysctl
-    always counts.
+    The sysctl is read every time, because variants of an experiment may set different values. A kernel without the
+    sysctl always counts.
     """
     switch_path, file_path = str(switch), str(path)
 

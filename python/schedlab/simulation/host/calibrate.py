@@ -24,7 +24,10 @@ MOST_WALK_KIB = 512 << 10
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured cost: the median in ns, the extremes of the tries, and the method. Below 1, noise hid the cost."""
+    """A measured cost: the median in ns, the extremes of the tries, and the method.
+
+    A median below 1 ns means that noise hid the cost.
+    """
 
     ns: int
     low: float
@@ -93,7 +96,7 @@ def measured(schedload: str, machine: Mapping[str, Any], tries: int) -> Figures:
     switch_ns = sum(map(_ns, switch.values()))
     how = "a child of 'schedload forkstorm' on one CPU, less a wake-up and a switch"
     figures |= _split([each - switch_ns for each in forks], {key: costs[key] for key in ("fork", "exit", "wait")}, how)
-    how = "'schedload forkstorm --exec' less without"
+    how = "'schedload forkstorm --exec' less the same without --exec"
     figures["exec"] = _figure([exec_ - fork for exec_, fork in zip(sorted(execs), sorted(forks), strict=True)], how)
     return figures
 

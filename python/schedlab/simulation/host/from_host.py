@@ -82,7 +82,7 @@ def _host_name(root: Path) -> str:
 
 
 def _distance(topology: Topology, facts: _Facts, model: Model) -> float:
-    """The difference to a shipped machine: doublings of each count and of the clock, and 4 for the architecture."""
+    """The difference to a shipped machine: doublings of each count and of the clock, and 4 for another architecture."""
     data = model.data
     pairs = [
         (topology.sockets, data["sockets"]),

@@ -107,13 +107,13 @@ def _inside(inner: list[Cpus], outer: list[Cpus]) -> bool:
     return all(any(small <= large for large in outer) for small in inner)
 
 
-def _each(outer: list[Cpus], inner: list[Cpus], of: str, what: str) -> int:
+def _each(outer: list[Cpus], inner: list[Cpus], of: str, unit: str) -> int:
     """The number of inner units in each outer unit; ModelError when the number is not the same for all."""
     numbers = [sum(small <= large for small in inner) for large in outer]
     if len(set(numbers)) > 1 or numbers[0] == 0:
         counts = ", ".join(map(str, dict.fromkeys(numbers)))
         raise ModelError(
-            f"this machine's {of} have different numbers of {what} ({counts}): a model has one number for all",
+            f"this machine's {of} have different numbers of {unit} ({counts}): a model has one number for all",
             todo=f"bring all CPUs on line, or {_BY_HAND}",
         )
     return numbers[0]

@@ -99,7 +99,7 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
 def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
     """Return the command that repeats the simulation, for shipped models."""
     settings, attributes = simulation.settings, simulation.settings.attributes
-    parameters = row.program.given.items()
+    parameters = row.program.parameters.items()
     words = ["schedlab", "simulate", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters)]
     words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
     for name, number in settings.tunables.items():

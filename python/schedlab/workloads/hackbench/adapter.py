@@ -23,12 +23,12 @@ class HackbenchRtTests(Adapter[NativeParameters]):
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
         """``hackbench`` with the options that both programs share."""
-        given = parameters.model_dump()
+        options = parameters.model_dump()
         numbers = {"-g": "groups", "-f": "fds", "-l": "loops", "-s": "size"}
-        words = [word for option, name in numbers.items() for word in (option, str(given[name]))]
-        words.append("-T" if given["mode"] == "thread" else "-P")
-        words += {"pipe": ["-p"], "inet": ["-i"]}.get(given["ipc"], [])
-        return Command((need(_TOOL), *words, *(["-F"] if given["fifo"] else [])))
+        words = [word for option, name in numbers.items() for word in (option, str(options[name]))]
+        words.append("-T" if options["mode"] == "thread" else "-P")
+        words += {"pipe": ["-p"], "inet": ["-i"]}.get(options["ipc"], [])
+        return Command((need(_TOOL), *words, *(["-F"] if options["fifo"] else [])))
 
     def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
         """The seconds after ``Time:``."""

@@ -80,14 +80,14 @@ def _others(content: Object, rows: Parameters, column: str) -> Iterator[Samples]
 
 
 def _results(log: Log) -> Iterator[_Result]:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for content in objects_of(load(log).get("results")):
         values = inner(content, "parameters")
         parameters = {str(name): parameter(value) for name, value in values.items()} if isinstance(values, dict) else {}
         words = " ".join(f"{name}={value}" for name, value in parameters.items())
         name = words or str(content.get("command") or "command")
-        seen[name] = seen.get(name, 0) + 1
-        yield _Result(name if seen[name] == 1 else f"{name} ({seen[name]})", parameters, content)
+        counts[name] = counts.get(name, 0) + 1
+        yield _Result(name if counts[name] == 1 else f"{name} ({counts[name]})", parameters, content)
 
 
 def _read_csv(log: Log) -> Reading:

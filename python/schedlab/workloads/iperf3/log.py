@@ -67,11 +67,11 @@ def _test(log: Log, content: Object) -> Iterator[Samples]:
 
 
 def _others(content: Object) -> Iterator[tuple[MetricSpec, float]]:
-    seen: set[MetricSpec] = set()
+    yielded: set[MetricSpec] = set()
     for path, spec in _OTHERS.items():
         value = number(inner(content, "end", *path))
-        if value is not None and spec not in seen:
-            seen.add(spec)
+        if value is not None and spec not in yielded:
+            yielded.add(spec)
             yield spec, value
 
 

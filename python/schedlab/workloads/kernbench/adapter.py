@@ -24,7 +24,7 @@ _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, 
 class KernbenchParameters(Parameters):
     """Parameters of kernbench. ``target`` is make's: ``vmlinux``, ``bzImage``, or a folder like ``kernel/sched/``."""
 
-    jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="-j is this times the CPUs of this process")] = 2
+    jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="jobs (make's -j) for each CPU of this process")] = 2
     config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"
     target: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[a-z]+)?(/[A-Za-z0-9_-]+)*/?$")] = "vmlinux"
     tree: Annotated[str, Field(description="a clean kernel tree; empty: the package linux-source")] = ""

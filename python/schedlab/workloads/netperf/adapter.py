@@ -13,7 +13,7 @@ from schedlab.workloads.netperf.omni import KEY_LINE, LATENCY, LATENCY_P50, LATE
 from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 from schedlab.workloads.tools import need
 
-_SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' do without"
+_SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' need no netperf"
 _CLIENT, _SERVER = Tool("netperf", "netperf", source=_SOURCE), Tool("netserver", "netperf", source=_SOURCE)
 
 

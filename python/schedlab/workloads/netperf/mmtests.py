@@ -36,9 +36,9 @@ def _protocol(folder: Path) -> str:
 def _rows(protocol: str, size: int, logs: list[TreeLog]) -> list[Row]:
     name = protocol.lower().replace("_", "")
 
-    def row(metric: MetricSpec, what: str, has_result: Callable[[int], bool]) -> Row:
+    def row(metric: MetricSpec, kind: str, has_result: Callable[[int], bool]) -> Row:
         values = floats(_last_number(log, has_result) for log in logs)
-        return Row(metric, _DECIMALS, f"{name}-{what}-{size}", {"size": size}, values, logs[0].path)
+        return Row(metric, _DECIMALS, f"{name}-{kind}-{size}", {"size": size}, values, logs[0].path)
 
     if protocol == "UDP_STREAM":
         return [row(SENT, "send", lambda numbers: numbers == 6), row(RECEIVED, "recv", lambda numbers: numbers == 4)]

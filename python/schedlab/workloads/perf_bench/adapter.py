@@ -38,19 +38,19 @@ def messaging_parameters(words: Sequence[str]) -> MessagingParameters | None:
         return None
     numbers = {"-g": "groups", "--group": "groups", "-l": "loops", "--nr_loops": "loops"}
     flags = {"-p": ("ipc", "pipe"), "--pipe": ("ipc", "pipe"), "-t": ("mode", "thread"), "--thread": ("mode", "thread")}
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     rest = iter(words[4:])
     for word in rest:
         option, equals, value = word.partition("=")
         if option in numbers:
-            given[numbers[option]] = value if equals else next(rest, "")
+            options[numbers[option]] = value if equals else next(rest, "")
         elif word in flags:
             name, chosen = flags[word]
-            given[name] = chosen
+            options[name] = chosen
         else:
             return None
     try:
-        return MessagingParameters.model_validate(given, strict=False)
+        return MessagingParameters.model_validate(options, strict=False)
     except ValidationError:
         return None
 

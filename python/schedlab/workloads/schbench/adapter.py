@@ -11,7 +11,7 @@ from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parame
 from schedlab.workloads.schbench.log import METRICS, figures
 from schedlab.workloads.tools import need
 
-_TOOL = Tool("schbench", "schbench", source="from https://github.com/masoncl/schbench; 'wakeup' does without")
+_TOOL = Tool("schbench", "schbench", source="from https://github.com/masoncl/schbench; 'wakeup' needs no schbench")
 _LONGEST = 1_000_000
 """Seconds between interim reports: longer than any run, so that only the last report is printed."""
 
