@@ -21,7 +21,7 @@ COMMON = {"quiet", "verbose", "color"}
 """Options of every command; the page lists them once."""
 END = r""".SH EXIT STATUS
 0 success; 1 a row is worse, under \-\-fail\-on worse; 2 wrong usage; 3 the experiment cannot run here; 4 trials failed;
-70 a fault of schedlab; 129, 130, 143 ended by a signal. Under \-\-exit bisect the codes are those of git bisect run.
+70 a fault of schedlab; 129, 130, 143 ended by a signal. \-\-exit bisect uses the codes of git bisect run instead.
 .SH ENVIRONMENT
 .TP
 .B SCHEDLAB_STATE
@@ -53,7 +53,7 @@ def page() -> str:
 
 
 def commands(name: str, command: Any) -> Iterator[str]:
-    """Yield the section of a command, and those of its subcommands."""
+    """Yield the section of a command, and the sections of its subcommands."""
     if command.hidden:
         return
     yield f".SS {escaped(name)}"

@@ -21,7 +21,7 @@ import vl_convert
 FOLDER = Path(__file__).parents[1] / "python/schedlab/report/html/vega"
 
 _HEIGHT = 190
-"""Height in pixels; the width is that of the figure."""
+"""Height in pixels. A plot is as wide as its figure."""
 
 _CONFIG: dict[str, Any] = {
     # The figure around the plot has the role, the label and a table of the same values.

@@ -21,7 +21,7 @@ from schedlab.workloads import registry
 from schedlab.workloads.tools import SCHEDLOAD
 
 FOLDER = Path(__file__).parent / "reference"
-MADE = "<!-- Made from the code by docs/make_reference.py; edit that, not this. -->\n"
+MADE = "<!-- Made from the code by docs/make_reference.py; edit that script, not this page. -->\n"
 
 
 def pages() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/make_schema.py
 
-A test fails when they and the code differ.
+A test fails when these files and the code differ.
 """
 
 from __future__ import annotations

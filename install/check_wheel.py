@@ -34,7 +34,7 @@ def main() -> None:
     """Install, run the commands, and print their times and the size of the installation."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("wheel", type=Path)
-    options.add_argument("--keep", type=Path, metavar="FOLDER", help="install here, and keep it")
+    options.add_argument("--keep", type=Path, metavar="FOLDER", help="install in this folder, and keep the folder")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="schedlab-wheel-") as folder:
         check(chosen.wheel.resolve(), Path(chosen.keep or folder).resolve())
@@ -58,7 +58,7 @@ def check(wheel: Path, folder: Path) -> None:
     print(f"installed packages: {size(packages) / 1e6:.0f} MB", flush=True)
     examples = run([python, "-c", "from schedlab.files.shipped import examples as e; print(e())"], work, environment)
     if not examples.startswith(str(venv)):
-        sys.exit(f"the examples are not those of the wheel: {examples}")
+        sys.exit(f"the examples are not in the wheel: {examples}")
     for command in COMMANDS:
         run(command.format(examples=examples.strip()).split(), work, environment)
     if (work / "report.html").stat().st_size < 100_000:

@@ -25,7 +25,7 @@ Work is measured in rounds of computation, so a change of speed changes the work
 class Machine:
     """Reading of the machine's CPU time.
 
-    ``processes``: CPU seconds of every process except this one, by number and start time (proc_pid_stat(5));
+    ``processes``: CPU seconds of every other process, by number and start time (proc_pid_stat(5));
     ``stolen``: seconds that the hypervisor took; ``clock``: time of the reading in seconds. The kernel's time in
     interrupts and on the way to and from idle belongs to no process and does not count as a disturbance, because the
     trial causes this time.

@@ -63,7 +63,8 @@ def autoregressive(rng: Generator, rows: int, visits: int, iterations: int) -> F
 
 
 def two_level(rng: Generator, rows: int, visits: int, iterations: int) -> Floats:
-    """Draw trials of visits that are boots. The standard deviation between boots equals that within a boot."""
+    """Draw trials of visits that are boots. The standard deviation is the same between boots and within a
+    boot."""
     boots = SPREAD * rng.standard_normal((rows, visits, 1))
     return normal(rng, rows, visits, iterations) + boots
 

@@ -38,6 +38,7 @@ def alarms(source: Recording, blocks: int) -> Alarms:
 
 
 def study() -> Iterator[tuple[Recording, list[Alarms]]]:
-    """Yield each recording with its false alarms: in small campaigns, in larger ones, and as a single campaign."""
+    """Yield each recording with its false alarms: in small campaigns, in larger campaigns, and as a single
+    campaign."""
     for source in recordings():
         yield source, [alarms(source, blocks) for blocks in (*DESIGNS, source.blocks)]

@@ -193,7 +193,7 @@ def test_a_range_without_a_series_is_refused(tmp_path: Path) -> None:
         ("HEAD", "is not a range"),
         ("..HEAD", "is not a range"),
         (f"{base}...HEAD", "is not a range"),
-        ("HEAD..HEAD", "no commit between"),
+        ("HEAD..HEAD", "contains no commit"),
         (f"HEAD..{base}", "does not come after"),
         ("nowhere..HEAD", "there is no commit 'nowhere'"),
         ("--output=x..HEAD", "there is no commit"),

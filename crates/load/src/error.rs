@@ -57,7 +57,7 @@ pub enum LoadError {
         task: u32,
         /// Number of tasks.
         total: u32,
-        /// What failed, and which limits there are.
+        /// The failed action, and the limits.
         reason: String,
     },
     /// A task failed.
@@ -79,10 +79,10 @@ pub enum LoadError {
     #[error("stopped by {}", crate::sys::signals::name(*.0))]
     Interrupted(i32),
     /// Shared memory could not be allocated.
-    #[error("allocating {what}: {source}; {}", limits::memory_limits())]
+    #[error("allocating {purpose}: {source}; {}", limits::memory_limits())]
     Memory {
         /// Purpose of the memory.
-        what: &'static str,
+        purpose: &'static str,
         /// The error.
         source: io::Error,
     },
@@ -106,7 +106,7 @@ pub enum LoadError {
     /// Any other system call.
     #[error("{action}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: String,
         /// The error.
         source: io::Error,

@@ -59,7 +59,7 @@ pub fn ensure_memory(program: &Program) -> Result<(), LoadError> {
     if needed > available {
         let (needed, available) = (needed >> 20, available >> 20);
         return Err(LoadError::Memory {
-            what: "the buffers that the tasks touch",
+            purpose: "the buffers that the tasks touch",
             source: io::Error::other(format!("{needed} MiB are needed, and {available} MiB are available")),
         });
     }
@@ -107,34 +107,34 @@ fn explain(action: &str, error: &io::Error) -> String {
 
 /// Every limit on the number of processes and threads, and how to raise these limits.
 fn process_limits() -> String {
-    let mut found = Vec::new();
+    let mut limits = Vec::new();
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
-        found.push(format!("RLIMIT_NPROC {} (hard {}; ulimit -u)", shown(soft), shown(hard)));
+        limits.push(format!("RLIMIT_NPROC {} (hard {}; ulimit -u)", shown(soft), shown(hard)));
     }
-    found.extend(cgroup_file("pids", "pids.max").map(|(path, value)| format!("{path} = {value}")));
+    limits.extend(cgroup_file("pids", "pids.max").map(|(path, value)| format!("{path} = {value}")));
     for name in ["threads-max", "pid_max"] {
-        found.extend(kernel_limit(name).map(|value| format!("kernel.{name} = {value}")));
+        limits.extend(kernel_limit(name).map(|value| format!("kernel.{name} = {value}")));
     }
-    format!("{}. Raise the exhausted limit, or run fewer tasks", found.join(", "))
+    format!("{}. Raise the exhausted limit, or run fewer tasks", limits.join(", "))
 }
 
 /// The limits on memory, and the remedy.
 pub fn memory_limits() -> String {
-    let mut found = Vec::new();
+    let mut limits = Vec::new();
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_AS) {
-        found.push(format!("RLIMIT_AS {}", shown(soft)));
+        limits.push(format!("RLIMIT_AS {}", shown(soft)));
     }
     for (controller, file) in [("memory", "memory.limit_in_bytes"), ("memory", "memory.max")] {
-        found.extend(cgroup_file(controller, file).map(|(path, value)| format!("{path} = {value}")));
+        limits.extend(cgroup_file(controller, file).map(|(path, value)| format!("{path} = {value}")));
     }
     for name in ["overcommit_memory", "max_map_count"] {
         if let Ok(value) = fs::read_to_string(format!("/proc/sys/vm/{name}")) {
-            found.push(format!("vm.{name} = {}", value.trim()));
+            limits.push(format!("vm.{name} = {}", value.trim()));
         }
     }
     format!(
         "limits on memory: {}. Free memory, raise the limit, or run fewer or smaller tasks",
-        found.join(", ")
+        limits.join(", ")
     )
 }
 

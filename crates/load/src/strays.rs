@@ -40,13 +40,13 @@ pub fn kill_descendants(spared: &[Pid]) -> u32 {
 
 /// All descendants of a process, children before grandchildren.
 fn descendants(root: Pid) -> Vec<Pid> {
-    let mut found = children(root);
+    let mut pids = children(root);
     let mut next = 0;
-    while next < found.len() {
-        found.extend(children(found[next]));
+    while next < pids.len() {
+        pids.extend(children(pids[next]));
         next += 1;
     }
-    found
+    pids
 }
 
 /// Children of all threads of a process (`/proc/<pid>/task/<tid>/children`, proc(5)).

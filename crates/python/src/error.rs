@@ -46,7 +46,7 @@ const ANOTHER_LIMIT: &str =
 /// The parts of a Python exception: class, message, place, and advice.
 struct Exception {
     class: &'static str,
-    what: String,
+    message: String,
     place: String,
     todo: String,
 }
@@ -61,7 +61,7 @@ fn to_python(py: Python<'_>, exception: Exception) -> PyResult<PyErr> {
     let arguments = PyDict::new(py);
     arguments.set_item("where", exception.place)?;
     arguments.set_item("todo", exception.todo)?;
-    Ok(PyErr::from_value(class.call((exception.what,), Some(&arguments))?))
+    Ok(PyErr::from_value(class.call((exception.message,), Some(&arguments))?))
 }
 
 /// The system's message, without the error number that Rust appends.
@@ -71,9 +71,9 @@ fn message(error: &std::io::Error) -> String {
 }
 
 fn exception(failure: Failure) -> Exception {
-    let new = |class, what: String, place: &str, todo: &str| Exception {
+    let new = |class, message: String, place: &str, todo: &str| Exception {
         class,
-        what,
+        message,
         place: place.to_owned(),
         todo: todo.to_owned(),
     };
@@ -89,19 +89,19 @@ fn exception(failure: Failure) -> Exception {
         Failure::NoFile(reason) => return new("SettingRefused", reason, "proc", ""),
         Failure::Memory { needed, limit, tasks } => {
             let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-            let what = format!(
+            let message = format!(
                 "the simulation needs about {} MiB of memory for {tasks} tasks, and {} MiB are available",
                 mib(needed),
                 mib(limit)
             );
-            return new("MemoryRefused", what, "", ANOTHER_LIMIT);
+            return new("MemoryRefused", message, "", ANOTHER_LIMIT);
         }
         Failure::Core(error) => error,
         Failure::Timeline(error) => return new("TimelineError", message(&error), "timeline", ""),
     };
     let text = error.to_string();
     match error {
-        SimError::Definition { what: "horizon", .. } => new("SettingRefused", text, "", ""),
+        SimError::Definition { kind: "horizon", .. } => new("SettingRefused", text, "", ""),
         SimError::Definition { .. } | SimError::Machine { .. } | SimError::Unknown { .. } => new(
             "ModelError",
             text,

@@ -75,8 +75,8 @@ fn workloads() -> PyResult<String> {
 /// seconds that a run takes. ValueError names the parameter that is wrong.
 #[pyfunction]
 fn native_program(name: &str, parameters: &str, cpus: u32) -> PyResult<(String, Vec<String>, f64)> {
-    let known = library::workloads().into_iter().find(|workload| workload.name == name);
-    let workload = known.ok_or_else(|| value_error(format!("no native workload is called `{name}`")))?;
+    let definition = library::workloads().into_iter().find(|workload| workload.name == name);
+    let workload = definition.ok_or_else(|| value_error(format!("no native workload is called `{name}`")))?;
     let parameters = serde_json::from_str(parameters).map_err(value_error)?;
     let prepared = workload.prepare(parameters, cpus).map_err(value_error)?;
     let program = serde_json::to_string(&prepared.program).map_err(value_error)?;

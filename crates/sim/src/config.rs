@@ -24,7 +24,7 @@ pub struct Config {
     pub horizon_ns: Option<Ns>,
     /// Attributes of the program's groups, by name.
     pub groups: BTreeMap<String, Attributes>,
-    /// Maximum number of samples of each series. Of more samples a random selection is kept.
+    /// Maximum number of samples of each series. A longer series keeps a random selection.
     pub samples: usize,
     /// Memory at which a run ends with an error because of the children that its tasks fork, by an estimate.
     pub memory_bytes: u64,

@@ -8,14 +8,14 @@ use thiserror::Error;
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum SimError {
     /// A definition is malformed.
-    #[error("{what} definition: {reason}")]
-    Definition { what: &'static str, reason: String },
+    #[error("{kind} definition: {reason}")]
+    Definition { kind: &'static str, reason: String },
     /// A machine's definition is invalid.
     #[error("machine `{machine}`, {field}: {reason}")]
     Machine { machine: String, field: String, reason: String },
     /// No model has this name.
-    #[error("there is no {what} `{name}` (known: {known})")]
-    Unknown { what: &'static str, name: String, known: String },
+    #[error("there is no {kind} `{name}` (known: {known})")]
+    Unknown { kind: &'static str, name: String, known: String },
     /// The kernel does not have the tunable.
     #[error("{kernel} has no tunable `{tunable}`{has}")]
     NoTunable { kernel: String, tunable: String, has: String },
@@ -54,14 +54,14 @@ pub struct Waiting {
     /// The waiting task.
     pub task: String,
     /// Description of the awaited event.
-    pub what: String,
+    pub awaited: String,
     /// The tasks that could end the wait, if these tasks can be determined.
     pub whom: Vec<String>,
 }
 
 impl std::fmt::Display for Waiting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} waits for {}", self.task, self.what)?;
+        write!(f, "{} waits for {}", self.task, self.awaited)?;
         if !self.whom.is_empty() {
             write!(f, " ({})", self.whom.join(", "))?;
         }

@@ -5,13 +5,13 @@ use crate::error::SimError;
 /// The files of one folder of `models/`: pairs of a name and the TOML text of `NAME.toml`.
 pub(crate) struct Files {
     /// Kind of the folder's models, for error messages.
-    what: &'static str,
+    kind: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! files {
-    ($what:literal, $folder:literal: $($name:literal),* $(,)?) => {
-        Files { what: $what, files: &[$((
+    ($kind:literal, $folder:literal: $($name:literal),* $(,)?) => {
+        Files { kind: $kind, files: &[$((
             $name,
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/", $folder, "/", $name, ".toml")),
         )),*] }
@@ -40,7 +40,7 @@ impl Files {
     pub fn text(&self, name: &str) -> Result<&'static str, SimError> {
         let file = self.files.iter().find(|(other, _)| *other == name);
         file.map(|(_, text)| *text).ok_or_else(|| SimError::Unknown {
-            what: self.what,
+            kind: self.kind,
             name: name.to_owned(),
             known: self.names().collect::<Vec<_>>().join(", "),
         })

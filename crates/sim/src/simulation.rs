@@ -187,7 +187,7 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
     }
     if config.horizon_ns.is_some_and(|ns| ns == 0 || ns >= NEVER) {
         return Err(SimError::Definition {
-            what: "horizon",
+            kind: "horizon",
             reason: format!("must be from 1 to {} ns", NEVER - 1),
         });
     }

@@ -109,9 +109,9 @@ fn fuzz(seed: u64, corpus: &'static [&str], body: fn(&str) -> bool) {
     for case in 0..asked.unwrap_or(CASES) {
         let text = mutated(&mut random, corpus);
         let (result, receiver) = channel();
-        let given = text.clone();
+        let input = text.clone();
         std::thread::spawn(move || {
-            let done = catch_unwind(AssertUnwindSafe(|| body(&given)));
+            let done = catch_unwind(AssertUnwindSafe(|| body(&input)));
             result.send(done.ok())
         });
         match receiver.recv_timeout(PATIENCE) {

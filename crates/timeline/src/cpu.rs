@@ -6,8 +6,8 @@ use schedlab_sim::Birth;
 use schedlab_sim::sched::TaskIx;
 
 use crate::schema::{
-    Bundle, CLONE_THREAD, DEAD, Data, Event, HARD_INTERRUPT, MigrateTask, PREEMPTED, Packet, ProcessFree,
-    RUNNABLE, SLEEPING, SchedSwitch, TaskNewtask, Waking, What,
+    Bundle, CLONE_THREAD, DEAD, Data, Event, EventKind, HARD_INTERRUPT, MigrateTask, PREEMPTED, Packet,
+    ProcessFree, RUNNABLE, SLEEPING, SchedSwitch, TaskNewtask, Waking,
 };
 use crate::writer::{Ns, Sink};
 
@@ -99,7 +99,7 @@ impl Cpu {
         };
         // The new thread belongs to its parent's process. The task of the event is the parent.
         let parent = birth.parent.map_or(IDLE, |parent| tasks.pid(parent));
-        self.add(at, parent, 0, What::TaskNewtask(new), sink);
+        self.add(at, parent, 0, EventKind::TaskNewtask(new), sink);
     }
 
     /// Record a switch to another task or to idle.
@@ -127,10 +127,10 @@ impl Cpu {
         });
         let next = to.map_or(IDLE, |task| tasks.pid(task));
         let switch = SchedSwitch { prev_pid: Some(pid), prev_state: Some(state), next_pid: Some(next) };
-        self.add(at, pid, 0, What::SchedSwitch(switch), sink);
+        self.add(at, pid, 0, EventKind::SchedSwitch(switch), sink);
         (self.current, self.pid) = (to, next);
         if ended {
-            self.add(at, next, 0, What::SchedProcessFree(ProcessFree { pid: Some(pid) }), sink);
+            self.add(at, next, 0, EventKind::SchedProcessFree(ProcessFree { pid: Some(pid) }), sink);
         }
     }
 
@@ -146,15 +146,15 @@ impl Cpu {
     ) {
         let it = &mut tasks.tasks[task as usize];
         let waking = Waking { pid: Some(it.pid), target_cpu: Some(target as i32) };
-        let what = if std::mem::take(&mut it.new) {
-            What::SchedWakeupNew(waking)
+        let kind = if std::mem::take(&mut it.new) {
+            EventKind::SchedWakeupNew(waking)
         } else {
-            What::SchedWaking(waking)
+            EventKind::SchedWaking(waking)
         };
         // A CPU's kernel work is recorded ahead of other CPUs' events, so a task's wake-up can precede its switch. A viewer
         // would show the wake-up of a running task.
         let at = if it.left_at >= at { it.left_at + 1 } else { at };
-        self.add(at, self.pid, if interrupt { HARD_INTERRUPT } else { 0 }, what, sink);
+        self.add(at, self.pid, if interrupt { HARD_INTERRUPT } else { 0 }, kind, sink);
     }
 
     /// Record the migration of a task to this CPU.
@@ -168,15 +168,15 @@ impl Cpu {
     ) {
         let (pid, orig, dest) = (tasks.pid(task), from as i32, self.number as i32);
         let migrate = MigrateTask { pid: Some(pid), orig_cpu: Some(orig), dest_cpu: Some(dest) };
-        self.add(at, self.pid, 0, What::SchedMigrateTask(migrate), sink);
+        self.add(at, self.pid, 0, EventKind::SchedMigrateTask(migrate), sink);
     }
 
-    fn add<W: Write>(&mut self, at: Ns, pid: i32, flags: u32, what: What, sink: &mut Sink<W>) {
+    fn add<W: Write>(&mut self, at: Ns, pid: i32, flags: u32, kind: EventKind, sink: &mut Sink<W>) {
         self.events.push(Event {
             timestamp: Some(at),
             pid: Some(pid as u32),
             common_flags: (flags != 0).then_some(flags),
-            what: Some(what),
+            kind: Some(kind),
         });
         if self.events.len() >= MOST {
             self.write(sink);

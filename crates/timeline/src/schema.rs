@@ -87,8 +87,8 @@ pub struct Event {
     #[prost(uint32, optional, tag = "5")]
     pub common_flags: Option<u32>,
     /// Kind of event.
-    #[prost(oneof = "What", tags = "4, 20, 114, 235, 240, 491")]
-    pub what: Option<What>,
+    #[prost(oneof = "EventKind", tags = "4, 20, 114, 235, 240, 491")]
+    pub kind: Option<EventKind>,
 }
 
 /// The event comes from an interrupt, not from the task (`TRACE_FLAG_HARDIRQ`, include/linux/trace_events.h).
@@ -96,7 +96,7 @@ pub const HARD_INTERRUPT: u32 = 8;
 
 /// Kind of event.
 #[derive(Clone, PartialEq, Oneof)]
-pub enum What {
+pub enum EventKind {
     /// A CPU switches tasks.
     #[prost(message, tag = "4")]
     SchedSwitch(SchedSwitch),

@@ -7,7 +7,7 @@ use prost::Message;
 use schedlab_sim::{Account, Change, Config, Outcome, Simulation, kernel, machine};
 use schedlab_timeline::Timeline;
 use schedlab_timeline::schema::{
-    BEGIN, Data, Event, HARD_INTERRUPT, INSTANT, PREEMPTED, SchedSwitch, Trace, What,
+    BEGIN, Data, Event, EventKind, HARD_INTERRUPT, INSTANT, PREEMPTED, SchedSwitch, Trace,
 };
 use schedlab_workload::library::{forkstorm::Forkstorm, hackbench::Hackbench, wakeup::Wakeup};
 use schedlab_workload::{Plan, Program};
@@ -41,8 +41,8 @@ fn events(trace: &Trace) -> BTreeMap<u32, Vec<&Event>> {
 }
 
 fn switches<'e>(events: &[&'e Event]) -> Vec<(u64, &'e SchedSwitch)> {
-    let switch = |event: &&'e Event| match &event.what {
-        Some(What::SchedSwitch(switch)) => Some((event.timestamp(), switch)),
+    let switch = |event: &&'e Event| match &event.kind {
+        Some(EventKind::SchedSwitch(switch)) => Some((event.timestamp(), switch)),
         _ => None,
     };
     events.iter().filter_map(switch).collect()
@@ -105,19 +105,23 @@ fn check(trace: &Trace, outcome: &Outcome) {
         let busy = closed - outcome.ledger.of(cpu, Account::Idle);
         assert_eq!(in_tasks + beside, busy, "CPU {cpu}: slices sum to the ledger's busy time");
     }
-    let count = |is: fn(&What) -> bool| {
-        events.values().flatten().filter(|event| event.what.as_ref().is_some_and(is)).count() as u64
+    let count = |is: fn(&EventKind) -> bool| {
+        events.values().flatten().filter(|event| event.kind.as_ref().is_some_and(is)).count() as u64
     };
     let counters = &outcome.counters;
-    assert_eq!(count(|what| matches!(what, What::SchedSwitch(_))), counters.switches);
-    assert_eq!(count(|what| matches!(what, What::SchedWaking(_))), counters.wakeups.iter().sum::<u64>());
-    assert_eq!(count(|what| matches!(what, What::SchedWakeupNew(_))), counters.forks);
+    assert_eq!(count(|kind| matches!(kind, EventKind::SchedSwitch(_))), counters.switches);
+    assert_eq!(count(|kind| matches!(kind, EventKind::SchedWaking(_))), counters.wakeups.iter().sum::<u64>());
+    assert_eq!(count(|kind| matches!(kind, EventKind::SchedWakeupNew(_))), counters.forks);
     // The main task and kernel threads exist without a fork.
-    let of_kernel = |what: &What| matches!(what, What::TaskNewtask(new) if new.comm().starts_with("kworker"));
-    assert_eq!(count(|what| matches!(what, What::TaskNewtask(_))) - count(of_kernel), counters.forks + 1);
-    assert_eq!(count(|what| matches!(what, What::SchedProcessFree(_))), counters.exits);
+    let of_kernel =
+        |kind: &EventKind| matches!(kind, EventKind::TaskNewtask(new) if new.comm().starts_with("kworker"));
+    assert_eq!(
+        count(|kind| matches!(kind, EventKind::TaskNewtask(_))) - count(of_kernel),
+        counters.forks + 1
+    );
+    assert_eq!(count(|kind| matches!(kind, EventKind::SchedProcessFree(_))), counters.exits);
     let preempted =
-        |what: &What| matches!(what, What::SchedSwitch(switch) if switch.prev_state() == PREEMPTED);
+        |kind: &EventKind| matches!(kind, EventKind::SchedSwitch(switch) if switch.prev_state() == PREEMPTED);
     assert_eq!(count(preempted), counters.preemptions);
 }
 
@@ -144,7 +148,7 @@ fn children_and_timers_agree_with_the_counters() {
     let events = events(&trace);
     let mut pids = std::collections::BTreeSet::new();
     for event in events.values().flatten() {
-        if let Some(What::TaskNewtask(new)) = &event.what {
+        if let Some(EventKind::TaskNewtask(new)) = &event.kind {
             assert!(pids.insert(new.pid()), "numbers of tasks are not reused");
         }
     }
@@ -171,7 +175,7 @@ fn interrupts_wake_sleepers_and_senders_wake_receivers() {
     let wakings = |program, horizon_ns| {
         let config = Config { horizon_ns, ..Config::default() };
         let (trace, _) = observed("laptop-4", "linux-6.12", program, config);
-        let is = |event: &&Event| matches!(event.what, Some(What::SchedWaking(_)));
+        let is = |event: &&Event| matches!(event.kind, Some(EventKind::SchedWaking(_)));
         let wakings: Vec<Event> = events(&trace).values().flatten().copied().filter(is).cloned().collect();
         let interrupts = wakings.iter().filter(|event| event.common_flags() & HARD_INTERRUPT != 0).count();
         (interrupts, wakings.len())

@@ -5,8 +5,7 @@
 //! | `8` | a CPU | everywhere |
 //! | `0-3` | CPUs from the first to the last | everywhere |
 //! | `0-15:2/4` | the first 2 of each 4 CPUs of the range | everywhere |
-//! | `N` | the last CPU, also as an end of a range | texts with a known number of CPUs: simulated command
-//! lines |
+//! | `N` | the last CPU, also as an end of a range | texts with a known number of CPUs: simulated command lines |
 //! | `all` | every CPU, also with `:2/4` | as `N` |
 //!
 //! Commas or white space separate the parts. The kernel reads an empty list as no CPU. Here an empty list is

@@ -44,8 +44,8 @@ pub enum ProgramError {
     #[error("program schema {schema} is not supported: this version reads schema {supported}")]
     Schema { schema: u32, supported: u32 },
     /// A count or size that must be positive is 0.
-    #[error("{what} must be at least 1")]
-    Zero { what: String },
+    #[error("{name} must be at least 1")]
+    Zero { name: String },
     /// Two definitions of one kind have the same name.
     #[error("two {kind}s are called `{name}`: names are unique within a kind")]
     Duplicate { kind: &'static str, name: String },
@@ -59,8 +59,8 @@ pub enum ProgramError {
     #[error("{place}: {reason}")]
     Body { place: String, reason: String },
     /// The product of counts exceeds the range of numbers.
-    #[error("{what}: {number} is more than the {limit} that a program can have")]
-    TooMany { what: String, number: u64, limit: u64 },
+    #[error("{name}: {number} is more than the {limit} that a program can have")]
+    TooMany { name: String, number: u64, limit: u64 },
     /// A metric's definition is wrong.
     #[error("metric `{metric}`: {reason}")]
     Metric { metric: String, reason: String },

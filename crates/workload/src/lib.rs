@@ -1,4 +1,4 @@
-//! Programs: one definition of a workload for a real kernel and for a simulated one.
+//! Programs: one definition of a workload for a real kernel and for a simulated kernel.
 //!
 //! A [`Program`] is plain data (JSON in and out): the resources that tasks share, and the tasks, whose bodies are
 //! lists of [`Op`]. A program passes through the crate in one direction:

@@ -82,7 +82,7 @@ fn quantity(program: &Program, observed: &Observed, sorted: &[Vec<u64>], quantit
     }
 }
 
-/// `value` × `factor`; for a factor like 0.001 as a division, whose result is the nearest number to the exact one, so
+/// `value` × `factor`; for a factor like 0.001 as a division, whose result is the nearest number to the exact result, so
 /// that 2621 ns are 2.621 µs and not 2.6210000000000004.
 fn scaled(value: f64, factor: f64) -> f64 {
     let inverse = 1.0 / factor;

@@ -191,7 +191,7 @@ def _commits(tree: Path, span: str) -> list[tuple[str, str]]:
         raise ExperimentError(f"{span!r} is not a range", where="--commits", todo="write GOOD..BAD: v1.0..HEAD")
     first, last = git.commit(tree, good), git.commit(tree, bad or "HEAD")
     if not git.is_ancestor(tree, first, last):
-        todo = "name two commits of which the second descends from the first"
+        todo = "name two commits: the second must descend from the first"
         raise ExperimentError(f"{bad or 'HEAD'!r} does not descend from {good!r}", where=f"--commits {span}", todo=todo)
     hashes = [first, *git.commits(tree, first, last)]
     return [(commit, git.title(tree, commit)) for commit in hashes]

@@ -11,7 +11,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def quoted(text: str) -> str:
-    """Return the text as a basic string of TOML, whose escapes include those of JSON.
+    """Return the text as a basic string of TOML, whose escapes include the escapes of JSON.
 
     Control characters are left out, because files of schedlab may not contain control characters.
     """

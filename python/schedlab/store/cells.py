@@ -23,7 +23,7 @@ _PARAMETERS = TypeAdapter(dict[str, Any])
 _NAMES = TypeAdapter(list[str])
 
 KEY = ("run_id", "phase", "block", "variant", "workload", "parameters")
-"""Columns that identify a cell among those that were not superseded."""
+"""Columns that identify a cell among the cells that were not superseded."""
 
 
 @dataclass

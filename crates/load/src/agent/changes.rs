@@ -401,7 +401,7 @@ pub fn needs_debugfs(journals: &[journal::Dead]) -> bool {
     journals.iter().any(|dead| dead.contents.records.iter().any(in_debugfs))
 }
 
-/// Undo what dead agents left, and retire their journals.
+/// Undo the changes of dead agents, and retire their journals.
 pub fn recover(journals: Vec<journal::Dead>, boot_id: &str) -> Vec<Outcome> {
     journals.iter().flat_map(|dead| recover_one(dead, boot_id)).collect()
 }

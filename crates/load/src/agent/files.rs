@@ -44,8 +44,8 @@ pub fn find(programs: &BTreeMap<String, Vec<String>>) -> Json {
             patterns.iter().find_map(|pattern| matches(pattern).pop().filter(|path| path.exists()))
         })
     };
-    let found = programs.iter().filter_map(|(name, patterns)| Some((name.clone(), place(name, patterns)?)));
-    json!({ "paths": found.collect::<BTreeMap<_, _>>() })
+    let paths = programs.iter().filter_map(|(name, patterns)| Some((name.clone(), place(name, patterns)?)));
+    json!({ "paths": paths.collect::<BTreeMap<_, _>>() })
 }
 
 fn is_program(path: &Path) -> bool {

@@ -203,8 +203,8 @@ pub fn decode(bytes: &[u8]) -> Contents {
     let mut damage = None;
     let (mut last, mut ended) = (0, false);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-        let mut fault = |what: &str| {
-            damage.get_or_insert_with(|| format!("line {number}: {what}"));
+        let mut fault = |text: &str| {
+            damage.get_or_insert_with(|| format!("line {number}: {text}"));
         };
         if ended {
             fault("a record follows the end mark");

@@ -104,7 +104,7 @@ fn keep(events: &mut Events, worker: Pid) -> Result<How, LoadError> {
     }
 }
 
-/// Undo what dead agents left. Failures stay in the journals.
+/// Undo the changes of dead agents. Failures stay in the journals.
 fn recover() {
     if let Ok(journals) = journal::dead(&place::journals()) {
         drop(recovered(journals));

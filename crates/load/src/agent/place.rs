@@ -149,13 +149,13 @@ pub fn boot_id() -> String {
 /// A description of the agent and its machine.
 pub fn hello() -> Result<Json, Refusal> {
     let failed = |error: io::Error| Refusal::new(Kind::System, error.to_string());
-    let own = fs::read("/proc/self/exe").map_err(failed)?;
+    let program = fs::read("/proc/self/exe").map_err(failed)?;
     let machine = uname().map_err(|error| failed(error.into()))?;
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     Ok(json!({
         "protocol": PROTOCOL,
         "version": env!("CARGO_PKG_VERSION"),
-        "checksum": checksum(&own),
+        "checksum": checksum(&program),
         "boot_id": boot_id(),
         "uid": geteuid().as_raw(),
         "machine": text(machine.machine()),

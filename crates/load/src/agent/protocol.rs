@@ -53,7 +53,7 @@ pub enum Request {
     },
     /// Mount debugfs in a mount namespace of the agent, unless debugfs is mounted.
     Debugfs,
-    /// Lock the machine, undo what dead agents left, and start the lease.
+    /// Lock the machine, undo the changes of dead agents, and start the lease.
     Begin {
         /// Name of the run, for the journal.
         run: String,

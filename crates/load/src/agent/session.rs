@@ -41,7 +41,7 @@ pub struct Session {
 /// Why the session ends.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// The controller asked for it; the number of the request.
+    /// The controller requested the end; the number of the request.
     Asked(u64),
     /// The connection is lost, the lease has expired, or a signal asks to stop.
     Lost,

@@ -16,7 +16,7 @@ use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
 use crate::sys::process;
 
-/// Time between two looks at a running trial.
+/// Time between two checks of a running trial.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time for the launcher to kill its command.
 const GRACE: Duration = Duration::from_secs(15);

@@ -63,7 +63,7 @@ fn watch() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether a file system of this type can be a kernel's initial one (Documentation/filesystems/ramfs-rootfs-initramfs.rst).
+/// Whether a file system of this type can be a kernel's first (Documentation/filesystems/ramfs-rootfs-initramfs.rst).
 fn is_initial(kind: FsType) -> bool {
     [RAMFS, TMPFS_MAGIC].contains(&kind)
 }
@@ -80,7 +80,7 @@ pub fn confirm() -> Result<usize, LoadError> {
     Ok(guards.len())
 }
 
-/// Whether `/proc/PID/cmdline` is a guard's (proc(5): arguments that NUL bytes end).
+/// Whether `/proc/PID/cmdline` belongs to a guard (proc(5): arguments that NUL bytes end).
 fn is_guard(command_line: &[u8]) -> bool {
     command_line.split(|byte| *byte == 0).next() == Some(NAME.as_bytes())
 }

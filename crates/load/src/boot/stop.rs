@@ -84,7 +84,7 @@ fn systemd_arguments(into: Into) -> [&'static str; 2] {
     ["--no-block", verb]
 }
 
-/// Stop all processes but the init and this one (kill(2), pid −1).
+/// Stop all processes except init and this process (kill(2), pid −1).
 fn stop_processes() {
     process::kill(-1, libc::SIGTERM);
     clock::sleep_ns(GRACE_NS);

@@ -57,7 +57,7 @@ pub struct Arguments {
     /// PID of the process that started this process; if that process has ended, nothing is started.
     #[arg(long, value_name = "PID", conflicts_with = "detached")]
     parent: Option<i32>,
-    /// Continue when the process that started this one ends; by default the command and the servers are
+    /// Continue when the process that started this process ends; by default the command and the servers are
     /// stopped.
     #[arg(long)]
     detached: bool,

@@ -29,7 +29,7 @@ struct Options {
     /// earlier run do the same work.
     #[arg(long, global = true, value_name = "RATE")]
     rounds_per_us: Option<f64>,
-    /// Keep at most this number of samples of each series; of a longer series, a random selection.
+    /// Keep at most this number of samples of each series; a longer series keeps a random selection.
     #[arg(long, global = true, value_name = "NUM", default_value_t = 100_000)]
     samples: u64,
 }

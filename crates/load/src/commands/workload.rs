@@ -74,8 +74,8 @@ fn flag_id(parameter: &Parameter, choice: &Choice) -> String {
     format!("{}={}", parameter.name, choice.name)
 }
 
-/// The values that a command line gives.
-fn given(definition: &Definition, matches: &ArgMatches) -> Values {
+/// The values on a command line.
+fn values_of(definition: &Definition, matches: &ArgMatches) -> Values {
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let value = |parameter: &Parameter| {
         let id = &parameter.name;
@@ -99,7 +99,7 @@ fn given(definition: &Definition, matches: &ArgMatches) -> Values {
 /// The workload with the values of a command line, for the CPUs that this process may use.
 pub fn prepare(definition: &Definition, matches: &ArgMatches) -> Result<Prepared, LoadError> {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
-    Ok(definition.prepare(given(definition, matches), cpus)?)
+    Ok(definition.prepare(values_of(definition, matches), cpus)?)
 }
 
 /// Run a workload and print its metrics.

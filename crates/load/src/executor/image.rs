@@ -27,7 +27,7 @@ impl Arguments {
     /// Does the work: writes to each page of the memory, then spins.
     pub fn perform(&self) -> Result<(), LoadError> {
         if self.bytes > 0 {
-            let failed = |source| LoadError::Memory { what: "the image's memory", source };
+            let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
             Mapping::private(self.bytes as usize).map_err(failed)?.prefault(0, self.bytes as usize);
         }
         spin(self.rounds);

@@ -41,7 +41,7 @@ pub struct Outcome {
 pub struct Settings {
     /// Speed of computation. If this rate is absent and the program computes, the run measures the rate.
     pub rate: Option<Rate>,
-    /// Most samples of each series that are kept. Of more samples, a random selection is kept.
+    /// Most samples of each series that are kept. A longer series keeps a random selection.
     pub samples: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct Shared {
 
 impl Shared {
     fn new(plan: Plan, schedule: Schedule, rate: Rate, samples: u64) -> Result<Self, LoadError> {
-        let memory = |what| move |source| LoadError::Memory { what, source };
+        let memory = |purpose| move |source| LoadError::Memory { purpose, source };
         Ok(Self {
             arena: Arena::new(&plan, samples).map_err(memory("shared memory"))?,
             table: Table::new(&plan),

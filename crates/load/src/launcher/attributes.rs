@@ -118,8 +118,8 @@ impl Wanted {
     }
 
     fn compare(&self, after: &InEffect) -> Result<(), String> {
-        let differs = |what: &str, wanted: String, got: String| {
-            Err(format!("{what}: {wanted} was set without an error, but {got} is in effect"))
+        let differs = |attribute: &str, wanted: String, got: String| {
+            Err(format!("{attribute}: {wanted} was set without an error, but {got} is in effect"))
         };
         if let Some(policy) = self.policy
             && policy.name() != after.policy
@@ -195,8 +195,8 @@ impl Wanted {
             reasons.push(format!("CPU {missing} is not online (online: {online})"));
         }
         for file in ["cpuset.effective_cpus", "cpuset.cpus.effective"] {
-            let found = cgroup_file("cpuset", file).and_then(|(path, text)| Some((path, list(Some(text))?)));
-            if let Some((path, allowed)) = found
+            let limit = cgroup_file("cpuset", file).and_then(|(path, text)| Some((path, list(Some(text))?)));
+            if let Some((path, allowed)) = limit
                 && !missing(&allowed).is_empty()
             {
                 reasons.push(format!("the control group allows {} ({path})", show(&allowed)));

@@ -7,7 +7,7 @@
 //!             ├─ server …      own session each
 //!             └─ command       own session, with the wanted attributes
 //! ```
-//! Both front and supervisor adopt orphans, and each kills all remaining processes when the other one dies.
+//! Both front and supervisor adopt orphans, and each kills all remaining processes when the other dies.
 //! Processes remain only after a SIGKILL to both at once.
 
 pub mod attributes;

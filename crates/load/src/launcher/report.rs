@@ -86,7 +86,7 @@ pub struct Sink(Option<File>);
 impl Sink {
     /// Open the target. The command does not inherit the descriptor.
     pub fn open(target: Option<&Target>) -> Result<Self, LoadError> {
-        let failed = |what: String| LoadError::system(format!("opening {what} for the report"));
+        let failed = |destination: String| LoadError::system(format!("opening {destination} for the report"));
         Ok(Self(match target {
             None => None,
             Some(Target::File(path)) => Some(File::create(path).map_err(failed(path.display().to_string()))?),

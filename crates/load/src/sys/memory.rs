@@ -25,7 +25,7 @@ impl Mapping {
         Self::new(bytes, libc::MAP_SHARED | libc::MAP_NORESERVE)
     }
 
-    /// Map `bytes` bytes of which forked children get a copy.
+    /// Map `bytes` bytes. Forked children get a copy.
     pub fn private(bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::MAP_PRIVATE)
     }

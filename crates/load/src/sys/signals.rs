@@ -63,7 +63,7 @@ pub fn name(signal: i32) -> String {
 /// Whether a signal is ignored.
 pub fn ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only reads the present action; the pointer to the old one is valid, and zero
+    // SAFETY: a null new action only reads the present action; the pointer to the old action is valid, and zero
     // is a valid sigaction.
     let action = unsafe {
         libc::sigaction(signal as i32, std::ptr::null(), action.as_mut_ptr());

@@ -82,10 +82,10 @@ impl Drop for Family {
 }
 
 /// Wait until `condition` returns true; fail after [`PATIENCE`].
-pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+pub fn eventually(condition_text: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {what}");
+        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain until {condition_text}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -37,7 +37,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let pushed = self.active_load_balance(env.payer, src_cpu, env.dst_cpu);
             if self.stats.on {
-                self.stats_active(env.look(), pushed);
+                self.stats_active(env.pass_id(), pushed);
             }
             return u32::from(pushed);
         }
@@ -65,7 +65,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         for task in &detached {
             if on {
                 let hot = self.task_hot(src_cpu, *task, env.domain);
-                self.stats_pull(env.look(), src_cpu, *task, hot);
+                self.stats_pull(env.pass_id(), src_cpu, *task, hot);
             }
             self.move_task(env, src_cpu, *task);
         }

@@ -97,7 +97,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Return the index of the group to move to; `None` to stay in the local group (`find_idlest_group()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12). `groups` yields each group's load and whether the group is the local one.
+    /// kernel/sched/fair.c, v4.5 to v6.12). `groups` yields each group's load and whether the group is the local group.
     fn find_idlest_group(
         &self,
         groups: impl Iterator<Item = (GroupLoad, bool)>,

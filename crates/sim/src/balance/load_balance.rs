@@ -7,7 +7,7 @@ use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
 use crate::sched::Sum;
-use crate::schedstats::Look;
+use crate::schedstats::PassId;
 use crate::time::Ns;
 
 /// State of the CPU for which a pass searches tasks (`enum cpu_idle_type`, include/linux/sched/idle.h).
@@ -42,8 +42,8 @@ pub(super) struct LbEnv {
 
 impl LbEnv {
     /// The identity of the pass in the scheduler statistics.
-    pub fn look(&self) -> Look {
-        Look { payer: self.payer, cpu: self.dst_cpu, level: self.level, kind: self.idle as usize }
+    pub fn pass_id(&self) -> PassId {
+        PassId { payer: self.payer, cpu: self.dst_cpu, level: self.level, kind: self.idle as usize }
     }
 }
 
@@ -112,7 +112,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 Some((_, Imbalance::Load(load))) => (load, 0),
                 Some((_, Imbalance::Tasks(tasks))) => (0, tasks),
             };
-            self.stats_pass(env.look(), &counts, imbalance);
+            self.stats_pass(env.pass_id(), &counts, imbalance);
         }
         let cost = self.cpus[payer].clock - before;
         self.record_pass(idle, &counts, cost);

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::NOBODY;
-use crate::schedstats::Look;
+use crate::schedstats::PassId;
 use crate::time::{MS, Ns, SECOND};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -73,7 +73,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     let balanced = self.load_balance(payer, cpu, level, idle).balanced;
                     self.update_interval(cpu, level, balanced);
                 } else if self.stats.on {
-                    self.stats_declined(Look { payer, cpu, level, kind: idle as usize });
+                    self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
                 }
                 self.cpus[cpu].domains[level].last_balance = self.time.now;
             }

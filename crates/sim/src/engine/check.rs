@@ -24,15 +24,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     fn check_all(&self) {
-        let mut seen = vec![0u8; self.tasks.len()];
+        let mut queues = vec![0u8; self.tasks.len()];
         for cpu in 0..self.cpus.len() {
-            self.check_cpu(cpu, &mut seen);
+            self.check_cpu(cpu, &mut queues);
         }
         let (mut alive, mut blocked) = (0, 0);
         for (task, data) in self.tasks.iter() {
             let queued = matches!(data.state, State::Running | State::Waiting);
             assert_eq!(
-                seen[task as usize],
+                queues[task as usize],
                 u8::from(queued),
                 "number of queues of task {task} ({:?})",
                 data.state
@@ -80,14 +80,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    fn check_cpu(&self, cpu: usize, seen: &mut [u8]) {
+    fn check_cpu(&self, cpu: usize, queues: &mut [u8]) {
         let cpu_state = &self.cpus[cpu];
         let mut number = 0;
         let mut see = |task: u32, state: State| {
             let data = &self.tasks[task];
             assert_eq!((usize::from(data.cpu), data.state), (cpu, state), "CPU and state of task {task}");
             assert!(self.tasks.allowed(task).contains(cpu), "task {task} is allowed on CPU {cpu}");
-            seen[task as usize] += 1;
+            queues[task as usize] += 1;
             number += 1;
         };
         cpu_state.realtime.tasks().for_each(|task| see(task, State::Waiting));

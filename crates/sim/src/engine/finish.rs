@@ -127,7 +127,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         SimError::Deadlock { at_ns: self.time.now, waiting: self.waits().all() }
     }
 
-    /// What the tasks wait for.
+    /// The waits of all tasks.
     pub(crate) fn waits(&self) -> Waits<'_> {
         Waits { plan: self.world.plan, tasks: &self.tasks, program: &self.program }
     }

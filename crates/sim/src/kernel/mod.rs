@@ -176,7 +176,7 @@ impl DomainSettings {
 impl Kernel {
     /// Read a kernel model from TOML. The error names the wrong field.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
-        let wrong = |reason: String| SimError::Definition { what: "kernel", reason };
+        let wrong = |reason: String| SimError::Definition { kind: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let keys: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if kernel.policy == PolicyKind::O1 && keys.contains_key("numa_scan") {

@@ -73,7 +73,7 @@ tunables! {
     ChildPenalty = "sched.child_penalty",
     /// Percentage of its sleep average that a parent keeps.
     ParentPenalty = "sched.parent_penalty",
-    /// Weight of a parent's sleep average against that of a child that ends having slept less.
+    /// Weight of a parent's sleep average against the sleep average of a child that ends and has slept less.
     ExitWeight = "sched.exit_weight",
     /// Percentage of the range of nice values that sleeping can move a priority by.
     PrioBonusRatio = "sched.prio_bonus_ratio",

@@ -9,7 +9,7 @@ use crate::time::Ns;
 
 macro_rules! accounts {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What a CPU's time was spent on.
+        /// Use of a CPU's time.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
         #[repr(u8)]
         pub enum Account {

@@ -133,7 +133,7 @@ impl Machine {
     /// An error names the wrong line or field.
     pub fn from_toml(text: &str) -> Result<Self, SimError> {
         let machine: Self = toml::from_str(text)
-            .map_err(|error| SimError::Definition { what: "machine", reason: error.to_string() })?;
+            .map_err(|error| SimError::Definition { kind: "machine", reason: error.to_string() })?;
         machine.check()?;
         Ok(machine)
     }

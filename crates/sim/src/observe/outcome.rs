@@ -45,7 +45,7 @@ pub struct TaskReport {
     pub threads: u32,
     /// Time on a CPU.
     pub ran_ns: Ns,
-    /// Of this time, the program's work and its slowdown by caches, memory and SMT.
+    /// Part of this time for the program's work and its slowdown by caches, memory and SMT.
     pub user_ns: Ns,
     /// Switches away from the task: voluntary and involuntary.
     pub switches: (u64, u64),

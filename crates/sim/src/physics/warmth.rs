@@ -64,7 +64,7 @@ impl Caches {
         }
     }
 
-    /// Add an inflow of `kib` KiB to a core's caches, of which `from_beyond` KiB were not in its last-level cache.
+    /// Add an inflow of `kib` KiB to a core's caches. `from_beyond` KiB of the inflow were not in its last-level cache.
     #[inline]
     pub fn flow(&mut self, core: usize, cache: usize, kib: u64, from_beyond: u64) {
         self.core_kib[core] += kib;

@@ -29,9 +29,9 @@ pub struct Cfs {
 pub struct Queue {
     /// Least virtual time of the queue's tasks, never decreasing. Tasks are placed relative to this time.
     min_vruntime: i64,
-    /// Sum of the weights of all tasks, the current one included.
+    /// Sum of the weights of all tasks, the current task included.
     load: u64,
-    /// Number of all tasks, the current one included.
+    /// Number of all tasks, the current task included.
     number: u32,
     current: TaskIx,
     /// Task that a wake-up has preempted. The preempted task is preferred when its preemptor sleeps, because its caches

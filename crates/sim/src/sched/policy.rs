@@ -142,7 +142,7 @@ pub trait Policy: Sized {
     /// Handle a tick (`task_tick_fair()`, kernel/sched/fair.c, v4.5 to v6.12). Return whether the CPU should reschedule.
     fn task_tick(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns) -> bool;
 
-    /// Whether a task that has just been enqueued preempts the current one (`check_preempt_wakeup()`,
+    /// Whether a task that has just been enqueued preempts the current task (`check_preempt_wakeup()`,
     /// kernel/sched/fair.c, v4.5 to v5.14; `check_preempt_wakeup_fair()` in v6.12).
     fn check_preempt(
         &self,
@@ -155,7 +155,7 @@ pub trait Policy: Sized {
     /// Let the current task yield.
     fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
 
-    /// Sum of the weights of the queue's tasks, the current one included.
+    /// Sum of the weights of the queue's tasks, the current task included.
     fn load(queue: &Self::Queue) -> u64;
 
     /// Weight of a task.

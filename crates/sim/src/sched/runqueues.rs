@@ -88,7 +88,7 @@ pub(crate) struct Runqueues<P: Policy> {
     pub queues: Table<P::Queue>,
     /// Scheduling entities of all tasks.
     pub entities: Vec<P::Entity>,
-    /// Runnable tasks of each CPU, the current one included (`rq->nr_running`).
+    /// Runnable tasks of each CPU, the current task included (`rq->nr_running`).
     pub nr_running: Table<u32>,
     /// Sum of the weights of each CPU's runnable tasks, real-time tasks excepted.
     pub loads: Table<u64>,

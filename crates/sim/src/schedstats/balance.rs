@@ -18,7 +18,7 @@ pub(crate) enum Refusal {
 
 /// Domain of a pass, and the CPU that pays for the updates.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct PassId {
     pub payer: usize,
     pub cpu: usize,
     pub level: usize,
@@ -30,10 +30,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Count a finished pass. `imbalance` is the load and the number of tasks that the pass tried to move.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_pass(&mut self, look: Look, counts: &Balancing, imbalance: (u64, u64)) {
-        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
-        let domain = &mut self.stats.domains[look.cpu][look.level].counts;
-        let passes = &mut domain.passes[look.kind];
+    pub(crate) fn stats_pass(&mut self, pass_id: PassId, counts: &Balancing, imbalance: (u64, u64)) {
+        self.stats_update(pass_id.payer, Line::Domain(pass_id.cpu, pass_id.level));
+        let domain = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts;
+        let passes = &mut domain.passes[pass_id.kind];
         passes.lb_count += 1;
         passes.lb_balanced += counts.balanced;
         passes.lb_nobusyg += counts.balanced;
@@ -45,9 +45,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Count a pass that another CPU of the group is responsible for. The kernel counts such a pass as balanced.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_declined(&mut self, look: Look) {
-        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
-        let passes = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
+    pub(crate) fn stats_declined(&mut self, pass_id: PassId) {
+        self.stats_update(pass_id.payer, Line::Domain(pass_id.cpu, pass_id.level));
+        let passes = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts.passes[pass_id.kind];
         passes.lb_count += 1;
         passes.lb_balanced += 1;
     }
@@ -55,17 +55,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Count a waiting task that a pass moves from `source` to its CPU.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_pull(&mut self, look: Look, source: usize, task: TaskIx, hot: bool) {
-        let at = self.cpus[look.payer].clock;
-        self.stats_update(look.payer, Line::Task(task));
+    pub(crate) fn stats_pull(&mut self, pass_id: PassId, source: usize, task: TaskIx, hot: bool) {
+        let at = self.cpus[pass_id.payer].clock;
+        self.stats_update(pass_id.payer, Line::Task(task));
         let task_stats = self.stats.task(task);
         task_stats.counts.nr_forced_migrations += u64::from(hot);
         let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
-        self.stats.left_queue(look.payer, source, since, at);
-        let pass = &mut self.stats.domains[look.cpu][look.level].counts.passes[look.kind];
+        self.stats.left_queue(pass_id.payer, source, since, at);
+        let pass = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts.passes[pass_id.kind];
         pass.lb_gained += 1;
         pass.lb_hot_gained += u64::from(hot);
-        self.stats_enqueue(look.payer, task);
+        self.stats_enqueue(pass_id.payer, task);
     }
 
     /// Count the tasks that a pass has examined and not moved.
@@ -88,12 +88,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// pass as failed in either case.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_active(&mut self, look: Look, pushed: bool) {
-        self.stats_update(look.payer, Line::Domain(look.cpu, look.level));
-        let counts = &mut self.stats.domains[look.cpu][look.level].counts;
+    pub(crate) fn stats_active(&mut self, pass_id: PassId, pushed: bool) {
+        self.stats_update(pass_id.payer, Line::Domain(pass_id.cpu, pass_id.level));
+        let counts = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts;
         counts.alb_count += 1;
         counts.alb_pushed += u64::from(pushed);
         counts.alb_failed += u64::from(!pushed);
-        counts.passes[look.kind].lb_failed += u64::from(pushed);
+        counts.passes[pass_id.kind].lb_failed += u64::from(pushed);
     }
 }

@@ -27,7 +27,7 @@ use crate::time::{NEVER, Ns};
 pub use counts::{CpuCounts, DomainCounts, PassCounts, TaskCounts};
 pub use report::{CpuReport, DomainReport, Report, Throughout};
 
-pub(crate) use balance::{Look, Refusal};
+pub(crate) use balance::{PassId, Refusal};
 
 /// Marker for a line that no CPU has written.
 const UNWRITTEN: u16 = u16::MAX;

@@ -55,7 +55,7 @@ impl Waits<'_> {
         let plan = self.plan;
         let resources = &plan.program().resources;
         let Action::Step(step) = self.tasks[task].action else { return None };
-        let (what, whom) = match step {
+        let (awaited, whom) = match step {
             Step::Lock(lock) => return Some(self.wait_for_lock(task, lock)),
             Step::Down(semaphore) => {
                 let at = plan.semaphores().position(semaphore);
@@ -94,7 +94,7 @@ impl Waits<'_> {
             }
             _ => ("something".to_owned(), Vec::new()),
         };
-        Some(Waiting { task: self.name(task), what, whom })
+        Some(Waiting { task: self.name(task), awaited, whom })
     }
 
     /// Name of a task in messages.
@@ -106,8 +106,8 @@ impl Waits<'_> {
         let plan = self.plan;
         let owner = self.program.locks[lock as usize].owner;
         let holder = (owner != NOBODY).then(|| format!("owned by {}", self.name(owner)));
-        let what = instance(&plan.program().resources.locks[plan.locks().position(lock)], lock);
-        Waiting { task: self.name(task), what, whom: holder.into_iter().collect() }
+        let awaited = instance(&plan.program().resources.locks[plan.locks().position(lock)], lock);
+        Waiting { task: self.name(task), awaited, whom: holder.into_iter().collect() }
     }
 
     /// Living tasks that use an end of a channel.

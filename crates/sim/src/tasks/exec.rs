@@ -341,7 +341,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         true
     }
 
-    /// Store an action as the one that the task begins next.
+    /// Store the action that the task begins next.
     fn note_action(&mut self, task: TaskIx, action: Action) -> Option<Next> {
         let actor = &mut self.tasks[task];
         actor.action = action;

@@ -1,5 +1,5 @@
-//! The main task: the main task creates all other tasks, opens the start gate when these tasks are ready, and waits for
-//! their end.
+//! The main task, which creates all other tasks, opens the start gate when these tasks are ready, and waits for their
+//! end.
 
 use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, Window};

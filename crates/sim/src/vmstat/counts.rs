@@ -145,54 +145,54 @@ impl Counts {
 
     /// Differentials of a CPU that a fold would add, and the lines that the fold would write.
     pub fn pending(&self, cpu: usize) -> Folded {
-        let mut found = Folded::default();
+        let mut folded = Folded::default();
         if !self.changed.contains(cpu) {
-            return found;
+            return folded;
         }
         let mut write = |line: usize| {
-            found.lines += 1;
-            found.foreign += u64::from(self.writers[line] != cpu as u16);
+            folded.lines += 1;
+            folded.foreign += u64::from(self.writers[line] != cpu as u16);
         };
         for node in 0..self.nodes {
-            let own = &self.differentials[cpu * self.nodes + node];
-            let items = own.iter().filter(|each| **each != 0).count() as u64;
+            let differentials = &self.differentials[cpu * self.nodes + node];
+            let items = differentials.iter().filter(|each| **each != 0).count() as u64;
             if items > 0 {
                 write(node);
             }
-            found.items += items;
+            folded.items += items;
         }
-        if found.items > 0 {
-            found.lines += 1;
-            found.foreign += u64::from(self.writers[self.nodes] != cpu as u16);
+        if folded.items > 0 {
+            folded.lines += 1;
+            folded.foreign += u64::from(self.writers[self.nodes] != cpu as u16);
         }
-        found
+        folded
     }
 
     /// Add the differentials of a CPU to the counters of their zones and to the global counters (`refresh_cpu_vm_stats()`,
     /// mm/vmstat.c, v4.5).
     pub fn refresh_cpu_vm_stats(&mut self, cpu: usize) -> Folded {
-        let found = self.pending(cpu);
+        let folded = self.pending(cpu);
         self.changed.remove(cpu);
-        if found.items == 0 {
-            return found;
+        if folded.items == 0 {
+            return folded;
         }
         #[cfg(any(debug_assertions, feature = "check"))]
         {
             self.verified = false;
         }
         for node in 0..self.nodes {
-            let own = std::mem::take(&mut self.differentials[cpu * self.nodes + node]);
-            if own == [0; ITEMS] {
+            let differentials = std::mem::take(&mut self.differentials[cpu * self.nodes + node]);
+            if differentials == [0; ITEMS] {
                 continue;
             }
-            for (item, each) in own.into_iter().enumerate() {
+            for (item, each) in differentials.into_iter().enumerate() {
                 self.zones[node][item] += i64::from(each);
                 self.global[item] += i64::from(each);
             }
             self.writers[node] = cpu as u16;
         }
         self.writers[self.nodes] = cpu as u16;
-        found
+        folded
     }
 
     /// CPUs whose differentials may differ from 0; [`Counts::pending`] is exact.
@@ -235,7 +235,9 @@ impl Counts {
         }
         let most = self.differentials.iter().flatten().map(|each| i64::from(*each).abs()).max();
         assert!(most <= Some(self.threshold), "a differential of {most:?} exceeds the threshold");
-        let cpu_of = |(at, own): (usize, &[i8; ITEMS])| (*own != [0; ITEMS]).then_some(at / self.nodes);
+        let cpu_of = |(at, differentials): (usize, &[i8; ITEMS])| {
+            (*differentials != [0; ITEMS]).then_some(at / self.nodes)
+        };
         let missed =
             self.differentials.iter().enumerate().filter_map(cpu_of).find(|cpu| !self.changed.contains(*cpu));
         assert_eq!(missed, None, "CPU with differentials that the shepherd would miss");

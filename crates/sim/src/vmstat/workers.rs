@@ -31,7 +31,7 @@ pub(crate) enum Duty {
     /// Folds the differentials of its CPU.
     Fold,
     /// Searches for CPUs with differentials.
-    Look,
+    Search,
 }
 
 /// A CPU's worker.
@@ -90,7 +90,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.vmstat.workers.shepherds { self.watch(due) } else { self.keep_all_workers(due) }
     }
 
-    /// Apply changed tunables. A new interval takes effect when the current one ends; a change of mode takes effect at once.
+    /// Apply changed tunables. A new interval takes effect when the current interval ends; a change of mode takes effect at once.
     pub(crate) fn retune_vmstat(&mut self) {
         let shepherds = self.tunables.on(Tunable::VmStatShepherd);
         if !self.vmstat.workers.folds || shepherds == self.vmstat.workers.shepherds {
@@ -117,7 +117,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn watch(&mut self, due: impl Fn(&Self, usize) -> Ns) {
         let cpu = self.rq.housekeeping.lowest().unwrap_or(0);
         if self.vmstat.workers.shepherd == NOBODY {
-            self.vmstat.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Look));
+            self.vmstat.workers.shepherd = self.spawn_kernel(cpu, Script::Vmstat(Duty::Search));
         }
         self.vmstat.workers.watching = true;
         let at = due(self, cpu);
@@ -189,12 +189,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let ns = match duty {
             Duty::Fold => {
                 // After the walk over all zones, each folded counter is added to its zone's and the global counter.
-                let found = self.vmstat.counts.pending(cpu);
+                let folded = self.vmstat.counts.pending(cpu);
                 Ns::from(self.costs.vmstat_fold)
-                    + 2 * found.items * local
-                    + found.foreign * remote.saturating_sub(local)
+                    + 2 * folded.items * local
+                    + folded.foreign * remote.saturating_sub(local)
             }
-            Duty::Look => {
+            Duty::Search => {
                 // The shepherd reads each CPU's differentials of each zone. Changed differentials are not in its caches.
                 let changed = self.vmstat.counts.changed().count() as u64;
                 let all = self.cpus.len() as u64;
@@ -208,7 +208,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn end_vmstat(&mut self, cpu: usize, duty: Duty) {
         match duty {
             Duty::Fold => self.vmstat_update(cpu),
-            Duty::Look => self.vmstat_shepherd(cpu),
+            Duty::Search => self.vmstat_shepherd(cpu),
         }
     }
 

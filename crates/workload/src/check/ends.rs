@@ -65,7 +65,7 @@ pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
     uses.into_iter().collect()
 }
 
-/// The channel and end that an operation needs, or none.
+/// The channel and end that an operation needs; `None` for an operation without a channel.
 fn traffic(op: &Op) -> Option<(&Ref, End)> {
     match op {
         Op::Send { channel, direction, .. } => Some((channel, End::sending(*direction))),

@@ -69,16 +69,16 @@ fn instances<R: Resource>(resources: &[R], replicas: u32, tasks: u64) -> Result<
     at_most(&format!("instances of {}s", R::KIND), total, MAX_INSTANCES)
 }
 
-fn positive(what: &str, value: u64) -> Result<(), ProgramError> {
+fn positive(name: &str, value: u64) -> Result<(), ProgramError> {
     if value == 0 {
-        return Err(ProgramError::Zero { what: what.to_owned() });
+        return Err(ProgramError::Zero { name: name.to_owned() });
     }
     Ok(())
 }
 
-fn at_most(what: &str, number: u64, limit: u64) -> Result<(), ProgramError> {
+fn at_most(name: &str, number: u64, limit: u64) -> Result<(), ProgramError> {
     if number > limit {
-        return Err(ProgramError::TooMany { what: what.to_owned(), number, limit });
+        return Err(ProgramError::TooMany { name: name.to_owned(), number, limit });
     }
     Ok(())
 }

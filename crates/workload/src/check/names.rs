@@ -21,9 +21,9 @@ fn resources<R: Resource>(resources: &[R]) -> Result<(), ProgramError> {
 }
 
 fn distinct<'a>(kind: &'static str, names: impl Iterator<Item = &'a str>) -> Result<(), ProgramError> {
-    let mut seen = HashSet::new();
+    let mut previous = HashSet::new();
     for name in names {
-        if !seen.insert(name) {
+        if !previous.insert(name) {
             return Err(ProgramError::Duplicate { kind, name: name.to_owned() });
         }
     }

@@ -5,7 +5,7 @@
 use super::prelude::*;
 
 parameters! {
-    /// A small program performs one operation of the kernel many times, and times each (`schedlab cost`).
+    /// A small program performs and times one operation of the kernel many times (`schedlab cost`).
     ///
     /// The median is judged. It contains the two readings of the clock around an operation and the program's step, which
     /// `path = "none"` measures alone. Timer ticks are in the mean and not in the median.

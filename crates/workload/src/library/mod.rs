@@ -155,7 +155,7 @@ pub struct MetricDefinition {
     pub direction: Better,
     /// Whether the metric gets a verdict unless an experiment names other metrics.
     pub judged: bool,
-    /// The reported metric whose samples are stored with this one.
+    /// The reported metric whose samples are stored with this metric.
     pub samples: Option<String>,
 }
 
@@ -175,21 +175,21 @@ impl Definition {
     /// Make the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
     ///
     /// An error names the parameter that is unknown or out of range.
-    pub fn prepare(&self, given: Values, cpus: u32) -> Result<Prepared, ParameterError> {
-        parameter::check(&self.parameters, &given)?;
-        (self.prepare)(given, cpus)
+    pub fn prepare(&self, values: Values, cpus: u32) -> Result<Prepared, ParameterError> {
+        parameter::check(&self.parameters, &values)?;
+        (self.prepare)(values, cpus)
     }
 
     /// The arguments with which `schedload` runs the workload with these values.
     pub fn arguments(&self, values: &Values) -> Vec<String> {
-        let given =
+        let is_given =
             |parameter: &&Parameter| values.get(&parameter.name).is_some_and(|value| !value.is_null());
         let replaced = |name: &String| {
             let mut others = self.parameters.iter().filter(|other| other.instead_of.contains(name));
-            others.any(|other| given(&other))
+            others.any(|other| is_given(&other))
         };
         let mut words = vec![self.command.to_owned()];
-        for parameter in self.parameters.iter().filter(given).filter(|each| !replaced(&each.name)) {
+        for parameter in self.parameters.iter().filter(is_given).filter(|each| !replaced(&each.name)) {
             match &values[&parameter.name] {
                 Value::Bool(true) => words.push(format!("--{}", parameter.option)),
                 Value::Bool(false) => {}

@@ -5,10 +5,9 @@
 //!
 //! | key | where | meaning |
 //! |---|---|---|
-//! | `unit` | field | unit of the number; `ns` makes the parameter a time, which people write with a unit
-//! (`100us`) |
+//! | `unit` | field | unit of the number; `ns` makes the parameter a time, which people write with a unit (`100us`) |
 //! | `short`, `long` | field | options of the command line; `long` is the name with hyphens by default |
-//! | `instead_of` | field | parameters that cannot be given together with this one |
+//! | `instead_of` | field | parameters that cannot be given together with this parameter |
 //! | `flag` | value of an enum | options that choose this value: `T/threads` is `-T` and `--threads` |
 
 use std::borrow::Cow;
@@ -107,7 +106,7 @@ pub struct Parameter {
     /// Short option of the command line.
     #[serde(skip)]
     pub short: Option<char>,
-    /// Parameters that cannot be given together with this one.
+    /// Parameters that cannot be given together with this parameter.
     #[serde(skip)]
     pub instead_of: Vec<String>,
 }

@@ -10,8 +10,8 @@ use super::prelude::*;
 parameters! {
     /// A file server's requests over loopback TCP and its replies (tbench of dbench).
     ///
-    /// latency and its percentiles are of all operations; for each kind of operation there is the median, where tbench
-    /// prints means.
+    /// latency and its percentiles cover all operations. Each kind of operation also has a median; tbench prints
+    /// means.
     pub struct Tbench, timed {
         /// Clients, each with a server process.
         #[schemars(range(min = 1, max = MAX_TASKS), extend("short" = "c"))]

@@ -92,9 +92,9 @@ impl Attributes {
 
     /// Check the values. The error names the first fault.
     pub fn check(&self) -> Result<(), String> {
-        let within = |what: &str, value: Option<i64>, low: i64, high: i64| match value {
+        let within = |name: &str, value: Option<i64>, low: i64, high: i64| match value {
             Some(value) if !(low..=high).contains(&value) => {
-                Err(format!("{what} {value} is not between {low} and {high}"))
+                Err(format!("{name} {value} is not between {low} and {high}"))
             }
             _ => Ok(()),
         };
@@ -110,9 +110,9 @@ impl Attributes {
         }
         within("util_min", self.util_min.map(i64::from), 0, 1024)?;
         within("util_max", self.util_max.map(i64::from), 0, 1024)?;
-        for (what, list) in [("CPU", &self.cpus), ("node", &self.nodes)] {
+        for (name, list) in [("CPU", &self.cpus), ("node", &self.nodes)] {
             if let Some(number) = list.iter().flatten().find(|number| **number >= MAX_PLACES) {
-                return Err(format!("{what} {number} is not below {MAX_PLACES}"));
+                return Err(format!("{name} {number} is not below {MAX_PLACES}"));
             }
         }
         match (&self.nodes, &self.group) {

@@ -179,7 +179,7 @@ impl From<Ref> for RefForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimerMode {
-    /// Now: one late period does not shorten the next.
+    /// Now: a late period does not shorten the next period.
     #[default]
     Relative,
     /// At the end of the missed period, so that the following periods catch up.

@@ -108,7 +108,7 @@ pub fn parse(root: &Node) -> Result<Document, RtAppError> {
     let (mut global, mut tasks) = (None, None);
     for member in members(root, &at)? {
         let here = at.child(&member.key);
-        let known = match member.key.as_str() {
+        let slot = match member.key.as_str() {
             "global" => &mut global,
             "tasks" => &mut tasks,
             "resources" => {
@@ -117,7 +117,7 @@ pub fn parse(root: &Node) -> Result<Document, RtAppError> {
             }
             _ => return unknown(member, &here, "object", &KEYS),
         };
-        super::fields::once(known, &member.node, member, &here)?;
+        super::fields::once(slot, &member.node, member, &here)?;
     }
     let Some(tasks) = tasks else { return at.fail(root.place, "there is no `tasks` object") };
     let global = global::parse(global, &at.child("global"))?;

@@ -153,8 +153,8 @@ fn memrun(node: &Node, at: &At<'_>) -> Result<MemRun, RtAppError> {
                 }
             },
             _ => {
-                let known = ["type", "size", "count", "stride", "pattern", "ref"];
-                return unknown(member, &here, "property", &known);
+                let properties = ["type", "size", "count", "stride", "pattern", "ref"];
+                return unknown(member, &here, "property", &properties);
             }
         }
     }

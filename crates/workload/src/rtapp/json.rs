@@ -200,10 +200,10 @@ impl Reader<'_> {
         Ok(Value::List(nodes))
     }
 
-    fn missing<T>(&self, begin: Place, what: &str, wanted: &str) -> Result<T, RtAppError> {
+    fn missing<T>(&self, begin: Place, kind: &str, wanted: &str) -> Result<T, RtAppError> {
         match self.peek() {
             Some(other) => self.fail(format!("{wanted} was expected, not `{other}`")),
-            None => fail_at(begin, format!("this {what} has no end: {wanted} was expected")),
+            None => fail_at(begin, format!("this {kind} has no end: {wanted} was expected")),
         }
     }
 

@@ -44,18 +44,18 @@ impl Measures {
         self.together.then(|| text.to_owned())
     }
 
-    fn name(&self, task: &Task, what: &str) -> String {
-        format!("{}.{what}", if self.together { ALL } else { &task.name })
+    fn name(&self, task: &Task, measure: &str) -> String {
+        format!("{}.{measure}", if self.together { ALL } else { &task.name })
     }
 
-    fn series(&mut self, task: &Task, what: &str) -> String {
-        let name = self.name(task, what);
+    fn series(&mut self, task: &Task, measure: &str) -> String {
+        let name = self.name(task, measure);
         self.series.insert(name.clone());
         name
     }
 
-    fn counter(&mut self, task: &Task, what: &str) -> String {
-        let name = self.name(task, what);
+    fn counter(&mut self, task: &Task, measure: &str) -> String {
+        let name = self.name(task, measure);
         self.counters.insert(name.clone());
         name
     }
@@ -104,20 +104,21 @@ impl Measures {
     }
 
     fn of_task(&self, task: &str, metrics: &mut Vec<Metric>) {
-        let counter = |what: &str| Some(format!("{task}.{what}")).filter(|name| self.counters.contains(name));
+        let counter =
+            |measure: &str| Some(format!("{task}.{measure}")).filter(|name| self.counters.contains(name));
         if let Some(name) = counter("loops") {
             metrics.push(higher(&name, "loops", Quantity::Total(name.clone()), 1.0));
         }
         if let Some(name) = counter("work") {
             metrics.push(higher(&name, "CPUs", Quantity::Rate(name.clone()), 1e-9));
         }
-        for (what, percents) in [
+        for (measure, percents) in [
             ("run", [50.0, 99.0]),
             ("period", [50.0, 99.0]),
             ("slack", [1.0, 50.0]),
             ("wakeup", [50.0, 99.0]),
         ] {
-            let series = format!("{task}.{what}");
+            let series = format!("{task}.{measure}");
             if !self.series.contains(&series) {
                 continue;
             }
@@ -125,7 +126,7 @@ impl Measures {
                 let quantity = Quantity::Percentile(series.clone(), percent);
                 let name = format!("{series}_p{percent}");
                 // Higher is better for the time left until a timer, lower for every other time.
-                let metric = if what == "slack" { higher } else { lower };
+                let metric = if measure == "slack" { higher } else { lower };
                 metrics.push(metric(&name, "us", quantity, 1e-3));
             }
         }

@@ -77,20 +77,20 @@ impl Properties {
 
     /// The requested attributes. `default` is the policy of a thread without a given policy.
     fn attributes(self, default: Option<Policy>) -> Attributes {
-        let given = self.attributes;
-        let policy = given.policy.or(default);
+        let requested = self.attributes;
+        let policy = requested.policy.or(default);
         let usual_priority = policy.map(|policy| if policy.real_time() { REAL_TIME_PRIORITY } else { 0 });
-        let runtime_ns = given.runtime_ns.filter(|ns| *ns > 0);
-        let period_ns = given.period_ns.or(runtime_ns);
+        let runtime_ns = requested.runtime_ns.filter(|ns| *ns > 0);
+        let period_ns = requested.period_ns.or(runtime_ns);
         let deadline = policy == Some(Policy::Deadline);
         Attributes {
             policy,
-            priority: given.priority.or(usual_priority),
+            priority: requested.priority.or(usual_priority),
             runtime_ns,
-            deadline_ns: given.deadline_ns.or(period_ns).filter(|_| deadline),
+            deadline_ns: requested.deadline_ns.or(period_ns).filter(|_| deadline),
             period_ns: period_ns.filter(|_| deadline),
-            group: given.group.filter(|group| !group.is_empty()),
-            ..given
+            group: requested.group.filter(|group| !group.is_empty()),
+            ..requested
         }
     }
 }
@@ -157,8 +157,8 @@ fn task(member: &Member, at: &At<'_>, global: &Global) -> Result<Task, RtAppErro
 }
 
 fn is_deadline(list: &[Member], global: &Global) -> bool {
-    let own = list.iter().find(|member| member.key == "policy");
-    match own.and_then(|member| policy(&member.node, &At::ROOT).ok()) {
+    let requested = list.iter().find(|member| member.key == "policy");
+    match requested.and_then(|member| policy(&member.node, &At::ROOT).ok()) {
         Some(policy) => policy == Policy::Deadline,
         None => global.default_policy == Some(Policy::Deadline),
     }
@@ -215,6 +215,6 @@ fn checked(attributes: &Attributes, member: &Member, at: &At<'_>) -> Result<(), 
 }
 
 fn refuse<T>(member: &Member, at: &At<'_>, properties: &[&str]) -> Result<T, RtAppError> {
-    let known = [&events::NAMES[..], properties].concat();
-    unknown(member, at, "event or property", &known)
+    let names = [&events::NAMES[..], properties].concat();
+    unknown(member, at, "event or property", &names)
 }

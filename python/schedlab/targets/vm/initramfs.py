@@ -73,7 +73,7 @@ CONSOLE = Entry(stat.S_IFCHR | 0o600, device=(5, 1))
 def archive(files: Mapping[str, Entry], present: Collection[str] = ()) -> bytes:
     """Return a gzipped archive of files by their absolute path in the guest.
 
-    The archive has entries for all parent folders, except for those that are ``present`` in an earlier archive: an
+    The archive has entries for all parent folders, except for folders that are ``present`` in an earlier archive: an
     earlier link to a folder stays a link.
     """
     entries = dict(files)

@@ -75,7 +75,7 @@ impl KernelPolicy for O1 {
 
 impl<O: Observer> Engine<'_, O1, O> {
     /// Whether the current tick is one of the `per_second` ticks at which CPUs balance: 4 for a busy CPU and 1000 for an idle
-    /// one, at most every tick (`BUSY_REBALANCE_TICK` and `IDLE_REBALANCE_TICK`; patch 05 only moves their definitions).
+    /// CPU, at most every tick (`BUSY_REBALANCE_TICK` and `IDLE_REBALANCE_TICK`; patch 05 only moves their definitions).
     fn rebalance_due(&self, per_second: u64) -> bool {
         let interval_ticks = (SECOND / self.time.tick_ns / per_second).max(1);
         (self.time.now / self.time.tick_ns).is_multiple_of(interval_ticks)

@@ -58,7 +58,7 @@ impl Eevdf {
         self.run_to_parity && entity.parity == entity.deadline
     }
 
-    /// Remove a delayed task from the queue. Under DELAY_ZERO the task keeps a negative lag but loses a positive one
+    /// Remove a delayed task from the queue. Under DELAY_ZERO the task keeps a negative lag but loses a positive lag
     /// (`dequeue_entity()`, kernel/sched/fair.c, v6.12).
     pub(super) fn dequeue_delayed(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
         let vruntime = all[task as usize].vruntime;

@@ -25,7 +25,7 @@ pub(crate) struct BalanceMemory {
     pub nr_running: Vec<u32>,
     /// Load of each node; each pass adds half of the previous load (`prev_node_load`).
     pub node_load: Vec<u32>,
-    /// Balancing passes since the last one over another node (`nr_balanced`).
+    /// Balancing passes since the last pass over another node (`nr_balanced`).
     pub nr_balanced: u64,
 }
 

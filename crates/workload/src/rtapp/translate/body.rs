@@ -38,7 +38,7 @@ struct Writer<'a> {
     names: &'a Names,
     measures: &'a mut Measures,
     operations: usize,
-    /// Names of the thread objects whose bodies contain this one.
+    /// Names of the thread objects whose bodies contain this body.
     ancestors: Vec<&'a str>,
 }
 
@@ -55,10 +55,10 @@ impl<'a> Writer<'a> {
         }
         body.extend(set(&task.attributes));
         body.extend(starts(task));
-        let mut held = BTreeSet::new();
+        let mut locked = BTreeSet::new();
         let mut phases = Vec::new();
         for phase in &task.phases {
-            phases.extend(self.phase(task, phase, &mut held)?);
+            phases.extend(self.phase(task, phase, &mut locked)?);
         }
         body.extend(looped(task.loops, phases));
         if super::has(task, |kind| matches!(kind, Kind::Fork(_))) {
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         &mut self,
         task: &'a Task,
         phase: &'a Phase,
-        held: &mut BTreeSet<String>,
+        locked: &mut BTreeSet<String>,
     ) -> Result<Vec<Op>, RtAppError> {
         let mut ops: Vec<Op> = set(&phase.attributes).into_iter().collect();
         if !self.forked() {
@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
         }
         let mut body = Vec::new();
         for event in &phase.events {
-            body.extend(self.event(task, event, held)?);
+            body.extend(self.event(task, event, locked)?);
             self.operations += 1;
             if self.operations > MOST_OPERATIONS {
                 return refuse(
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
         &mut self,
         task: &'a Task,
         event: &'a Event,
-        held: &mut BTreeSet<String>,
+        locked: &mut BTreeSet<String>,
     ) -> Result<Vec<Op>, RtAppError> {
         let lock = |name: &str| Op::Lock { lock: name.into() };
         let unlock = |name: &str| Op::Unlock { lock: name.into() };
@@ -117,22 +117,22 @@ impl<'a> Writer<'a> {
             Kind::MemRun(run) => vec![memory(run)],
             Kind::IoRun(bytes) => self.output(*bytes),
             Kind::Lock(name) => {
-                held.insert(name.clone());
+                locked.insert(name.clone());
                 vec![lock(name)]
             }
             Kind::Unlock(name) => {
-                held.remove(name);
+                locked.remove(name);
                 vec![unlock(name)]
             }
             Kind::Wait { condition, mutex } => {
-                if !held.contains(mutex) {
+                if !locked.contains(mutex) {
                     return refuse(event, format!("the mutex `{mutex}` has to be locked before"));
                 }
                 vec![wait(condition, mutex)]
             }
             Kind::Sync { condition, mutex } => {
                 let both = vec![signal(condition, false), wait(condition, mutex)];
-                if held.contains(mutex) {
+                if locked.contains(mutex) {
                     both
                 } else {
                     [vec![lock(mutex)], both, vec![unlock(mutex)]].concat()

@@ -52,7 +52,7 @@ impl Names {
     }
 
     fn event(&mut self, document: &Document, task: &Task, event: &Event) -> Result<(), RtAppError> {
-        let known = |name: &String| document.tasks.iter().any(|task| task.name == *name);
+        let exists = |name: &String| document.tasks.iter().any(|task| task.name == *name);
         match &event.kind {
             Kind::Lock(name) | Kind::Unlock(name) => drop(self.locks.insert(name.clone())),
             Kind::Signal(name) | Kind::Broadcast(name) => drop(self.conditions.insert(name.clone())),
@@ -61,11 +61,11 @@ impl Names {
                 self.locks.insert(mutex.clone());
             }
             Kind::Suspend => self.suspension(&task.name),
-            Kind::Fork(name) if !known(name) => {
+            Kind::Fork(name) if !exists(name) => {
                 return refuse(event, format!("there is no thread `{name}` in `tasks`"));
             }
             Kind::Resume(name) => {
-                if !known(name) {
+                if !exists(name) {
                     let place = event.place;
                     self.notes.push(format!("{place}: `resume` has no effect: there is no thread `{name}`"));
                 }

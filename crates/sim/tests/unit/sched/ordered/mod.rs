@@ -53,12 +53,12 @@ proptest! {
             let fitting = plain.iter().find(|entry| entry.value <= bound);
             prop_assert_eq!(ordered.first_that(|value| value <= bound), fitting);
         }
-        let mut seen = Vec::new();
+        let mut visited = Vec::new();
         ordered.visit(|entry| {
-            seen.push(*entry);
-            seen.len() < most
+            visited.push(*entry);
+            visited.len() < most
         });
-        prop_assert_eq!(&seen[..], &plain[..most.min(plain.len())]);
+        prop_assert_eq!(&visited[..], &plain[..most.min(plain.len())]);
         prop_assert_eq!(ordered.iter().copied().collect::<Vec<_>>(), plain);
     }
 }
