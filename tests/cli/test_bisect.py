@@ -164,7 +164,7 @@ def test_the_variants_of_a_file_are_states_from_good_to_bad(schedlab: Schedlab, 
     [
         ((), "there are no states"),
         (("FILE", "--good", "none"), "the file has no variant 'none'"),
-        (("FILE",), "there is one state only"),
+        (("FILE",), "there is only one state"),
         (("--commits", "HEAD", "--run", "true"), "'HEAD' is not a range"),
         (("--commits", "HEAD..nowhere", "--run", "true", "--tree", "REPO"), "there is no commit 'nowhere'"),
         (("--commits", "HEAD~1..HEAD", "--tree", "REPO"), "there is nothing to measure"),
