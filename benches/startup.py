@@ -91,6 +91,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=9, help="counted runs of each command (default 9)")
     runs = options.parse_args().runs
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+        os.environ["SCHEDLAB_STATE"] = folder  # without the journals of runs on this machine, which commands read
         store, few = Path(folder) / "store.sqlite", Path(folder) / "few.sqlite"
         make_store(store, EXPERIMENT)
         for _ in range(3):

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from schedlab.cli.app import COMMANDS
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import plan
 from schedlab.store.file import open_store
+from tests.conftest import TWO_VARIANTS, begin
 
 PROGRAM = """
 import contextlib, io, json, sys
@@ -34,9 +37,11 @@ def modules(*arguments: str) -> set[str]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
-    """Path of an empty store."""
+    """Path of a store with a run."""
     path = tmp_path / "store.sqlite"
-    open_store(path, create=True).dispose()
+    engine = open_store(path, create=True)
+    begin(engine, plan(parse(TWO_VARIANTS, "f"), 1))
+    engine.dispose()
     return str(path)
 
 

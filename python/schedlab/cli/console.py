@@ -52,7 +52,7 @@ class Console(RichConsole):
 
 
 def make(*, stderr: bool = False) -> Console:
-    """Return a console on standard output or error: no markup, no highlighting, at least 80 columns."""
+    """Return a console on standard output or error: no markup, emoji names or highlighting, at least 80 columns."""
     color = appearance.effective_color
     # Rich would take FORCE_COLOR for a terminal with a cursor, and keep bold text under NO_COLOR.
     system: Literal["auto", "standard"] | None = "auto" if color is Color.AUTO else "standard"
@@ -60,6 +60,7 @@ def make(*, stderr: bool = False) -> Console:
     console = Console(
         stderr=stderr,
         markup=False,
+        emoji=False,
         highlight=False,
         color_system=system,
         force_terminal=True if color is Color.ALWAYS else None,

@@ -51,30 +51,40 @@ def list_(
 
 
 def _print_table(runs: list[Run | DamagedRun]) -> None:
-    from schedlab.cli.console import make, table
+    from rich.text import Text
+
+    from schedlab.cli.console import make
+    from schedlab.report.columns import Column, Columns, Kind
     from schedlab.store.run_rows import DamagedRun
 
-    short = ("run", "state", "trials", "machine", "started (UTC)")
-    columns = ("run", "name", "state", "trials", "target", "machine", "started (UTC)")
-    listed = table(*columns, right=("run", "trials"), no_wrap=short)
-    damaged = []
+    rows = [_cells(run) for run in runs]
+    kinds: dict[str, Kind] = {
+        "run": "number", "name": "name", "state": "remark", "trials": "number", "target": "name", "machine": "remark",
+        "started (UTC)": "remark",
+    }  # fmt: skip
+    columns = [
+        Column(heading, [Text(row[index]) for row in rows], kind) for index, (heading, kind) in enumerate(kinds.items())
+    ]
+    console = make()
+    console.print(Columns(columns))
     for run in runs:
         if isinstance(run, DamagedRun):
-            listed.add_row(str(run.id), "-", "damaged", "-", "-", "-", "-")
-            damaged.append(run.reason.what)
-            continue
-        began = _time(run.started)[:16].replace("T", " ")
-        if run.kind == IMPORTED:
-            # An imported run has figures, but no trials and no fingerprint of a machine.
-            listed.add_row(str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
-            continue
-        target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
-        trials = f"{run.recorded}/{run.planned}" if run.planned else str(run.recorded)
-        listed.add_row(str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
-    console = make()
-    console.print(listed)
-    for reason in damaged:
-        console.say("damaged:", reason, "red")
+            console.say("damaged:", run.reason.what, "red")
+
+
+def _cells(run: Run | DamagedRun) -> tuple[str, ...]:
+    """Return the cells of a run: number, name, state, trials, target, machine and start."""
+    from schedlab.store.run_rows import DamagedRun
+
+    if isinstance(run, DamagedRun):
+        return (str(run.id), "-", "damaged", "-", "-", "-", "-")
+    began = _time(run.started)[:16].replace("T", " ")
+    if run.kind == IMPORTED:
+        # An imported run has figures, but no trials and no fingerprint of a machine.
+        return (str(run.id), run.name, run.state, "-", run.target, IMPORTED, began)
+    target = run.target if run.kind == "real" else f"{run.target} [{run.kind}]"
+    trials = f"{run.recorded}/{run.planned}" if run.planned else str(run.recorded)
+    return (str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
 
 
 @app.command()

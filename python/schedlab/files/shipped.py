@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 _CHECKOUT = Path(__file__).parents[3]
@@ -16,7 +15,7 @@ def examples() -> Path:
 
     The package is never imported from an archive, because it contains an extension module.
     """
-    return Path(str(files("schedlab"))) / "examples"
+    return Path(__file__).parents[1] / "examples"
 
 
 def schedload() -> Path | None:

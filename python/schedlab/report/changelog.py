@@ -13,6 +13,7 @@ from textwrap import wrap
 from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
+from schedlab.report.columns import fitting
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, gain, gain_interval, improvement
 
@@ -86,8 +87,8 @@ def _tables(rows: Sequence[Row], report: Report) -> Iterator[str]:
         lines.append([f"{name} (A/A)" if control else name, *cells])
     widths = [max(map(len, column)) for column in lines]
     room = WIDTH - widths[0] - 2 - widths[1]
-    for fitting in printed.fitting([2 + width for width in widths[2:]], room):
-        shown = [0, 1, *(2 + k for k in fitting)]
+    for part in fitting([2 + width for width in widths[2:]], room):
+        shown = [0, 1, *(2 + k for k in part)]
         yield "\n".join([title, *_aligned([lines[k] for k in shown], [widths[k] for k in shown])])
 
 

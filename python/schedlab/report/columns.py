@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
@@ -11,8 +11,6 @@ from typing import Literal
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
-
-from schedlab.report.printed import fitting
 
 NAMES = 22
 """Width beyond which a name is folded."""
@@ -78,6 +76,20 @@ class Columns:
         first, *others = self.columns
         for part in fitting([_GAP + column.least for column in others], room - first.least):
             yield [first, *(others[index] for index in part)]
+
+
+def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
+    """Yield the indices of the columns, as many at a time as fit into the width, at least one."""
+    part: list[int] = []
+    used = 0
+    for k, width in enumerate(widths):
+        if part and used + width > room:
+            yield part
+            part, used = [], 0
+        part.append(k)
+        used += width
+    if part:
+        yield part
 
 
 def _table(columns: Sequence[Column], room: int) -> Table:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from schedlab.report.columns import fitting
 from schedlab.report.document import PrintedCell, PrintedRow, PrintedTable
 from schedlab.report.numbers import UNKNOWN, figure, p_value, spread
 
@@ -104,17 +105,3 @@ def explanation(tables: Sequence[PrintedTable]) -> str:
         ),
     )
     return " ".join(text for occurs, text in marks if occurs)
-
-
-def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
-    """Yield the indices of the columns, as many at a time as fit into the width, at least one."""
-    part: list[int] = []
-    used = 0
-    for k, width in enumerate(widths):
-        if part and used + width > room:
-            yield part
-            part, used = [], 0
-        part.append(k)
-        used += width
-    if part:
-        yield part

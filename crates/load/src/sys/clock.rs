@@ -15,7 +15,7 @@ pub fn now_ns() -> u64 {
 
 /// Sleep until `CLOCK_MONOTONIC` shows `at_ns`, going on after signals.
 pub fn sleep_until(at_ns: u64) {
-    let tv_sec = libc::time_t::try_from(at_ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    let tv_sec = libc::c_long::try_from(at_ns / 1_000_000_000).unwrap_or(libc::c_long::MAX);
     let time = libc::timespec { tv_sec, tv_nsec: (at_ns % 1_000_000_000) as libc::c_long };
     // SAFETY: the time is valid, and an absolute sleep writes no remainder.
     while unsafe {

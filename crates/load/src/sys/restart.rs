@@ -10,6 +10,12 @@ use super::{check, last_error};
 const UNLOAD: libc::c_ulong = 1;
 const NO_INITRAMFS: libc::c_ulong = 4;
 
+/// The number of the system call, which libc lacks for musl on aarch64. Source: `include/uapi/asm-generic/unistd.h`.
+#[cfg(target_arch = "aarch64")]
+const KEXEC_FILE_LOAD: libc::c_long = 294;
+#[cfg(not(target_arch = "aarch64"))]
+const KEXEC_FILE_LOAD: libc::c_long = libc::SYS_kexec_file_load;
+
 /// The kernel that runs after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Into {
@@ -26,7 +32,7 @@ pub fn load(kernel: BorrowedFd<'_>, initrd: Option<BorrowedFd<'_>>, command_line
     let initrd = initrd.map_or(-1, |file| file.as_raw_fd());
     // SAFETY: the text is valid for its length, which includes the terminating NUL as the call requires.
     check(unsafe {
-        libc::syscall(libc::SYS_kexec_file_load, kernel.as_raw_fd(), initrd, text.len(), text.as_ptr(), flags)
+        libc::syscall(KEXEC_FILE_LOAD, kernel.as_raw_fd(), initrd, text.len(), text.as_ptr(), flags)
     })?;
     Ok(())
 }
@@ -34,9 +40,7 @@ pub fn load(kernel: BorrowedFd<'_>, initrd: Option<BorrowedFd<'_>>, command_line
 /// Remove a kernel that was put into memory. Without such a kernel, the call is a no-op.
 pub fn unload() -> io::Result<()> {
     // SAFETY: no pointers: the kernel ignores all other arguments of an unload.
-    check(unsafe {
-        libc::syscall(libc::SYS_kexec_file_load, -1, -1, 0, std::ptr::null::<libc::c_char>(), UNLOAD)
-    })?;
+    check(unsafe { libc::syscall(KEXEC_FILE_LOAD, -1, -1, 0, std::ptr::null::<libc::c_char>(), UNLOAD) })?;
     Ok(())
 }
 
