@@ -11,6 +11,7 @@ from benches.study.equivalence import Equivalence
 from benches.study.false_alarms import ALPHA, Shares, bound
 from benches.study.fences import Outliers
 from benches.study.interim import Sequential
+from benches.study.machines import Summary
 from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
 from benches.study.power import SHIFTS, Power
 from benches.study.real import DESIGNS, Alarms
@@ -162,4 +163,18 @@ def power(results: Iterable[Power]) -> str:
         ]
         wrong_direction = " / ".join(f"{100 * rule.reversed:.0f}" for rule in rules)
         rows.append([result.label, str(result.blocks), *cells, wrong_direction])
+    return table(head, rows)
+
+
+def machines(results: Iterable[Summary], campaigns: int) -> str:
+    """Format false alarms of the summary over machines, a line for each spread of true ratios, machines and blocks."""
+    head = ["true ratios", "machines", "blocks", "mean differs", "pooled", "interval has 1", "unequal", "apart"]
+    high = bound(campaigns)
+    rows = []
+    for each in results:
+        spread = "equal" if each.tau == 0 else f"spread {100 * each.tau:g} %"
+        real = [each.unequal, each.apart] if each.tau == 0 else []
+        cells = [percent(each.mean, high=high), percent(each.fixed, high=high), percent(each.covered, low=1 - high)]
+        cells += [percent(share, high=high) for share in real] or ["", ""]
+        rows.append([spread, str(each.machines), str(each.blocks), *cells])
     return table(head, rows)

@@ -72,6 +72,7 @@ class Request:
     resume: bool
     sysroot: Path | None
     target: str | None = None
+    fleet: str = ""
 
 
 def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
@@ -136,7 +137,7 @@ def judged(request: Request, aside: Console) -> Findings:
         engine, run_id = measure(request, aside, unfinished)
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.source.words, *_same(request), "--resume"]))
+        aside.say(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
         raise typer.Exit(exit_code(error)) from error
     return findings(engine, run_id)
 
@@ -181,7 +182,7 @@ def _print(console: Console, results: Findings) -> None:
         console.out(text.to_text(build(results), console.width), end="", highlight=False)
 
 
-def _same(request: Request) -> list[str]:
+def same_place(request: Request) -> list[str]:
     """The options with which another command uses the same store and the same target."""
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
     target = ["--target", request.target] if request.target else []
@@ -219,6 +220,7 @@ def begin(
         fingerprint=fingerprint,
         fingerprint_hash=target.fingerprint_hash(fingerprint),
         bisection=bisection,
+        fleet=request.fleet,
     )
     return writer.begin(engine, new)
 
@@ -231,6 +233,8 @@ def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) 
     experiment, source = request.source.load()
     where, name = str(request.store), experiment.experiment.name
     waiting = [run for run in reader.runs(engine) if run.name == name and (complete or run.state != "complete")]
+    if request.fleet:
+        waiting = [run for run in waiting if (run.design.fleet, run.target) == (request.fleet, request.target)]
     if not waiting:
         raise StoreError(f"contains no unfinished run of {name!r}", where=where, todo="start a new run: omit --resume")
     run = next((run for run in waiting if run.experiment_file == source), None)

@@ -19,7 +19,7 @@ from schedlab.cli.formats import (
     Wanted,
     Width,
 )
-from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn, verdict_code
+from schedlab.cli.gate import ExitAs, FailOn, GivenExit, GivenFailOn, verdict_code
 from schedlab.cli.options import Store, store_path
 
 if TYPE_CHECKING:
@@ -61,6 +61,14 @@ def report(
     failures: Annotated[
         bool, typer.Option("--failures", help="Print each failed trial with its output instead.")
     ] = False,
+    machines: Annotated[
+        bool,
+        typer.Option(
+            "--machines",
+            help="Print the summary over machines instead: over the machines of a run on several machines, or over "
+            "the given runs (text, json).",
+        ),
+    ] = False,
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
 ) -> None:
@@ -74,6 +82,8 @@ def report(
     from schedlab.store.file import open_store
 
     engine = open_store(store_path(store), create=False)
+    if machines:
+        raise typer.Exit(_summarise(engine, runs or [], form, fail_on, exit_as))
     scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
     if failures:
         _print_failures(engine, scope)
@@ -81,6 +91,27 @@ def report(
     present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ()), raw_p))
     if fail_on or exit_as is ExitAs.BISECT:
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))
+
+
+def _summarise(engine: Engine, words: list[str], form: Format, fail_on: FailOn | None, exit_as: ExitAs) -> int:
+    """Print the summary over machines; return the exit code."""
+    from schedlab.cli import fleet_run
+    from schedlab.errors import SchedlabError
+    from schedlab.findings.machines import Machine, fleet, runs_of
+    from schedlab.store import reader, selection
+
+    if form not in (Format.TEXT, Format.JSON):
+        raise SchedlabError(f"a summary over machines has no format {form.value}", where="--format", todo="text, json")
+    named = [selection.one_run(engine, word) for word in words] or [reader.run(engine, None)]
+    chosen = runs_of(engine, named[0]) if len(named) == 1 else named
+    targets = [run.target for run in chosen]
+    judged = fleet(
+        engine,
+        [Machine(run.target if targets.count(run.target) == 1 else f"{run.target} (run {run.id})", run)
+         for run in chosen],
+    )  # fmt: skip
+    fleet_run.show(judged, as_json=form is Format.JSON)
+    return fleet_run.code(judged, fail_on, exit_as)
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:

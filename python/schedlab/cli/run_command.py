@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -53,21 +55,44 @@ def run(
     sysroot: Sysroot = None,
     target: GivenTarget = None,
     ssh_config: SshConfig = None,
+    fleet: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Run an experiment on this machine, over ssh, in virtual machines or on a simulated one, and print its verdicts.
+
+    With several machines (ssh:A,B) each has a run of its own, side by side, and a summary follows.
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import experiment_run
     from schedlab.experiment.changes import Changes
+    from schedlab.targets.selection import machines
 
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     source = experiment_run.file_source(
         file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
     )
-    request = experiment_run.Request(source, store_path(store), quick, seed, resume, sysroot, target)
+    request = experiment_run.Request(source, store_path(store), quick, seed, resume, sysroot, target, fleet)
     as_json = form is OutputFormat.JSON
+    if fleet:
+        end_with_input()
+    elif names := machines(target, source.load()[0]):
+        from schedlab.cli import fleet_run
+
+        if dry_run:
+            raise typer.Exit(fleet_run.show_plans(request, names, verbose=appearance.verbose, as_json=as_json))
+        raise typer.Exit(fleet_run.run_and_summarise(request, names, fail_on, exit_as, as_json=as_json))
     if dry_run:
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))
+
+
+def end_with_input() -> None:
+    """End the run in order when standard input ends: a machine's run must not outlive the command for all machines."""
+
+    def watch() -> None:
+        while os.read(0, 1 << 12):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()

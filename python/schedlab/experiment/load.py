@@ -24,6 +24,7 @@ from schedlab.experiment.model import (
     Experiment,
     FactorialTable,
     Judging,
+    MachineTable,
     State,
     TargetTable,
     Variant,
@@ -38,6 +39,7 @@ from schedlab.workloads.registry import names as workload_names
 _TABLES: dict[str, type[BaseModel]] = {
     "experiment": About,
     "target": TargetTable,
+    "machine": MachineTable,
     "design": Design,
     "analysis": Judging,
     "attribution": AttributionTable,

@@ -232,6 +232,16 @@ class TargetTable(_Table):
             raise ValueError(f"{error.what}; {error.todo}") from error
 
 
+class MachineTable(_Table):
+    """``[[machine]]``: a machine of a fleet, on which the whole experiment runs, with the keys of an ssh target."""
+
+    host: Annotated[str, Field(min_length=1)]
+    boot_method: Literal["kexec", "grub"] | None = None
+    boot_limit: Limit | None = None
+    power: CommandWords | None = None
+    console: CommandWords | None = None
+
+
 class Design(_Table):
     """``[design]``: the number and the order of trials.
 
@@ -404,12 +414,21 @@ class Experiment(_Table):
 
     experiment: About
     target: TargetTable = TargetTable()
+    machine: list[MachineTable] = Field(default_factory=list)
     design: Design = Design()
     analysis: Judging = Judging()
     attribution: AttributionTable | None = None
     factorial: FactorialTable | None = None
     variant: Annotated[list[Variant], Field(min_length=1)]
     workload: Annotated[list[WorkloadTable], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _machines_fit(self) -> Experiment:
+        if self.machine and "target" in self.model_fields_set:
+            raise ValueError("[[machine]] names the targets: remove [target]")
+        if len({machine.host for machine in self.machine}) < len(self.machine):
+            raise ValueError("two [[machine]] tables have the same host")
+        return self
 
     @property
     def baseline(self) -> Variant:

@@ -27,3 +27,9 @@ def guest_seed(seed: int, block: int) -> int:
     """Return the 63-bit seed of a deterministic guest. All variants of a block share the seed (common random
     numbers)."""
     return int.from_bytes(_digest(seed, block, "guest")[:8], "big") >> 1
+
+
+def machine_seed(seed: int, target: str) -> int:
+    """Return the 32-bit seed of a machine of a fleet: orders of trials that differ between machines do not add up to
+    a difference between variants."""
+    return int.from_bytes(_digest(seed, target, "machine")[:4], "big")

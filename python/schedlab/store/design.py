@@ -23,6 +23,7 @@ class StoredDesign(BaseModel):
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
         bisection: whether the variants are the states of a search, in order. The search measured some of these states.
+        fleet: identity that the runs of one experiment on several machines share; empty for other runs.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,6 +44,7 @@ class StoredDesign(BaseModel):
     stack: list[str] = []
     factorial: Layout | None = None
     bisection: bool = False
+    fleet: str = ""
 
     def options(self, seed: int) -> Options:
         """The options of the analysis; the run's random seed draws the sign flips."""

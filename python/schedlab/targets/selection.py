@@ -30,13 +30,14 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
     keys of a virtual machine.
     UnknownTarget for any other text.
     """
+    if spec is None and experiment.machine:
+        spec = machines(None, experiment)[0]
     if spec is None:
         return experiment.target
     if spec == "host":
         return TargetTable()
     if spec.startswith(SSH):
-        kept = experiment.target.model_dump(include=set(FOR_BOOTS)) if experiment.target.kind == "ssh" else {}
-        return TargetTable(kind="ssh", host=str(Address.parse(spec.removeprefix(SSH)))).model_copy(update=kept)
+        return _machine(str(Address.parse(spec.removeprefix(SSH))), experiment)
     if spec.startswith(VM):
         return _guest(spec, experiment.target)
     machine, kernel = _split(spec.removeprefix(SIM))
@@ -44,10 +45,33 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
         raise UnknownTarget(
             f"{spec!r} is not a target",
             where="--target",
-            todo="name host, ssh:[USER@]HOST[:PORT], vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
+            todo="name host, ssh:[USER@]HOST[:PORT][,HOST…], vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
             "('schedlab machines list', 'schedlab kernels list')",
         )
     return TargetTable(kind="sim", machine=machine, kernel=kernel)
+
+
+def machines(spec: str | None, experiment: Experiment) -> list[str]:
+    """Return the targets of a fleet: ``ssh:A,B`` or the file's ``[[machine]]`` tables; [] for a single target.
+
+    BadAddress, UnknownTarget for a machine that is named twice.
+    """
+    if spec is None:
+        return [f"{SSH}{Address.parse(machine.host)}" for machine in experiment.machine]
+    if not spec.startswith(SSH) or "," not in spec:
+        return []
+    named = [f"{SSH}{Address.parse(part.strip())}" for part in spec.removeprefix(SSH).split(",")]
+    if twice := [name for name in dict.fromkeys(named) if named.count(name) > 1]:
+        raise UnknownTarget(f"{twice[0]} is named twice", where="--target", todo="name each machine once")
+    return named
+
+
+def _machine(host: str, experiment: Experiment) -> TargetTable:
+    """Return the table of another machine, with the file's keys for boots: of its ``[[machine]]``, or ``[target]``."""
+    table = next((each for each in experiment.machine if str(Address.parse(each.host)) == host), None)
+    keys = table or (experiment.target if experiment.target.kind == "ssh" else None)
+    kept = keys.model_dump(include=set(FOR_BOOTS)) if keys else {}
+    return TargetTable(kind="ssh", host=host).model_copy(update=kept)
 
 
 def parse_guest(spec: str) -> tuple[str, Topology]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -73,9 +73,7 @@ def server(folder: Path, prepare: str = "true") -> Iterator[Server]:
     folder.mkdir()
     state = folder / "state"
     state.mkdir()
-    for key in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
-    shutil.copy(folder / "user.pub", folder / "authorized")
+    _keys(folder)
     for _ in range(ATTEMPTS):
         port = _free_port()
         process = _start(folder, port, state, prepare)
@@ -91,7 +89,41 @@ def server(folder: Path, prepare: str = "true") -> Iterator[Server]:
         process.wait()
 
 
-def _start(folder: Path, port: int, state: Path, prepare: str) -> subprocess.Popen[bytes]:
+@contextmanager
+def machines(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield an OpenSSH configuration with machines of these names, each with a machine lock of its own; root only.
+
+    A machine can be reached while the file ``folder/NAME/up`` exists. Each connection starts a server in new mount and
+    network namespaces: the locks are files in /run, and sockets of the network namespace.
+    """
+    require()
+    if os.geteuid() != 0:
+        pytest.skip("only root may make network namespaces")
+    config = folder / "ssh_config"
+    hosts = []
+    for name in names:
+        own = folder / name
+        own.mkdir(parents=True)
+        (own / "state").mkdir()
+        (own / "up").touch()
+        _keys(own)
+        _configuration(own, 22, own / "state")
+        server = f"exec {SSHD} -i -f {own}/sshd_config -E {own}/log"
+        inside = f"mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; {server}"
+        (own / "connect").write_text(f"test -e {own}/up && exec unshare --mount --net sh -c '{inside}'\n")
+        client = _client(own, 22, name).read_text()
+        hosts.append(f"{client}  ProxyCommand sh {own}/connect\n")
+    config.write_text("".join(hosts))
+    yield config
+
+
+def _keys(folder: Path) -> None:
+    for key in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)], check=True)
+    shutil.copy(folder / "user.pub", folder / "authorized")
+
+
+def _configuration(folder: Path, port: int, state: Path) -> Path:
     config = folder / "sshd_config"
     lines = {
         "ListenAddress": f"127.0.0.1:{port}", "HostKey": folder / "host", "AuthorizedKeysFile": folder / "authorized",
@@ -100,6 +132,11 @@ def _start(folder: Path, port: int, state: Path, prepare: str) -> subprocess.Pop
         "LogLevel": "VERBOSE", "UseDNS": "no", "MaxStartups": "100",
     }  # fmt: skip
     config.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
+    return config
+
+
+def _start(folder: Path, port: int, state: Path, prepare: str) -> subprocess.Popen[bytes]:
+    config = _configuration(folder, port, state)
     command = f'exec {SSHD} -D -f "{config}" -E "{folder / "log"}"'
     if os.geteuid() != 0:
         return subprocess.Popen(["sh", "-c", command])
@@ -108,15 +145,16 @@ def _start(folder: Path, port: int, state: Path, prepare: str) -> subprocess.Pop
     return subprocess.Popen(["unshare", "--mount", "sh", "-c", inside])
 
 
-def _client(folder: Path, port: int) -> Path:
+def _client(folder: Path, port: int, name: str = "box") -> Path:
     known = folder / "known_hosts"
-    known.write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    known.write_text(f"{name if port == 22 else f'[127.0.0.1]:{port}'} {(folder / 'host.pub').read_text()}")
     config = folder / "ssh_config"
     lines = {
-        "HostName": "127.0.0.1", "Port": port, "User": getuser(), "IdentityFile": folder / "user",
-        "IdentitiesOnly": "yes", "UserKnownHostsFile": known, "StrictHostKeyChecking": "yes",
+        **({} if port == 22 else {"HostName": "127.0.0.1"}), "Port": port, "User": getuser(),
+        "IdentityFile": folder / "user", "IdentitiesOnly": "yes", "UserKnownHostsFile": known,
+        "StrictHostKeyChecking": "yes",
     }  # fmt: skip
-    config.write_text("Host box\n" + "".join(f"  {name} {value}\n" for name, value in lines.items()))
+    config.write_text(f"Host {name}\n" + "".join(f"  {name} {value}\n" for name, value in lines.items()))
     return config
 
 

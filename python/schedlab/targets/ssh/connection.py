@@ -63,7 +63,7 @@ class Address:
     def parse(cls, text: str) -> Address:
         """Parse ``[user@]host[:port]``; an IPv6 address with a port has brackets. BadAddress for any other text."""
         match = re.fullmatch(
-            r"(?:(?P<user>[^@\s:-][^@\s:]*)@)?(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^@\s:\[\]/-][^@\s:\[\]/]*))(?::(?P<port>\d{1,5}))?",
+            r"(?:(?P<user>[^@\s:-][^@\s:]*)@)?(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^@\s:\[\]/,-][^@\s:\[\]/,]*))(?::(?P<port>\d{1,5}))?",
             text,
         )
         port = int(match["port"]) if match and match["port"] else None

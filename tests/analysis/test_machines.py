@@ -1,0 +1,107 @@
+"""Rows over machines: a published example, and what the figures have to satisfy."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+
+from schedlab.analysis.machines import Effect, combine
+
+BCG = [
+    (4, 119, 11, 128), (6, 300, 29, 274), (3, 228, 11, 209), (62, 13536, 248, 12619), (33, 5036, 47, 5761),
+    (180, 1361, 372, 1079), (8, 2537, 10, 619), (505, 87886, 499, 87892), (29, 7470, 45, 7232), (17, 1699, 65, 1600),
+    (186, 50448, 141, 27197), (5, 2493, 3, 2338), (27, 16886, 29, 17825),
+]  # fmt: skip
+"""Trials of the BCG vaccine: ill and healthy with and without it (Colditz et al. 1994; dat.bcg of metafor)."""
+
+
+def risk_ratio(ill: int, healthy: int, other_ill: int, other_healthy: int) -> tuple[float, float]:
+    """Return the log-risk ratio and its sampling variance."""
+    total, other = ill + healthy, other_ill + other_healthy
+    return log(ill / total) - log(other_ill / other), 1 / ill - 1 / total + 1 / other_ill - 1 / other
+
+
+def effects(*pairs: tuple[float, float], blocks: int = 1000) -> dict[str, Effect]:
+    return {f"m{i}": Effect(mean, sqrt(variance), blocks) for i, (mean, variance) in enumerate(pairs)}
+
+
+def test_the_bcg_trials_have_the_published_figures() -> None:
+    result = combine(effects(*(risk_ratio(*trial) for trial in BCG)), 0.01, 0.95)
+    assert result is not None
+    # Viechtbauer, Journal of Statistical Software 36 (2010), and the manual of metafor: method DL.
+    assert result.q == pytest.approx(152.2330, abs=0.001)
+    assert log(1 + result.tau) ** 2 == pytest.approx(0.3088, abs=0.0001)
+    assert result.i_squared == pytest.approx(0.9212, abs=0.0001)
+    assert log(result.ratio) == pytest.approx(-0.7141, abs=0.0001)
+    assert result.low < result.ratio < result.high < 1
+    assert result.p < 0.01
+    assert result.p_equal < 1e-6
+
+
+def test_equal_machines_have_no_heterogeneity_and_a_narrow_interval() -> None:
+    result = combine(effects(*[(log(1.05), 1e-6)] * 4), 0.01, 0.95)
+    assert result is not None
+    assert (result.tau, result.i_squared) == (0.0, 0.0)
+    assert result.ratio == pytest.approx(1.05)
+    assert result.p_equal == pytest.approx(1.0)
+    assert min(result.p_apart.values()) == pytest.approx(1.0)
+    # Student's quantile for 3 degrees of freedom, on the pooled error 0.001 / 2.
+    assert log(result.high / result.ratio) == pytest.approx(3.1824 * 0.0005, rel=1e-3)
+
+
+def test_the_machine_that_differs_is_apart() -> None:
+    result = combine(effects((0.0, 1e-6), (0.001, 1e-6), (-0.001, 1e-6), (0.2, 1e-6), blocks=12), 0.01, 0.95)
+    assert result is not None
+    assert result.p_apart["m3"] < 0.01
+    assert min(p for name, p in result.p_apart.items() if name != "m3") > 0.05
+    assert result.p_equal < 1e-6
+    assert result.low < 1 < result.high
+
+
+def test_the_two_of_two_machines_have_one_p() -> None:
+    result = combine(effects((0.0, 1e-6), (0.1, 1e-6), blocks=12), 0.01, 0.95)
+    assert result is not None
+    assert result.p_apart["m0"] == result.p_apart["m1"] == pytest.approx(result.p_equal)
+
+
+def test_the_order_of_machines_and_the_direction_of_the_ratio_do_not_matter() -> None:
+    random = np.random.default_rng(7)
+    machines = {f"m{i}": Effect(random.normal(0.02, 0.01), random.uniform(0.001, 0.02), 8) for i in range(5)}
+    result = combine(machines, 0.01, 0.9)
+    backwards = combine(dict(reversed(machines.items())), 0.01, 0.9)
+    inverted = combine(
+        {name: Effect(-each.mean, each.error, each.blocks) for name, each in machines.items()}, 0.01, 0.9
+    )
+    assert result is not None
+    assert backwards is not None
+    assert inverted is not None
+    assert backwards.ratio == pytest.approx(result.ratio)
+    assert inverted.ratio == pytest.approx(1 / result.ratio)
+    assert inverted.high == pytest.approx(1 / result.low)
+    assert (inverted.p, inverted.p_equal) == (pytest.approx(result.p), pytest.approx(result.p_equal))
+
+
+def test_equal_blocks_do_not_divide_by_zero() -> None:
+    exact = Effect.of(np.full(6, log(1.02)))
+    noisy = Effect.of(np.log(np.array([1.0, 1.1, 0.9, 1.05, 0.95, 1.0])))
+    assert exact is not None
+    assert noisy is not None
+    result = combine({"exact": exact, "noisy": noisy}, 0.01, 0.95)
+    assert result is not None
+    assert result.ratio == pytest.approx(1.02, rel=1e-3)
+    assert combine({"exact": exact, "other": exact}, 0.01, 0.95) is not None
+
+
+def test_one_machine_or_one_block_cannot_be_combined() -> None:
+    assert combine(effects((0.0, 1.0)), 0.01, 0.95) is None
+    assert Effect.of(np.array([0.1])) is None
+
+
+def test_equivalence_needs_an_interval_inside_the_margins() -> None:
+    narrow = combine(effects(*[(0.0, 1e-8)] * 3), 0.01, 0.95)
+    wide = combine(effects(*[(0.0, 1e-3)] * 3), 0.01, 0.95)
+    assert narrow is not None
+    assert wide is not None
+    assert narrow.p_equivalent < 0.05 < wide.p_equivalent

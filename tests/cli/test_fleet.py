@@ -1,0 +1,139 @@
+"""``schedlab run`` on several machines: side by side, each with a run of its own, and the summary over machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedlab.store import reader
+from schedlab.store.file import open_store
+from schedlab.targets.ssh.connection import CONFIG
+from tests.cli.in_process import runner
+from tests.targets.ssh import loopback
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("anna", "berta")
+
+EXPERIMENT = """
+[experiment]
+name = "fleet"
+[design]
+blocks = 2
+warmup = 0
+control = false
+[[variant]]
+name = "base"
+[[variant]]
+name = "nice"
+nice = 5
+environment = { TURN = "2" }
+"""
+TRIALS = '[[workload]]\nuse = "pipetest"\nloops = 500\n'
+WAITS = "[[workload]]\nuse = 'command'\nrun = \"sh -c '[ -e FOLDER/go ] || sleep 1000'\"\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An OpenSSH configuration with two machines."""
+    with loopback.machines(tmp_path / "machines", NAMES) as config:
+        monkeypatch.setenv(CONFIG, str(config))
+        yield config
+
+
+def command(tmp_path: Path, *words: str, target: str = "ssh:anna,berta", experiment: str = TRIALS) -> list[str]:
+    file = tmp_path / "fleet.toml"
+    file.write_text(EXPERIMENT + experiment.replace("FOLDER", str(tmp_path)))
+    place = ["--target", target] if target else []
+    return [sys.executable, "-m", "schedlab", "run", str(file), *place, "--store", str(tmp_path / "store"), *words]
+
+
+def schedlab(argv: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def runs(tmp_path: Path) -> dict[str, reader.Run]:
+    """Return the newest run of each machine."""
+    return {run.target: run for run in reversed(reader.runs(open_store(tmp_path / "store", create=False)))}
+
+
+def test_each_machine_has_a_run_and_the_summary_can_be_shown_again(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = schedlab(command(tmp_path, "--format", "json", "--seed", "1"))
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    anna, berta = (runs(tmp_path)[f"ssh:{name}"] for name in NAMES)
+    assert (anna.state, berta.state) == ("complete", "complete")
+    assert anna.design.fleet == berta.design.fleet != ""
+    assert anna.seed != berta.seed
+    assert {machine["name"]: machine["run"] for machine in document["machines"]} == {
+        "ssh:anna": anna.id,
+        "ssh:berta": berta.id,
+    }
+    (row,) = (row for row in document["rows"] if row["variant"] == "nice")
+    assert row["low"] < row["ratio"] < row["high"]
+    assert {machine["name"] for machine in row["machines"]} == {"ssh:anna", "ssh:berta"}
+    for name in NAMES:
+        assert any(line.startswith(f"ssh:{name} ") and "block 2" in line for line in done.stderr.splitlines())
+    report = partial(runner(monkeypatch, capsys), "report", anna.id, "--machines", "--store", tmp_path / "store")
+    assert json.loads(report("--format", "json").out) == document
+    text = report().out
+    print(text, done.stderr)
+    assert "2 machines" in text
+    assert f"run {berta.id}" in text
+
+
+def test_machines_fail_alone_and_resume_continues_each_of_them(config: Path, tmp_path: Path) -> None:
+    up = config.parent / "berta/up"
+    up.unlink()
+    done = schedlab(command(tmp_path))
+    assert done.returncode == 3
+    assert "ssh:berta: no run" in done.stdout
+    assert list(runs(tmp_path)) == ["ssh:anna"]
+    up.touch()
+    tables = '[[machine]]\nhost = "anna"\n[[machine]]\nhost = "berta"\n'
+    refused = schedlab(command(tmp_path, "--resume", target="", experiment=TRIALS + tables))
+    assert refused.returncode == 2
+    assert "no unfinished run" in refused.stderr
+    done = schedlab(command(tmp_path, "--resume"))
+    assert done.returncode == 0, done.stderr
+    assert {name: run.state for name, run in runs(tmp_path).items()} == {
+        "ssh:anna": "complete",
+        "ssh:berta": "complete",
+    }
+    assert len(reader.runs(open_store(tmp_path / "store", create=False))) == 2
+
+
+def test_the_file_names_the_machines_and_a_killed_command_ends_their_runs(config: Path, tmp_path: Path) -> None:
+    tables = '[[machine]]\nhost = "anna"\n[[machine]]\nhost = "berta"\n'
+    argv = command(tmp_path, target="", experiment=WAITS + tables)
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as controller:
+        waiting = f"[ -e {tmp_path}/go ]"
+        eventually(lambda: len(loopback.processes(waiting)) >= 2, "no trials on two machines")
+        controller.kill()
+    eventually(lambda: not loopback.processes(waiting), "a trial goes on")
+    eventually(lambda: {run.state for run in runs(tmp_path).values()} == {"interrupted"}, "a run goes on")
+    (tmp_path / "go").touch()
+    done = schedlab([*argv, "--resume"])
+    assert done.returncode == 0, done.stderr
+    assert {run.state for run in runs(tmp_path).values()} == {"complete"}
+
+
+def test_a_dry_run_shows_the_plan_of_each_machine(config: Path, tmp_path: Path) -> None:
+    (config.parent / "anna/up").unlink()
+    done = schedlab(command(tmp_path, "--dry-run"))
+    assert done.returncode == 3
+    first, second = done.stdout.split("\nssh:berta\n")
+    assert "cannot run here" in first
+    assert "pipetest" in second
+    assert not os.path.exists(tmp_path / "store")
