@@ -81,14 +81,9 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// The reserve of a run that has not forked yet.
-    pub fn new(topology: &Topology, plan: &Plan, config: &Config) -> Self {
-        let tasks = plan.task_count() as usize;
-        Self {
-            limit: config.memory_bytes,
-            planned: (estimate(topology, plan, config), tasks),
-            checked: tasks.max(1024),
-        }
+    /// The reserve of a run that has not forked yet, from the limit, the estimate and the number of the program's tasks.
+    pub fn new(limit: u64, estimate: u64, tasks: usize) -> Self {
+        Self { limit, planned: (estimate, tasks), checked: tasks.max(1024) }
     }
 
     /// Check that the tables can have `tasks` entries: that the estimate is within the limit, and that the process can get

@@ -27,6 +27,7 @@ pub struct Simulation {
     tunables: Tunables,
     command_line: CommandLine,
     settings: Vec<TaskSettings>,
+    memory_bytes: u64,
 }
 
 impl Simulation {
@@ -53,7 +54,19 @@ impl Simulation {
             tunables.check(&change.tunable, change.value)?;
         }
         let settings = settings(&machine, &plan, &config)?;
-        Ok(Self { machine, kernel, plan, config, topology, domains, tunables, command_line, settings })
+        let memory_bytes = memory::estimate(&topology, &plan, &config);
+        Ok(Self {
+            machine,
+            kernel,
+            plan,
+            config,
+            topology,
+            domains,
+            tunables,
+            command_line,
+            settings,
+            memory_bytes,
+        })
     }
 
     /// Run from boot to the end of the program or the horizon. The outcome depends only on the arguments of
@@ -76,7 +89,7 @@ impl Simulation {
     }
 
     fn with<P: KernelPolicy, O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
-        memory::probe(self.memory_bytes(), self.plan.task_count())?;
+        memory::probe(self.memory_bytes, self.plan.task_count())?;
         let (codes, code_of) = codes(&self.plan);
         let world = self.world(&codes, &code_of);
         Engine::<P, O>::new(world, self.tunables.clone(), observer).run()
@@ -95,6 +108,7 @@ impl Simulation {
             config: &self.config,
             isolated: &self.command_line.isolated,
             nohz_full: &self.command_line.nohz_full,
+            memory_bytes: self.memory_bytes,
         }
     }
 
@@ -108,7 +122,7 @@ impl Simulation {
     /// Estimate of the memory that a run needs: all tasks alive, all channels full, all regions touched. Children that tasks
     /// fork are not included: [`Config::memory_bytes`] limits their number while the run makes them.
     pub fn memory_bytes(&self) -> u64 {
-        memory::estimate(&self.topology, &self.plan, &self.config)
+        self.memory_bytes
     }
 
     /// The machine.

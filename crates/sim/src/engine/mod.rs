@@ -48,6 +48,8 @@ pub(crate) struct World<'c> {
     pub config: &'c Config,
     pub isolated: &'c CpuMask,
     pub nohz_full: &'c CpuMask,
+    /// Estimate of the memory that the run needs without forked children.
+    pub memory_bytes: u64,
 }
 
 /// Changes of tunables that the configuration schedules.

@@ -64,7 +64,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             ),
             stats: Schedstats::new(tunables.on(Tunable::Schedstats), levels),
             records: Records::new(observer, cpus, plan),
-            reserve: Reserve::new(topology, plan, config),
+            reserve: Reserve::new(config.memory_bytes, world.memory_bytes, plan.task_count() as usize),
             finished: false,
             failure: None,
             tunables,
