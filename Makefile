@@ -141,13 +141,16 @@ TORTURE ?= --seed 1
 torture: build $(VENV)/.dev
 	$(BIN)/python tests/torture.py $(TORTURE)
 
-# cosmic-ray has a separate environment: the tests run in $(VENV). cargo-mutants is needed for PACKAGE=sim only.
+# cosmic-ray has a separate environment: the tests run in $(VENV). pytest-cov has a separate folder, because cosmic-ray's
+# environment contains other releases of packages that the tests need. cargo-mutants is needed for PACKAGE=sim only.
 PACKAGE := experiment
 SAMPLE := 40
 SEED := 1
 SECONDS := 3600
 $(VENV)-mutants/bin/cosmic-ray: | $(BIN)/python
 	$(PYTHON) -m venv $(VENV)-mutants
+	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target $(VENV)-mutants/coverage 'coverage==7.17.3' 'pytest-cov==7.1.0'
 	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0'
 
 mutants: build $(VENV)/.dev $(VENV)-mutants/bin/cosmic-ray

@@ -6,12 +6,18 @@ a new process for each mutant: mutmut forks the process that imported polars, wh
 
 Mutants are applied to a copy of the work tree. Tests that need root or run real benchmarks are left out: a mutant of
 the journal could leave this machine's tunables changed.
+
+A run of the unchanged package under pytest-cov records which tests execute each line, and how long each test takes. A
+mutant is tested by the tests that execute its statement, the quickest first. If only imports or other processes execute
+the statement, all tests of the package test the mutant.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import bisect
+import itertools
 import os
 import random
 import re
@@ -23,15 +29,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 TOP = Path(__file__).resolve().parent.parent
 PACKAGES = Path("python/schedlab")
+# pytest-cov and coverage in a folder of their own: the environment of the tests has neither.
+COVERAGE = Path(sys.prefix) / "coverage"
 
-# Patterns of the tests that should notice a mutant of a package, the quickest first. Files that import the changed file
-# come before the other files.
+# Patterns of the tests that should notice a mutant of a package, the quickest first.
 TESTS = {
     "analysis": ("tests/analysis/test_*.py", "tests/findings/test_*.py"),
     "execution": ("tests/execution/test_*.py", "tests/cli/test_plan.py", "tests/experiment/test_plan_order.py"),
@@ -42,13 +50,17 @@ TESTS = {
     "store": (
         "tests/store/test_[!cd]*.py",
         "tests/store/test_c[!r]*.py",
-        "tests/findings/test_run.py",
+        "tests/findings/test_[cr]*.py",
         "tests/store/test_*.py",
     ),
     "tunables": ("tests/tunables/test_*.py", "tests/experiment/test_load.py"),
 }
 CRATES = {"sim": "schedlab-sim"}
 
+DURATIONS = "durations.xml"
+# The first process runs a mutant's quickest tests for this time. pytest imports all its files before the first test.
+FIRST_S = 4
+FEW_EXAMPLES = ("--hypothesis-profile", "quick")
 MARKERS = "not (verify or root or real)"
 # Mutants that no test can notice: `is` for `==` of small numbers and interned strings.
 SAME_OPERATORS = re.compile(r"ReplaceComparisonOperator_(Eq_Is|Is_Eq|NotEq_IsNot|IsNot_NotEq)$")
@@ -68,30 +80,37 @@ def main() -> int:
     arguments = parser.parse_args()
     deadline = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory(prefix="schedlab-mutants-") as folder:
-        if arguments.package in CRATES:
-            return test_crate(CRATES[arguments.package], arguments.sample, arguments.seed, deadline, Path(folder))
         copy_tree(Path(folder))
         os.chdir(folder)
+        if arguments.package in CRATES:
+            return test_crate(CRATES[arguments.package], arguments.sample, arguments.seed, deadline)
         return test_package(arguments.package, arguments.sample, arguments.seed, deadline)
 
 
-def test_crate(crate: str, sample: int, seed: int, deadline: float, folder: Path) -> int:
-    """Let cargo-mutants test every nth mutant of a crate, from a random mutant on, in a separate copy.
+def test_crate(crate: str, sample: int, seed: int, deadline: float) -> int:
+    """Let cargo-mutants test every nth mutant of a crate, from a random mutant on, in the current folder.
 
-    A systematic sample is drawn because filters by name do not apply to all kinds of mutants in cargo-mutants 27.
+    A systematic sample is drawn because filters by name do not apply to all kinds of mutants in cargo-mutants 27. The
+    tests run without the golden digests, which notice any change but do not say which rule broke.
     """
     if not shutil.which("cargo-mutants"):
         print("cargo-mutants is missing\ninstall cargo-mutants: cargo install --locked cargo-mutants", file=sys.stderr)
         return 1
     command = ["cargo", "mutants", "--package", crate]
-    listed = subprocess.run([*command, "--list"], cwd=TOP, check=True, capture_output=True, text=True)
+    listed = subprocess.run([*command, "--list"], check=True, capture_output=True, text=True)
     total = len(listed.stdout.splitlines())
     step = max(1, total // sample)
     first = random.Random(seed).randrange(step)
     print(f"{crate}: every {step}th of {total} mutants from number {first}", flush=True)
-    drawn = ["--sharding", "round-robin", "--shard", f"{first}/{step}"]
     limit = ["timeout", "--signal=INT", str(max(1, round(deadline - time.monotonic())))]
-    return subprocess.run([*limit, *command, *drawn, "--output", str(folder)], cwd=TOP, check=False).returncode
+    drawn = ["--sharding", "round-robin", "--shard", f"{first}/{step}", "--in-place", "--test-tool", "nextest"]
+    tests = ["--", "--fail-fast", "-E", "not binary(golden)"]
+    environment = os.environ | {
+        "PATH": f"{TOP / '.venv/bin'}:{os.environ['PATH']}",
+        "CARGO_PROFILE_DEV_DEBUG": "none",
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "1",
+    }
+    return subprocess.run([*limit, *command, *drawn, *tests], env=environment, check=False).returncode
 
 
 def copy_tree(folder: Path) -> None:
@@ -114,25 +133,26 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
 
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     # The environment's schedlab is the work tree, not the copy.
-    os.environ["PYTHONPATH"] = str(Path(PACKAGES.parent).resolve())
+    sources = str(Path(PACKAGES.parent).resolve())
+    os.environ["PYTHONPATH"] = os.pathsep.join([sources, str(COVERAGE)])
     python = ".venv/bin/python"
     # Compiled modules are recognised by content: a mutant may have its file's size and time.
     hashed = [python, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(PACKAGES), "tests"]
     subprocess.run(hashed, check=True)
+    pytest = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *FEW_EXAMPLES, "-m", MARKERS]
 
-    def command(module: Path) -> str:
-        # pytest imports all files before the first test: most mutants are killed before the second part is imported.
-        pytest = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", MARKERS]
-        parts = [shlex.join([*pytest, *files]) for files in ordered(package, module) if files]
-        # 5: no test of these files was selected.
-        return shlex.join(["sh", "-c", " && ".join(f"{{ {part} || test $? = 5; }}" for part in parts)])
-
+    files = list(dict.fromkeys(str(path) for pattern in TESTS[package] for path in sorted(Path().glob(pattern))))
     started = time.monotonic()
-    outcome, output = run_tests(command(PACKAGES / package), deadline - started)
-    timeout = SLOWER * (time.monotonic() - started) + PATIENCE_S
+    measured = ["--cov", str(PACKAGES / package), "--cov-context", "test", "--cov-report", "", "--junitxml", DURATIONS]
+    outcome, output = run_tests(shlex.join([*pytest, *measured, *files]), deadline - started)
+    seconds = time.monotonic() - started
     if outcome != TestOutcome.SURVIVED:
         print(f"{package}: the tests fail without a mutant\ncorrect the tests first\n{output}", file=sys.stderr)
         return 1
+    os.environ["PYTHONPATH"] = sources
+    collected = subprocess.run([*pytest, "--collect-only", *files], check=True, capture_output=True, text=True)
+    seconds_of = durations(DURATIONS)
+    tests = {line: seconds_of.get(line, 0.0) for line in collected.stdout.split("\n") if "::" in line}
 
     drawn, places = draw(package, sample, seed)
     print(f"{package}: {len(drawn)} mutants at {places} places, seed {seed}", flush=True)
@@ -140,7 +160,12 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     for mutation in drawn:
         if time.monotonic() > deadline:
             break
-        result = mutate_and_test([mutation], command(mutation.module_path), timeout)
+        parts = [part for part in ordered(tests, mutation) if part]
+        for number, part in enumerate(parts):
+            Path(f"part-{number}").write_text("\n".join(part))
+        commands = [shlex.join([*pytest, f"@part-{number}"]) for number in range(len(parts))]
+        command = shlex.join(["sh", "-c", " && ".join(commands)])
+        result = mutate_and_test([mutation], command, SLOWER * seconds + PATIENCE_S)
         survived = result.test_outcome == TestOutcome.SURVIVED
         ending = "survived" if survived else "timed out" if result.output == "timeout" else "killed"
         counts[ending] += 1
@@ -154,13 +179,57 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     return 0
 
 
-def ordered(package: str, module: Path) -> tuple[list[str], list[str]]:
-    """Test files of a package that import the module, and the others."""
-    files = list(dict.fromkeys(path for pattern in TESTS[package] for path in sorted(Path().glob(pattern))))
+def durations(file: str) -> dict[str, float]:
+    """Seconds of each test in a JUnit file, by the test's name in pytest."""
+    cases = ElementTree.parse(file).iter("testcase")
+    path = {case: case.attrib["classname"].replace(".", "/") + ".py" for case in cases}
+    return {f"{path[case]}::{case.attrib['name']}": float(case.attrib["time"]) for case in path}
+
+
+def ordered(tests: dict[str, float], mutation: Any) -> tuple[list[str], list[str]]:
+    """Tests of a mutant: the quickest of the files that import its module, for ``FIRST_S`` seconds, and the others."""
+    module = mutation.module_path
+    executing = tests_of(module, statement(module.read_text(), mutation.start_pos[0])) & set(tests)
     name = re.compile(rf"\b{module.stem}\b")
-    imports = {path: [line for line in path.read_text().split("\n") if "import" in line] for path in files}
-    first = [str(path) for path in files if any(name.search(line) for line in imports[path])]
-    return first, [str(path) for path in files if str(path) not in first]
+    files = {test.partition("::")[0] for test in tests}
+    imports = {file: [line for line in Path(file).read_text().split("\n") if "import" in line] for file in files}
+    importing = {file for file, lines in imports.items() if any(name.search(line) for line in lines)}
+    order = sorted(executing or tests, key=lambda test: (test.partition("::")[0] not in importing, tests[test]))
+    ends = list(itertools.accumulate(tests[test] for test in order))
+    first = bisect.bisect(ends, FIRST_S)
+    return order[:first], order[first:]
+
+
+def tests_of(module: Path, lines: Iterable[int]) -> set[str]:
+    """Tests that execute one of a module's lines, and all tests of a file whose fixture executes such a line."""
+    sys.path.insert(0, str(COVERAGE))
+    from coverage import CoverageData
+
+    data = CoverageData()
+    data.read()
+    executed = data.contexts_by_lineno(str(module.resolve()))
+    # A context is the name of a test, and setup, run or teardown.
+    contexts = {context.rpartition("|")[::2] for line in lines for context in executed.get(line, []) if context}
+    shared = {test.partition("::")[0] for test, phase in contexts if phase == "setup"}
+    every = {context.rpartition("|")[0] for context in data.measured_contexts()}
+    return {test for test, _ in contexts} | {test for test in every if test.partition("::")[0] in shared}
+
+
+def statement(text: str, line: int) -> range:
+    """Lines of a function's innermost statement around a line, of a compound statement those before its body.
+
+    Empty outside functions: which test imports a module first is an accident.
+    """
+    lines, inside = range(0), False
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line):
+            body = getattr(node, "body", None)
+            end = body[0].lineno if body and body[0].lineno > node.lineno else (node.end_lineno or line) + 1
+            if line < end:
+                lines = range(node.lineno, end)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inside = True
+    return lines if inside else range(0)
 
 
 def draw(package: str, sample: int, seed: int) -> tuple[list[Any], int]:

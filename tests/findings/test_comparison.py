@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from math import exp
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +16,10 @@ from sqlalchemy import Engine
 
 from schedlab.errors import StoreError
 from schedlab.experiment.plan import Trial
-from schedlab.findings.columns import ComparisonError
+from schedlab.findings.columns import ComparisonError, choose
 from schedlab.findings.comparison import compare
 from schedlab.findings.run import findings
-from schedlab.results.imported import Import, Series
+from schedlab.results.imported import Import, ImportProblem, Series
 from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.imports import read_into_memory, record_imports
@@ -73,12 +75,14 @@ def test_runs_are_compared_at_the_level_and_margin_of_the_first(first: int, engi
         run_script(
             lambda trial: 1.0 + trial.index % 7 / 50,
             f"{TWO_VARIANTS}\n[analysis]\nalpha = {alpha}\ndelta = '{delta}%'\n",
+            seed=seed,
         )
-        for alpha, delta in rules
+        for seed, (alpha, delta) in enumerate(rules, start=5)
     ]
     names = [f"{runs[place][0]}:base" for place in (first, 1 - first)]
     compared = one_row(engine, *names)
     assert (compared.options.alpha, compared.options.delta) == (rules[first][0], rules[first][1] / 100)
+    assert compared.options.seed == 5 + first
 
 
 def test_each_of_several_blocks_counts_once_for_any_number_of_samples(engine: Engine) -> None:
@@ -136,6 +140,17 @@ def test_warnings_name_differences_of_machines_and_kinds(run_script: Run, engine
     assert warnings["origins"] == "figures of several kinds are compared: real (1:base), simulated (2:base)"
 
 
+def test_a_long_difference_of_machines_is_named_without_its_values(run_script: Run, engine: Engine) -> None:
+    for run_id, line in ((1, "quiet"), (2, "isolcpus=" + "1,2," * 30)):
+        run_script(lambda trial: 1.0)
+        fingerprint = json.dumps({"kernel": {"release": f"6.{run_id}", "command_line": line}})
+        edit_run(engine, run_id, fingerprint=fingerprint, fingerprint_hash=line)
+    (machines,) = [w.seen for w in one_row(engine, "1", "2").warnings if str(w.kind) == "other-machines"]
+    assert "kernel.release (6.1 → 6.2)" in machines
+    assert "kernel.command_line" in machines
+    assert "quiet" not in machines
+
+
 def test_a_sequential_run_that_ended_early_is_not_incomplete(run_script: Run, engine: Engine) -> None:
     sequential = TWO_VARIANTS.replace("blocks = 8", 'blocks = 20\nstopping = "sequential"\nlooks = 2')
     slow = {"base": 1.0, "control": 1.0, "changed": 2.0}
@@ -187,6 +202,20 @@ def test_a_run_compared_with_itself_alone_or_without_common_rows_is_refused(engi
             one_row(engine, *words)
 
 
+@pytest.mark.parametrize(("rows", "named", "more"), [(5, 5, ""), (6, 5, "and 1 more")])
+def test_columns_without_a_common_row_name_at_most_five_unmatched_rows(
+    rows: int, named: int, more: str, engine: Engine
+) -> None:
+    others = [series("new", NEW, clients=number, unit="kB/s") for number in range(rows)]
+    record_imports(engine, [imported(*(series("old", OLD, clients=number) for number in range(rows)), *others)])
+    with pytest.raises(ComparisonError) as error:
+        one_row(engine, "old", "new")
+    head, *reasons = error.value.what.split("\n  ")
+    assert head == "no row of old is in another column"
+    assert sum(reason.startswith("tbench throughput: ") for reason in reasons) == named
+    assert reasons[named:] == ([more] if more else [])
+
+
 def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Engine, run_script: Run) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
     run_script(lambda trial: 1.0)
@@ -199,6 +228,21 @@ def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Eng
         with pytest.raises(StoreError) as error:
             select(engine, word)
         assert what in str(error.value)
+
+
+@pytest.mark.parametrize("word", [".", "./store.sqlite"])
+def test_an_argument_that_is_certainly_a_path_is_not_searched_in_the_store(
+    word: str, engine: Engine, run_script: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_script(lambda trial: 1.0)
+    opened = []
+    with nullcontext() if word != "." else pytest.raises(ImportProblem):
+        choose([word], lambda: opened.append(engine) or engine)
+    assert not opened
+    with pytest.raises(StoreError, match="contains no run 'base'"):
+        choose(["base"], lambda: opened.append(engine) or engine)
+    assert opened
 
 
 def test_imports_with_the_same_name_get_distinct_names(engine: Engine) -> None:

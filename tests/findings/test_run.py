@@ -15,9 +15,10 @@ from schedlab.analysis.warnings import Kind
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
-from schedlab.findings.run import findings
+from schedlab.findings.run import counter_changes, findings
 from schedlab.results.imported import Import, Series
 from schedlab.results.measurement import Measurement
+from schedlab.results.metrics import Metric
 from schedlab.store import reader
 from schedlab.store.columns import variants_of
 from schedlab.store.imports import record_imports
@@ -103,6 +104,27 @@ def test_a_report_on_an_interrupted_fixed_run_says_how_many_blocks_judge_it(engi
     assert note.startswith("judged by 11 of 20 blocks, as at an interim analysis: the run did not end")
     assert f"nominal level is {level:.2g}" in note
     assert {verdict.level for verdict in result.verdicts} == {level}
+
+
+def test_counters_of_each_variant_are_compared_with_the_baseline(run_script: RunScript, engine: Engine) -> None:
+    forks = {"base": 100.0, "changed": 150.0, "control": 100.0}
+
+    def script(trial: Trial) -> Measurement:
+        metrics = [Metric(spec, 1.0) for spec in trial.row.adapter.metrics if spec.name in trial.row.judged]
+        count = forks[trial.variant.name] + trial.block
+        return Measurement("ok", 0.0, 1.0, metrics, counters={"forks": count, "forks.cpu0": count, "steals": count})
+
+    run_id, _ = run_script(script, TWO_VARIANTS.replace("groups = [1, 4]", "groups = 1"))
+    judged = findings(engine, run_id)
+    changes = counter_changes(engine, judged, ["fork"])
+    assert {(change.counter, change.variant) for change in changes} == {
+        (name, variant) for name in ("forks", "forks.cpu0") for variant in ("changed", "control")
+    }
+    assert {(change.counter, change.difference) for change in changes if change.variant == "changed"} == {
+        ("forks", 50.0),
+        ("forks.cpu0", 50.0),
+    }
+    assert {change.counter for change in counter_changes(engine, judged)} == {"forks", "steals"}
 
 
 def test_a_report_before_the_first_complete_block_has_no_verdicts(engine: Engine) -> None:

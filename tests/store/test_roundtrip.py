@@ -14,6 +14,7 @@ from sqlalchemy import Engine, select
 
 from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.counters import COLUMNS
+from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
@@ -154,3 +155,9 @@ def test_without_a_number_the_newest_run_is_read(run_script: Callable[..., objec
         run_script(lambda trial: 1.0)
     assert reader.run(engine, None).id == 3
     assert reader.run(engine, 2).id == 2
+
+
+@pytest.mark.parametrize(("number", "what"), [(None, "contains no run yet"), (7, "contains no run 7")])
+def test_a_missing_run_is_named_in_the_error(number: int | None, what: str, engine: Engine) -> None:
+    with pytest.raises(StoreError, match=what):
+        reader.run(engine, number)

@@ -152,6 +152,22 @@ fn smt_siblings_slow_each_other_by_the_time_in_the_ledger() {
 }
 
 #[test]
+fn slowness_beside_a_busy_sibling_is_user_time() {
+    let body = vec![times(1000u64, vec![compute(10_000u64), Op::Yield])];
+    let both = vec![group("a", 1, Mode::Process, body.clone()), group("b", 1, Mode::Process, body)];
+    let observed = |cpu| {
+        let program = program(both.clone(), Resources::default(), 0);
+        let cpus = attributes([("a", on_cpu(0)), ("b", on_cpu(cpu))]);
+        run("i7-3770", "linux-5.14", program, cpus).observed
+    };
+    let (cores, siblings) = (observed(1), observed(4));
+    assert!(cores.system_ns > MS / 10, "{cores:?}");
+    assert!(siblings.system_ns.abs_diff(cores.system_ns) < cores.system_ns / 10, "{siblings:?}");
+    // 2 × 10 ms of work, at 634 of 1024 parts.
+    assert!(siblings.user_ns > cores.user_ns * 3 / 2, "{siblings:?} {cores:?}");
+}
+
+#[test]
 fn newidle_balancing_is_skipped_when_the_cpu_idles_less_than_the_migration_cost() {
     // Tasks that run 300 µs and sleep 100 µs on four CPUs: the mean idleness is far below 500 µs, far above 0.
     let body = vec![within_window(vec![

@@ -54,7 +54,7 @@ class Findings:
     values: pl.DataFrame
     failures: pl.DataFrame
     options: Options
-    paired: bool = True
+    paired: bool
     unmatched: tuple[Unmatched, ...] = ()
     printed: tuple[Table, ...] = ()
     checked: tuple[Checked, ...] = ()

@@ -63,7 +63,7 @@ struct GroupSum {
 }
 
 /// Number of tasks or amount of load to move.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Imbalance {
     Tasks(u64),
     Load(u64),
@@ -302,14 +302,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if idle == CpuIdleType::Busy || busiest.number <= 1 {
             return None;
         }
-        let gap = if busiest.width == 1 {
-            busiest.number.saturating_sub(local.number) / 2
-        } else {
-            if local.idle <= busiest.idle + 1 {
-                return None;
-            }
-            (local.idle - busiest.idle) / 2
-        };
+        let gap = local.idle.saturating_sub(busiest.idle) / 2;
         // A pair of communicating tasks may stay on its node (adjust_numa_imbalance()).
         let pair = matches!(domain.kind, DomainKind::Numa(_)) && local.number < 2;
         (gap > 0 && !pair).then_some(Imbalance::Tasks(gap))
@@ -340,3 +333,7 @@ fn busier(group: &Sum, other: &Sum) -> bool {
         (overloaded, _) => overloaded,
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/load_balance.rs"]
+mod tests;

@@ -37,6 +37,21 @@ fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
 }
 
 #[test]
+fn a_touch_covers_the_granules_of_its_bytes_and_wraps_at_the_end_of_the_region() {
+    let region = Region::new(5 * 4096);
+    let granules = |offset, bytes| {
+        let touch = Touch { offset, bytes, stride: 64, pattern: Pattern::Sequential };
+        region.granules(&touch).collect::<Vec<_>>()
+    };
+    assert_eq!((granules(0, 4096), granules(4096, 8192)), (vec![0], vec![1, 2]));
+    assert_eq!((granules(4095, 1), granules(4095, 2)), (vec![0], vec![0, 1]));
+    // A touch without bytes covers the granule of its offset.
+    assert_eq!((granules(8192, 0), granules(5 * 4096, 1)), (vec![2], vec![0]));
+    assert_eq!(granules(4 * 4096, 2 * 4096), vec![4, 0]);
+    assert_eq!(granules(4096, 50 * 4096), vec![1, 2, 3, 4, 0]);
+}
+
+#[test]
 fn requests_share_the_bandwidth_of_a_node() {
     let xeon = machine("xeon-e5-2670v3").unwrap();
     let mut memory = Memory::new(2);
