@@ -100,7 +100,7 @@ def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
         ((*SMALL, "--change", "1:kernel.numa_balancing=0"), "no unit"),
         ((*SMALL, "--change", "-1ms:kernel.numa_balancing=0"), "is not a duration"),
         ((*SMALL, "--change", "1ms:sched.latency_ns=3ms"), "kernels with this tunable: linux-4.5, linux-5.14"),
-        ((*SMALL, "--horizon", "300000h"), "where virtual time ends"),
+        ((*SMALL, "--horizon", "300000h"), "is outside virtual time"),
         ((*SMALL, "--horizon", "0s"), "from 1 to"),
         (("kernels", "show", "linux-9"), "there is no kernel model"),
         (("machines", "show", "nowhere/box.toml"), "cannot be read"),

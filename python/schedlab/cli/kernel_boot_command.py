@@ -79,11 +79,11 @@ def boot(
             f"{machine!r} is not a remote machine", where="MACHINE", todo="write ssh:[user@]host[:port]"
         )
     if back and (kernel or cmdline):
-        raise SchedlabError("--back starts the default kernel: remove KERNEL and --cmdline", where="--back")
+        raise SchedlabError("--back starts the default kernel", where="--back", todo="remove KERNEL and --cmdline")
     try:
         seconds = parse_time_ns(limit) / 1e9
     except ValueError as error:
-        raise SchedlabError(str(error), where="--limit") from error
+        raise SchedlabError(str(error), where="--limit", todo="give a duration such as 5min") from error
     if (program := find(SCHEDLOAD)) is None:
         raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
     if ssh_config is not None:
@@ -105,7 +105,10 @@ def boot(
         except BootFailed as error:
             if error.tail:
                 typer.echo(error.tail, err=True)
-            raise CannotRunHere(error.reason, where=machine) from error
+            todo = (
+                f"'schedlab kernels boot {machine} --back' returns to the default kernel when the machine answers again"
+            )
+            raise CannotRunHere(error.reason, where=machine, todo=todo) from error
     parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in booted.seconds.items())
     typer.echo(f"{machine} runs {booted.seen.release} ({parts})")
     typer.echo(

@@ -85,7 +85,7 @@ def _share(text: str | None) -> float | None:
     try:
         share = parse_share(text)
     except ValueError as error:
-        raise SchedlabError(str(error), where="--effect") from error
+        raise SchedlabError(str(error), where="--effect", todo="give a share such as 2%") from error
     if not 0 < share < 1:
         raise SchedlabError(
             f"{text!r} is not an effect to look for", where="--effect", todo="give a share above 0 and below 100 %"

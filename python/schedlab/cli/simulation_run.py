@@ -105,7 +105,7 @@ def _program(request: Request, cpus: int) -> tuple[Program, Mapping[str, Any]]:
 def _pair(text: str, where: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not (key and equals):
-        raise SettingRefused(f"{text!r} is not KEY=VALUE", where=where)
+        raise SettingRefused(f"{text!r} is not KEY=VALUE", where=where, todo="write the name, '=' and the value")
     return key, value
 
 
@@ -114,7 +114,7 @@ def _change(text: str) -> tuple[int, str, int]:
     at, colon, rest = text.partition(":")
     if not (at and colon):
         raise SettingRefused(
-            f"{text!r} is not TIME:TUNABLE=VALUE, such as 10ms:kernel.numa_balancing=0", where="--change"
+            f"{text!r} is not TIME:TUNABLE=VALUE", where="--change", todo="write 10ms:kernel.numa_balancing=0"
         )
     return nanoseconds(at, "--change"), *tunable(*_pair(rest, "--change"))
 

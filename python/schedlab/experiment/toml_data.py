@@ -42,16 +42,21 @@ def read(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"is not valid TOML: {error}", where=name) from error
+        todo = "'schedlab examples first' prints a valid file; texts need quotes, and each quote and bracket its end"
+        raise ExperimentError(f"is not valid TOML: {error}", where=name, todo=todo) from error
     except RecursionError as error:
         line = _first_line_below(text, DEEPEST)
         raise ExperimentError(
-            f"tables or arrays are nested more than {DEEPEST} deep", where=f"{name}:{line}"
+            f"tables or arrays are nested more than {DEEPEST} deep",
+            where=f"{name}:{line}",
+            todo="write lists of plain values",
         ) from error
     except ValueError as error:
         digits = re.search(rf"[0-9_]{{{MOST_DIGITS},}}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
-        raise ExperimentError(f"an integer has more than {MOST_DIGITS} digits", where=f"{name}:{line}") from error
+        raise ExperimentError(
+            f"an integer has more than {MOST_DIGITS} digits", where=f"{name}:{line}", todo="write a smaller number"
+        ) from error
 
 
 def _first_line_below(text: str, depth: int) -> int:

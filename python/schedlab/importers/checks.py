@@ -37,7 +37,8 @@ def checked(imported: Import) -> Import:
         require_name(name, imported.source)
     for columns in (cleaned.columns, *(table.columns for table in cleaned.tables)):
         if len(set(columns)) < len(columns):
-            raise ImportProblem(f"two columns have the same name: {', '.join(columns)[:200]}", where=imported.source)
+            message = f"two columns have the same name: {', '.join(columns)[:200]}"
+            raise ImportProblem(message, where=imported.source, todo="rename a column in the file")
     keys: set[tuple[str, int, str, str, str]] = set()
     for series in cleaned.series:
         parameters = json.dumps(dict(series.parameters), sort_keys=True)
@@ -46,12 +47,14 @@ def checked(imported: Import) -> Import:
             raise ImportProblem(
                 f"{series.workload} {series.metric} is twice in one block of {series.column}, in two units",
                 where=series.source,
+                todo="remove the figures in one of the units from the file",
             )
         keys.add(key)
         if not len(series.values) or not (np.abs(series.values) < _TOO_LARGE).all():
             raise ImportProblem(
                 f"{series.workload} {series.metric} has a value that is not a number, or is too large",
                 where=series.source,
+                todo="correct the value, or remove it from the file",
             )
     for row in (row for table in imported.tables for row in table.rows):
         figures = [figure for cell in row.cells for figure in (cell.value, cell.gain, cell.spread_percent)]
@@ -59,6 +62,7 @@ def checked(imported: Import) -> Import:
             raise ImportProblem(
                 f"{row.operation} {row.label} has a figure that is not a number, or is too large",
                 where=f"{imported.source}:{row.line}",
+                todo="correct the figure, or remove the row from the file",
             )
     return cleaned
 

@@ -154,7 +154,9 @@ def read(path: Path) -> Import:
         next(path.iterdir(), None)  # without rights, a pattern finds nothing
         folders = log_folders(path)
     except OSError as error:
-        raise ImportProblem(f"cannot be read: {error.strerror}", where=str(path)) from None
+        raise ImportProblem(
+            f"cannot be read: {error.strerror}", where=str(path), todo="check its permissions"
+        ) from None
     if not folders:
         raise ImportProblem(
             "contains no MMTests results",

@@ -100,7 +100,9 @@ def config_of(image: Image) -> dict[str, str] | None:
         return kconfig.options(image.config.read_text(errors="replace"))
     except OSError as error:
         raise SchedlabError(
-            f"the kernel's configuration cannot be read: {error.strerror}", where=str(image.config)
+            f"the kernel's configuration cannot be read: {error.strerror}",
+            where=str(image.config),
+            todo="check the permissions of the file",
         ) from error
 
 

@@ -241,7 +241,7 @@ def simulate(
     :class:`schedlab.simulation.errors.SimulationError`, if possible before the first simulation.
     """
     if seed is not None and seeds is not None:
-        raise SettingRefused("give seed or seeds, not both", where="seeds")
+        raise SettingRefused("seed and seeds cannot be combined", where="seeds", todo="give one of the two")
     cases, simulations = [], []
     chosen = list(seeds) if seeds is not None else [seed or 0]
     programs: dict[int, Program] = {}

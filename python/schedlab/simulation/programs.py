@@ -83,7 +83,8 @@ def program_file(path: Path) -> Program:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8 text"
-        raise ProgramError(f"cannot be read: {reason}", where=str(path)) from error
+        todo = "'schedload show NAME' writes such a file"
+        raise ProgramError(f"cannot be read: {reason}", where=str(path), todo=todo) from error
     if _is_program(text):
         return Program(text)
     try:

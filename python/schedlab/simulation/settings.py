@@ -110,8 +110,9 @@ def attributes(
     """
     realtime = policy in ("fifo", "rr")
     if realtime != (priority is not None):
-        message = f"policy {policy!r} needs a priority from 1 to 99" if realtime else "priority is only for fifo and rr"
-        raise SettingRefused(message, where="priority")
+        message = f"policy {policy!r} needs a priority" if realtime else "priority is only for fifo and rr"
+        todo = "give a priority from 1 to 99" if realtime else "remove the priority, or set the policy to fifo or rr"
+        raise SettingRefused(message, where="priority", todo=todo)
     if length is not None and not has_slices(under):
         models = ", ".join(name for name in kernel_names() if has_slices(kernel(name)))
         raise SettingRefused(
@@ -122,7 +123,7 @@ def attributes(
     try:
         allowed = None if cpus is None else parse_cpu_list(cpus)
     except ValueError as error:
-        raise SettingRefused(str(error), where="cpus") from error
+        raise SettingRefused(str(error), where="cpus", todo="write a list of CPUs such as 0-3,8") from error
     slice_ns = nanoseconds(length, "slice") if isinstance(length, str) else length
     return Attributes(policy, priority, nice, allowed, slice_ns)
 
@@ -141,9 +142,9 @@ def nanoseconds(text: str, where: str) -> int:
     try:
         ns = parse_time_ns(text)
     except ValueError as error:
-        raise SettingRefused(str(error), where=where) from error
+        raise SettingRefused(str(error), where=where, todo="give a duration such as 10ms") from error
     if not 0 <= ns <= LAST_NS:
-        raise SettingRefused(f"{text!r} is not between 0 and {LAST_NS} ns, where virtual time ends", where=where)
+        raise SettingRefused(f"{text!r} is outside virtual time", where=where, todo=f"give 0 to {LAST_NS} ns")
     return ns
 
 
@@ -152,11 +153,11 @@ def memory_of(text: str, where: str) -> int:
     try:
         return scaled(text, SIZE_BYTES, "a size", "8GiB")
     except ValueError as error:
-        raise SettingRefused(f"{text!r} {error}", where=where) from error
+        raise SettingRefused(f"{text!r} {error}", where=where, todo="give a size such as 8GiB") from error
 
 
 def seed_of(seed: int) -> int:
     """Return the seed; SettingRefused when it is not from 0 to 2^64 - 1."""
     if not 0 <= seed < 1 << 64:
-        raise SettingRefused(f"{seed} is not a seed: seeds are from 0 to 2^64 - 1", where="seed")
+        raise SettingRefused(f"{seed} is not a seed", where="seed", todo="give a number from 0 to 2^64 - 1")
     return seed

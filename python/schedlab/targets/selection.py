@@ -117,7 +117,8 @@ def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None
         assert table.host is not None
         return Remote(table.host, sysroot or Path("/"), table, experiment.variant)
     if sysroot is not None:
-        raise UnknownTarget("only tunables of host and ssh can be taken from other files", where="--sysroot")
+        message = "only tunables of host and ssh can be taken from other files"
+        raise UnknownTarget(message, where="--sysroot", todo="remove --sysroot, or give --target host or ssh:…")
     # This late import keeps the simulator and the guest machinery out of a run on the host.
     if table.kind == "vm":
         from schedlab.targets.vm import VirtualMachine

@@ -22,7 +22,9 @@ class UnknownTunable(TunableError):
         self.name = name
         self.nearest = nearest
         hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-        super().__init__(f"unknown tunable {name!r}{hint}")
+        super().__init__(
+            f"unknown tunable {name!r}{hint}", todo="" if nearest else "'schedlab tunables list' prints all names"
+        )
 
 
 class BadValue(TunableError):

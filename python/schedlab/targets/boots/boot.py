@@ -395,5 +395,7 @@ class Boots:
         done = self._shell.run(script, data, timeout)
         if done.status != 0:
             lines = done.errors.strip().splitlines()
-            raise CannotRunHere(lines[-1] if lines else f"status {done.status}: {script}", where=self._where)
+            reason = lines[-1] if lines else f"status {done.status}: {script}"
+            todo = "log in there as the same user, and check its rights and the free space"
+            raise CannotRunHere(reason, where=self._where, todo=todo)
         return done

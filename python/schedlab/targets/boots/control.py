@@ -45,7 +45,9 @@ def control(power: Sequence[str] | None, console: Sequence[str] | None) -> Itera
             console, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
         )
     except OSError as error:
-        raise CannotRunHere(f"cannot be started: {error.strerror}", where=f"console: {console[0]}") from error
+        raise CannotRunHere(
+            f"cannot be started: {error.strerror}", where=f"console: {console[0]}", todo="try the command by hand"
+        ) from error
     tail = _Tail()
     reader = threading.Thread(target=tail.read, args=(process,), daemon=True)
     reader.start()
@@ -62,7 +64,7 @@ def _switch(argv: Sequence[str]) -> None:
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=SWITCHING, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotRunHere(str(error), where=f"power: {argv[0]}") from error
+        raise CannotRunHere(str(error), where=f"power: {argv[0]}", todo="try the command by hand") from error
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[-200:] or f"status {done.returncode}"
         raise CannotRunHere(words, where=f"power: {argv[0]}", todo="try the command by hand")

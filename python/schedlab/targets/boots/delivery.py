@@ -58,7 +58,8 @@ def modules(image: Image, place: Path, needed: Iterable[str]) -> Modules:
         argv = [depmod, "-b", name, image.release]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise CannotRunHere(f"depmod failed: {done.stderr.strip()[-200:]}", where=image.name)
+            todo = f"build or unpack the modules of {image.name} again"
+            raise CannotRunHere(f"depmod failed: {done.stderr.strip()[-200:]}", where=image.name, todo=todo)
         dependencies = read_dependencies((copy / "modules.dep").read_text())
         lists = [path for path in sorted(copy.glob("modules.*")) if path.is_file()]
         chosen = [copy / path for path in closure(needed, dependencies)]

@@ -54,7 +54,9 @@ def row_program(row: Row, machine: Model) -> RowProgram:
         return RowProgram(tool, program(row.use, row.parameters, machine.cpus), None)
     equivalent = tool.equivalent(parameters)
     if equivalent is None:
-        raise ProgramError(f"{row.use!r} is a tool without an equivalent native program", where=row.label)
+        message = f"{row.use!r} is a tool without an equivalent native program"
+        todo = f"simulate one of {', '.join(declarations.names())}, or measure on the host"
+        raise ProgramError(message, where=row.label, todo=todo)
     missing = [name for name in row.judged if name not in equivalent.metrics]
     if missing:
         raise ProgramError(

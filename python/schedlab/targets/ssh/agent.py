@@ -86,7 +86,8 @@ class Agent:
                 todo=SCHEDLOAD.package,
             )
         if program is not None and facts["checksum"] != zlib.crc32(program.read_bytes()):
-            raise CannotRunHere("the copy of schedload there differs from the one here", where=self.where)
+            todo = "run the command again; the copy is made anew"
+            raise CannotRunHere("the copy of schedload there differs from this machine's", where=self.where, todo=todo)
         return facts
 
     @property
@@ -171,7 +172,7 @@ class Agent:
                 continue
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._output], [], [], left)[0]:
-                raise Lost(f"no answer in time; {UNDOES}", where=self.where)
+                raise Lost(f"no answer in time; {UNDOES}", where=self.where, todo=CONTINUE)
             data = os.read(self._output, 1 << 20)
             if not data:
                 raise self._lost()

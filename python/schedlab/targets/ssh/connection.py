@@ -122,7 +122,8 @@ class Connection(Shell):
         except FileNotFoundError as error:
             raise CannotRunHere("there is no program 'ssh' here", todo="apt-get install openssh-client") from error
         except subprocess.TimeoutExpired as error:
-            raise Unreachable(f"no answer in {timeout:.0f} s", where=f"ssh:{self.address}") from error
+            todo = "check that the machine runs and its network works"
+            raise Unreachable(f"no answer in {timeout:.0f} s", where=f"ssh:{self.address}", todo=todo) from error
         output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         if done.returncode == SSH_FAILED:
             raise self.failure(done.returncode, errors)
@@ -149,7 +150,8 @@ class Connection(Shell):
             command = shlex.join([*self._words(user_only=True), self.address.host, "true"])
             todo = f"check that '{command}' works without a prompt"
             return Unreachable(f"the connection failed: {reason}", where=f"ssh:{self.address}", todo=todo)
-        return CannotRunHere(f"a command failed there: {reason}", where=f"ssh:{self.address}")
+        todo = "log in there as the same user, and check its rights and the free space"
+        return CannotRunHere(f"a command failed there: {reason}", where=f"ssh:{self.address}", todo=todo)
 
     def _argv(self, script: str) -> list[str]:
         # The login shell may be any shell. All of them understand a single-quoted word; a script with a quote or a line
@@ -201,11 +203,14 @@ class Connection(Shell):
         script = f'cat >"{path}" && chmod 700 "{path}" && wc -c <"{path}"'
         if (size := self.shell(script, data, seconds=600).strip()) != str(len(data)):
             reason = f"schedload could not be copied: {size or 0} of {len(data)} bytes arrived"
-            raise CannotRunHere(reason, where=f"ssh:{self.address}")
+            raise CannotRunHere(reason, where=f"ssh:{self.address}", todo="free space on the machine")
 
     def _prepared(self) -> Sequence[str]:
         output = self.shell(_PREPARE.replace("NONCE", secrets.token_hex(8)))
         lines = output.splitlines()
         if len(lines) < 2 or not re.fullmatch(r"/[\w./+@-]*", lines[-1]):
-            raise CannotRunHere("the remote shell printed something else than a folder", where=f"ssh:{self.address}")
+            todo = "let the start files of the login shell print nothing without a terminal"
+            raise CannotRunHere(
+                "the remote shell printed something else than a folder", where=f"ssh:{self.address}", todo=todo
+            )
         return lines

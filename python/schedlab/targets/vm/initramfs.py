@@ -138,7 +138,9 @@ def packed(program: Path) -> Mapping[str, Entry]:
     try:
         head = program.read_bytes()[: len(_ELF)]
     except OSError as error:
-        raise NotPackable(f"cannot be read: {error.strerror}", where=str(program)) from error
+        raise NotPackable(
+            f"cannot be read: {error.strerror}", where=str(program), todo="check the path and its permissions"
+        ) from error
     if head != _ELF:
         raise NotPackable(
             "is a script, and the only interpreter in a guest is the shell of busybox",
@@ -152,5 +154,5 @@ def _libraries(program: Path) -> list[Path]:
     """Return the libraries that the dynamic linker would load (ldd(1)); none for a static program."""
     listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     if absent := _ABSENT.search(listed.stdout):
-        raise NotPackable(f"the library {absent[1]} is not installed", where=str(program))
+        raise NotPackable(f"the library {absent[1]} is missing", where=str(program), todo="install its package here")
     return [Path(path) for _, path in _LIBRARY.findall(listed.stdout)]

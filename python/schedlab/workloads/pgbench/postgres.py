@@ -175,6 +175,7 @@ class Cluster:
                         raise CannotRunHere(
                             f"the PostgreSQL server did not start: {log.read_text(errors='replace').strip()[-300:]}",
                             where=shlex.join(argv),
+                            todo="start the server by hand with this command, and mend what it reports",
                         )
                     time.sleep(0.05)
                 yield
