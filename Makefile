@@ -14,12 +14,13 @@ SIMULATOR := python/schedlab/_sim.abi3.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4 openssh-server
 
-.PHONY: help build demo wheel test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants docs lock clean
+.PHONY: help build demo wheel wheel-aarch64 test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants docs lock clean
 
 help:
 	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
 	@echo "make wheel    dist/: a wheel for Python 3.11 and later, and an archive of the sources"
+	@echo "make wheel-aarch64  the wheel for 64-bit ARM, cross-compiled; needs rustup"
 	@echo "make quick    formats, lints, types, and all tests that are not marked slow: two minutes on two idle CPUs"
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
@@ -73,6 +74,19 @@ wheel: $(BIN)/schedlab toolchain
 	@rm -rf dist
 	@{ $(MATURIN) sdist --out dist && $(MATURIN) build --release --locked --out dist; } >target/maturin.log 2>&1 \
 		|| { cat target/maturin.log; exit 1; }
+	@ls -s --block-size=kB dist
+
+# The same wheel for aarch64: zig links the simulator with glibc 2.17, and rust-lld links schedload with musl, which Rust
+# contains. Needs rustup. Not part of `make test`.
+ARM := aarch64-unknown-linux
+wheel-aarch64: $(BIN)/schedlab toolchain
+	@rustup --quiet target add $(ARM)-gnu $(ARM)-musl
+	@$(INSTALL) ziglang cargo-zigbuild
+	@SCHEDLAB_TARGET=$(ARM)-musl CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld $(BIN)/python install/backend.py
+	@mkdir -p dist && rm -f dist/*aarch64.whl
+	@PATH="$(abspath $(BIN)):$$PATH" $(MATURIN) build --release --locked --zig --target $(ARM)-gnu --out dist >target/maturin.log 2>&1 \
+		|| { cat target/maturin.log; exit 1; }
+	@rm -rf target/wheel
 	@ls -s --block-size=kB dist
 
 # The wheel as its users have it: in an environment of its own, away from this folder.

@@ -49,8 +49,9 @@ def build_editable(directory: str, settings: Mapping[str, Any] | None = None, me
 def make_data() -> None:
     """Build ``schedload``, and put it and the man pages into the folder of the wheel's data."""
     target = os.environ.get("SCHEDLAB_TARGET")
-    command = ["cargo", "schedload", *(["--target", target] if target else [])]
-    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+    # The alias ends with arguments of rustc, so that a --target would not reach cargo.
+    environment = os.environ | ({"CARGO_BUILD_TARGET": target} if target else {})
+    if subprocess.run(["cargo", "schedload"], cwd=ROOT, env=environment, check=False).returncode != 0:
         sys.exit(
             "schedlab: schedload cannot be built\n"
             "  → it needs Rust (rust-version in Cargo.toml) and a static C library: apt-get install libc6-dev, "
