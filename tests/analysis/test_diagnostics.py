@@ -296,3 +296,10 @@ def test_arithmetic_means_outside_the_interval_of_the_change_cause_a_warning() -
 def test_an_arithmetic_mean_within_delta_of_the_geometric_one_causes_no_warning() -> None:
     assert means_warnings(*[1.1] * 8, 1.101) == []
     assert means_warnings(1.0, 1.0) == []
+
+
+def test_a_machine_that_had_not_settled_is_reported_once_with_its_number_of_blocks() -> None:
+    facts = RunFacts(0, 0, conditions_of(), pl.DataFrame(), unsettled=["block 2: apt runs", "block 5: apt runs"])
+    found = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
+    (warning,) = (warning for warning in found if warning.kind is Kind.UNSETTLED)
+    assert warning.seen == "the machine had not settled 2 times; the first: block 2: apt runs"

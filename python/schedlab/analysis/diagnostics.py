@@ -43,6 +43,7 @@ class RunFacts:
         changed: entries of the machine's fingerprint that differed at the end of the run.
         kind: origin of the figures, see :mod:`schedlab.results.kinds`.
         parameters: doubts about the kernels' boot parameters, in words.
+        unsettled: blocks that began before the machine had settled, in words.
     """
 
     planned: int
@@ -52,6 +53,7 @@ class RunFacts:
     changed: Sequence[str] = ()
     kind: str = REAL
     parameters: Sequence[str] = ()
+    unsettled: Sequence[str] = ()
 
 
 def diagnose(
@@ -65,6 +67,7 @@ def diagnose(
     checks = (
         _kind(facts.kind, questions),
         (Kind.PARAMETERS.warning(note=note) for note in facts.parameters),
+        _unsettled(facts.unsettled),
         _control(verdicts, options),
         _resolution(facts, verdicts, len(questions), options),
         _missing(facts),
@@ -75,6 +78,11 @@ def diagnose(
         differing_means(verdicts, options),
     )
     return [warning for check in checks for warning in check]
+
+
+def _unsettled(blocks: Sequence[str]) -> Iterator[Warning]:
+    if blocks:
+        yield Kind.UNSETTLED.warning(times=counted(len(blocks), "time"), first=blocks[0])
 
 
 def _kind(kind: str, questions: Sequence[Question]) -> Iterator[Warning]:

@@ -141,6 +141,11 @@ class Kind(StrEnum):
         "instructions are counted: caches, stalls and remote memory are not, and CPUs took turns",
         "blocks are random seeds: they replicate the kernel's own choices, not a machine's noise",
     )
+    UNSETTLED = (
+        "unsettled",
+        "the machine had not settled {times}; the first: {first}",
+        'find what disturbs the machine, give [settle] a longer limit, or let such trials fail with after = "fail"',
+    )
     PARAMETERS = (
         "boot-parameters",
         "{note}",

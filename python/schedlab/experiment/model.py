@@ -278,6 +278,27 @@ class Design(_Table):
         return tuple(ceil(self.blocks * k / looks) for k in range(1, looks + 1))
 
 
+class SettleTable(_Table):
+    """``[settle]``: what a machine waits for before the first trial of each block, or before each trial.
+
+    Every key is optional: a one-minute load below ``load``, no running package manager, and the hottest sensor below
+    ``temperature`` in °C. After ``limit`` the trial goes on with a warning, or fails.
+    """
+
+    load: Annotated[float, Field(gt=0)] | None = None
+    packages: bool = False
+    temperature: Annotated[float, Field(gt=0)] | None = None
+    limit: Limit = 300.0
+    before: Literal["block", "trial"] = "block"
+    after: Literal["continue", "fail"] = "continue"
+
+    @model_validator(mode="after")
+    def _waits_for_something(self) -> SettleTable:
+        if self.load is None and self.temperature is None and not self.packages:
+            raise ValueError("names nothing to wait for: set load, packages or temperature")
+        return self
+
+
 class Judging(_Table):
     """``[analysis]``: the error rate, the margin of equivalence, the correction for many rows.
 
@@ -416,6 +437,7 @@ class Experiment(_Table):
     target: TargetTable = TargetTable()
     machine: list[MachineTable] = Field(default_factory=list)
     design: Design = Design()
+    settle: SettleTable | None = None
     analysis: Judging = Judging()
     attribution: AttributionTable | None = None
     factorial: FactorialTable | None = None

@@ -109,7 +109,9 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
         verdicts = with_exact(verdicts, options.delta)
     planned = run.recorded if stopped else run.planned
     printed = () if design.paired else printed_tables(engine, run.id)
-    facts = RunFacts(planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters)
+    facts = RunFacts(
+        planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters, run.unsettled
+    )
     return Findings(
         columns=tuple(variants_of(run)),
         verdicts=verdicts,

@@ -65,7 +65,9 @@ def within_runs(
         )
         # A sequential run may be complete before all planned trials have run.
         planned = run.recorded if run.state == "complete" else run.planned
-        facts = RunFacts(planned, run.recorded, conditions, failed, run.changed, run.kind, run.doubtful_parameters)
+        facts = RunFacts(
+            planned, run.recorded, conditions, failed, run.changed, run.kind, run.doubtful_parameters, run.unsettled
+        )
         head = f"run {run.id}: " if len(runs) > 1 else ""
         for warning in diagnose(facts, values, questions, of_control, options):
             yield replace(warning, seen=f"{head}{warning.seen}")

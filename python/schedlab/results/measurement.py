@@ -12,6 +12,9 @@ from schedlab.results.metrics import Metric
 State = Literal["ok", "failed", "timeout"]
 
 
+UNSETTLED = "not settled before "
+"""Start of a note on a block that began before the machine had settled."""
+
 PARAMETERS = "boot parameters: "
 """Start of a run's notes on boot parameters, which every report repeats as warnings."""
 

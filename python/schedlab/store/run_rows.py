@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from schedlab.errors import StoreError
 from schedlab.files.processes import has_ended
-from schedlab.results.measurement import PARAMETERS
+from schedlab.results.measurement import PARAMETERS, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
 
@@ -74,6 +74,11 @@ class Run:
         """Return the run after its design was validated; Damaged unless the design is valid."""
         _ = self.design
         return self
+
+    @property
+    def unsettled(self) -> list[str]:
+        """The blocks that began before the machine had settled, with the reasons."""
+        return [note.removeprefix(UNSETTLED) for note in self.notes if note.startswith(UNSETTLED)]
 
     @property
     def doubtful_parameters(self) -> list[str]:

@@ -23,6 +23,10 @@ printf '{_MARK}release\\n'; uname -r
 printf '{_MARK}command_line\\n'; cat /proc/cmdline"""
 """Script that shows which system runs."""
 
+LINKED = "/var/lib/schedlab/"
+"""Folder to which schedlab's links in ``/lib/modules`` lead. A killed run leaves its links, and the next run removes
+them: what they name is not installed."""
+
 KEXEC_FILE, EVERYWHERE = "CONFIG_KEXEC_FILE=y", "CONFIG_MMU=y"
 """Lines of a kernel's configuration; the second line shows that the configuration can be read."""
 
@@ -32,7 +36,8 @@ printf '{_MARK}user\\n'; id -u
 printf '{_MARK}modules\\n'; cat /proc/modules
 printf '{_MARK}mounts\\n'; cat /proc/mounts
 printf '{_MARK}boot\\n'; ls /boot
-printf '{_MARK}installed\\n'; ls /lib/modules
+printf '{_MARK}installed\\n'; for each in /lib/modules/*; do
+case "$(readlink "$each")" in {LINKED}*) ;; *) echo "${{each##*/}}";; esac; done
 printf '{_MARK}kexec_load_disabled\\n'; cat /proc/sys/kernel/kexec_load_disabled
 printf '{_MARK}config\\n'
 {{ zcat /proc/config.gz || cat /boot/config-$(uname -r); }} | grep -x -e {KEXEC_FILE} -e {EVERYWHERE}

@@ -20,8 +20,9 @@ from schedlab.results.measurement import Measurement
 from schedlab.targets import sched_ext
 from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.host.requirements import missing_requirements
-from schedlab.targets.protocol import MissingRequirement, Target
+from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.targets.sched_ext.kernel import Kernel
+from schedlab.targets.settling import read_here, settled
 from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
 from schedlab.tunables import Journal, Removed, Restored, System
 from schedlab.workloads.base import Place
@@ -58,7 +59,7 @@ class Host(Target):
         return [path for path in changes if not (loaded and path.startswith("kernel.sched_ext "))]
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[HostSession]:
+    def session(self, plan: Plan, run_id: int) -> Iterator[Session]:
         """Open the journal, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
         with ExitStack() as stack:
             stack.enter_context(machine_lock())
@@ -72,9 +73,10 @@ class Host(Target):
             counters = stack.enter_context(Counters.open())
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
-            yield HostSession(
+            session = HostSession(
                 rows, place, _switch(journal), counters, slot, [variant.name for variant in plan.variants]
             )
+            yield settled(session, plan, read_here)
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:

@@ -20,6 +20,7 @@ from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import control
 from schedlab.targets.boots.session import BootingSession, boots_kernels
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
+from schedlab.targets.settling import settled
 from schedlab.targets.ssh import trials
 from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost
 from schedlab.targets.ssh.connection import Address, Connection
@@ -96,7 +97,7 @@ class Remote(Target):
         }
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[RemoteSession | BootingSession]:
+    def session(self, plan: Plan, run_id: int) -> Iterator[Session]:
         """Begin a run, on the running kernel or on a kernel for each variant. The exit leaves the machine as it was."""
         self.leftovers = ()
         try:
@@ -158,7 +159,7 @@ class Remote(Target):
             )
 
     @contextmanager
-    def _on_kernel(self, plan: Plan, run_id: int) -> Iterator[RemoteSession]:
+    def _on_kernel(self, plan: Plan, run_id: int) -> Iterator[Session]:
         """Lock the machine and start the lease; the exit undoes everything and ends the agent."""
         agent = self.reached()
         try:
@@ -172,7 +173,8 @@ class Remote(Target):
                 observer = trials.Observer(
                     Path(stack.enter_context(TemporaryDirectory(prefix="schedlab-", dir=memory())))
                 )
-                yield RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
+                session = RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
+                yield settled(session, plan, lambda paths: agent.read(paths)[0])
         finally:
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
