@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass, field
+from html import unescape
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,6 +17,7 @@ from schedlab.cli.cost_command import draft_of, every_path
 from schedlab.errors import ExperimentError
 from schedlab.findings.cost import Cost, cost, disagreeing
 from schedlab.report.cost import render, to_json
+from schedlab.report.html import cost as page
 
 AGAINST = {"debian-6.12 stats": "debian-6.12", "debian-7.2": "debian-6.12"}
 FIGURES = {
@@ -107,6 +110,20 @@ def test_the_json_has_every_seed() -> None:
     assert pipe["columns"][2]["by_seed"] == [{"block": 0, "instructions": 1900.0}]
     assert pipe["control"]["differences"] == [0, 0]
     assert fields["columns"][1] == {"name": "debian-6.12 stats", "compared_with": "debian-6.12"}
+
+
+def test_the_page_colours_differences_and_needs_no_script() -> None:
+    text = unescape(page.render(table(FIGURES)))
+    assert "<script" not in text
+    assert "script-src 'none'" in text
+    assert text.count('class="worse"') + text.count('class="better"') == 4
+    more = re.search(r'class="worse" style="--strength: ([0-9.]+)"[^>]*>\+10 ', text)
+    fewer = re.search(r'class="better" style="--strength: ([0-9.]+)"[^>]*>\?-100 ', text)
+    assert more is not None
+    assert fewer is not None
+    assert float(more[1]) == pytest.approx(10 / 2000 / 0.1)
+    assert float(fewer[1]) == pytest.approx(100 / 2000 / 0.1)
+    assert "by seed: 12,573, 12,602" in text
 
 
 def draft(kernels: list[str], variants: list[str], paths: list[str]) -> tuple[Any, dict[str, str]]:

@@ -30,6 +30,7 @@ echo "$name" >"$folder/root/ops"
 [ -e "$folder/enable_seq" ] && put enable_seq $(($(cat "$folder/enable_seq") + 1))
 echo $$ >"$root/.loader"
 mv "$root/.loader" "$root/loader"
+echo "6,76,123455,-;sched_ext: BPF scheduler \"$name\" enabled" >>"$root/dev/kmsg"
 put state enabled
 echo "$name is up"
 [ "$how" = chatty ] && yes "statistics" | head -c 3000000
@@ -38,7 +39,8 @@ echo "$name is up"
 while :; do
     if [ -e "$root/eject" ]; then
         rm "$root/eject" "$root/loader"
-        echo "3,77,123456,-;sched_ext: BPF scheduler \"$name\" disabled (runnable task stall)" >>"$root/dev/kmsg"
+        echo "3,77,123456,-;sched_ext: BPF scheduler \"$name\" disabled (runtime error)" >>"$root/dev/kmsg"
+        echo "3,78,123457,-;sched_ext: $name: non-existent DSQ 0x1267" >>"$root/dev/kmsg"
         rm -r "$folder/root"
         put state disabled
         echo "DEBUG DUMP: a task was not run for 30 s" >&2

@@ -174,7 +174,8 @@ def test_an_ejected_scheduler_fails_its_trial_with_the_reason_and_the_run_contin
         "'simple_1.0'",
         "no longer loaded (state 'disabled')",
         "its process has ended (exit code 1)",
-        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runtime error); '
+        "sched_ext: simple_1.0: non-existent DSQ 0x1267; the program printed",
         "DEBUG DUMP: a task was not run for 30 s",
     ):
         assert words in failure(done)
@@ -186,7 +187,7 @@ def test_the_ejection_of_its_scheduler_ends_a_trial_early(kernel, run) -> None:
     endless = "sh -c 'if grep -q enabled {root}/sys/kernel/sched_ext/state; then touch {root}/eject; sleep 600; fi'"
     done = run(planned(kernel, run=endless, blocks=1))
     assert states(done) == {"base": ["ok"], "ext": ["failed"]}
-    assert "runnable task stall" in failure(done)
+    assert "non-existent DSQ" in failure(done)
 
 
 def test_a_scheduler_that_ends_by_itself_fails_the_trial(kernel, run) -> None:

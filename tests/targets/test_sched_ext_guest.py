@@ -74,7 +74,8 @@ def test_an_ejected_scheduler_is_a_fault_with_its_reason_and_is_loaded_again(she
     for words in (
         f"sched_ext: '{kernel.root}/standin {kernel.root} simple_1.0 well' is no longer loaded (state 'disabled')",
         "its process has ended (status 1)",
-        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runnable task stall);',
+        'message of the kernel: sched_ext: BPF scheduler "simple_1.0" disabled (runtime error); '
+        "sched_ext: simple_1.0: non-existent DSQ 0x1267; the program printed",
         "DEBUG DUMP",
         "\nenabled simple_1.0\n",
     ):

@@ -14,14 +14,13 @@ from schedlab.cli.formats import (
     Format,
     GivenLayout,
     GivenStars,
-    Output,
     RawP,
     Samples,
     Wanted,
     Width,
 )
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn, verdict_code
-from schedlab.cli.options import Store, Tables, store_path
+from schedlab.cli.options import Output, Store, Tables, store_path
 
 
 def compare(

@@ -8,7 +8,7 @@ import typer
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenFailOn
-from schedlab.cli.options import OutputFormat, Store, store_path
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -49,10 +49,11 @@ def cost(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and missing requirements; boot nothing.")
     ] = False,
-    form: Annotated[
-        OutputFormat, typer.Option("--format", help="text for people; json for scripts.")
-    ] = OutputFormat.TEXT,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run of the same words.")] = False,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run of the same words, or print a complete run again.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new one.")] = None,
     fail_on: GivenFailOn = None,
 ) -> None:
@@ -63,9 +64,11 @@ def cost(
     from schedlab.cli import experiment_run
     from schedlab.cli.console import make
     from schedlab.cli.gate import verdict_code
-    from schedlab.cli.json_output import print_json
+    from schedlab.cli.json_output import json_text
+    from schedlab.cli.report_output import present_text, write
     from schedlab.findings.cost import cost as cost_of
-    from schedlab.report.cost import render, to_json
+    from schedlab.report import cost as report
+    from schedlab.report.html import cost as page
 
     drafted, against = draft_of(kernels, variant or [], path or every_path(), loops, seeds, topology, delta)
     experiment, text = drafted.parsed(), drafted.text
@@ -74,15 +77,18 @@ def cost(
     words += ["--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta]
     source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
     request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
-    as_json = form is OutputFormat.JSON
     if dry_run:
+        as_json = form is PageFormat.JSON
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
-    found = experiment_run.judged(request, make(stderr=True))
+    found = experiment_run.judged(request, make(stderr=True), complete=True)
     table = cost_of(found, against)
-    if as_json:
-        print_json(to_json(table))
-    else:
-        make().print(render(table))
+    match form:
+        case PageFormat.TEXT:
+            present_text(report.render(table), output)
+        case PageFormat.JSON:
+            write(json_text(report.to_json(table)), output)
+        case PageFormat.HTML:
+            write(page.render(table), output)
     make(stderr=True).hint("verdicts:", f"schedlab report {found.run.id} --store {request.store}")
     raise typer.Exit(verdict_code(found, fail_on, ExitAs.CODES))
 

@@ -127,12 +127,16 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     return verdict_code(results, fail_on, exit_as)
 
 
-def judged(request: Request, aside: Console) -> Findings:
+def judged(request: Request, aside: Console, *, complete: bool = False) -> Findings:
     """Run the experiment and judge the trials; progress and messages go to ``aside``.
+
+    With ``complete``, a resumed run may be complete: its trials are judged again.
 
     A signal ends the command, after a message with the command that resumes the run.
     """
-    unfinished = unfinished_run(open_store(request.store, create=False), request) if request.resume else None
+    unfinished = None
+    if request.resume:
+        unfinished = unfinished_run(open_store(request.store, create=False), request, complete=complete)
     try:
         engine, run_id = measure(request, aside, unfinished)
     except KeyboardInterrupt as error:

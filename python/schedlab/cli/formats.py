@@ -50,9 +50,6 @@ Form = Annotated[
         "scripts; html for a browser.",
     ),
 ]
-Output = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
-]
 GivenStars = Annotated[
     Stars | None,
     typer.Option(

@@ -19,6 +19,20 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
+class PageFormat(StrEnum):
+    """Formats of a command whose output may be a page."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+GivenPageFormat = Annotated[
+    PageFormat, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
+]
 GivenFormat = Annotated[OutputFormat, typer.Option("--format", help="text for people, json for scripts.")]
 Store = Annotated[
     Path | None,

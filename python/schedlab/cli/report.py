@@ -13,14 +13,13 @@ from schedlab.cli.formats import (
     Format,
     GivenLayout,
     GivenStars,
-    Output,
     RawP,
     Samples,
     Wanted,
     Width,
 )
 from schedlab.cli.gate import ExitAs, FailOn, GivenExit, GivenFailOn, verdict_code
-from schedlab.cli.options import Store, store_path
+from schedlab.cli.options import Output, Store, store_path
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

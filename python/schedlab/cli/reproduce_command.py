@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import Store, store_path
-
-
-class Format(StrEnum):
-    """The formats of a comparison with published figures."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path
 
 
 def reproduce(
@@ -28,12 +18,8 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A few rows of each table, in about a minute.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Print the scores without the reports' tables.")] = False,
     store: Store = None,
-    form: Annotated[
-        Format, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
-    ] = Format.TEXT,
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
-    ] = None,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
 ) -> None:
     """Simulate five published reports, and score the predictions against the published figures.
 
@@ -56,9 +42,9 @@ def reproduce(
         aside.print("\ninterrupted; the same command goes on")
         raise typer.Exit(exit_code(error)) from None
     match form:
-        case Format.TEXT:
+        case PageFormat.TEXT:
             present_text(reproduction.render(results, tables=not scores), output)
-        case Format.JSON:
+        case PageFormat.JSON:
             write(json_text(reproduction.to_json(results)), output)
-        case Format.HTML:
+        case PageFormat.HTML:
             write(html.render(results), output)

@@ -14,14 +14,10 @@ from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
 from schedlab.report.words import CONTROL, listed
 
-SCHEMA = 1
-"""Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
-
 
 def to_json(cost: Cost) -> dict[str, Any]:
     """Return the fields of the JSON object; seeds are numbered by block, and null stands for a missing figure."""
     return {
-        "schema": SCHEMA,
         "run": cost.run.id,
         "target": cost.run.target,
         "kind": cost.run.kind,
@@ -58,36 +54,48 @@ def render(cost: Cost) -> RenderableType:
         Column(name.replace(" ", "\n", 1), [_text(cost.cells[path, name], cost) for path in cost.paths])
         for name in cost.columns
     ]
-    head = f"instructions of one operation: median of {cost.loops}, {counted(cost.run.design.blocks, 'random seed')}"
     return Group(
-        Text(f"{head}, CPUs {cost.run.target.rpartition('@')[2]}"),
+        Text(head(cost)),
         Text(),
         Columns(columns),
         Text(),
-        *map(Text, _notes(cost)),
+        *map(Text, notes(cost)),
     )
 
 
+def head(cost: Cost) -> str:
+    """Return what the figures are: unit, operations, random seeds and CPUs."""
+    seeds = counted(cost.run.design.blocks, "random seed")
+    cpus = cost.run.target.rpartition("@")[2]
+    return f"instructions of one operation: median of {cost.loops}, {seeds}, CPUs {cpus}"
+
+
 def _text(cell: Cell, cost: Cost) -> Text:
+    is_change = cell.column in cost.against and cell.share and any(cell.differences)
+    style = "dim" if cell.mean is None else "" if not is_change else "red" if (cell.share or 0) > 0 else "green"
+    return Text(text_of(cell, cost), style=style)
+
+
+def text_of(cell: Cell, cost: Cost) -> str:
     """Return a figure, or for a compared column the difference: ``+240 (+1.7 %)``.
 
     ``~`` precedes figures that depend on the random seed, ``?`` differences under a single seed.
     """
     if cell.mean is None:
-        return Text("-", style="dim")
+        return "-"
     if cell.column not in cost.against:
         spread = "" if len(set(cell.values.values())) == 1 else "~"
-        return Text(f"{spread}{cell.mean:,.0f}")
+        return f"{spread}{cell.mean:,.0f}"
     if cell.share is None:
-        return Text(f"{cell.mean:,.0f}")
+        return f"{cell.mean:,.0f}"
     low, high = min(cell.differences), max(cell.differences)
     size = f"{low:+,.10g}" if low == high else f"~{low:+,.10g} … {high:+,.10g}"
     size = size if len(cell.differences) > 1 else f"?{size}"
-    style = "" if not any(cell.differences) else "red" if cell.share > 0 else "green"
-    return Text("0" if cell.exact and not low else f"{size} ({change(1 + cell.share)})", style=style)
+    return "0" if cell.exact and not low else f"{size} ({change(1 + cell.share)})"
 
 
-def _notes(cost: Cost) -> Iterator[str]:
+def notes(cost: Cost) -> Iterator[str]:
+    """Yield the remarks below the table."""
     others = [name for name in cost.columns if name in cost.against]
     if others:
         pairs = [f"{name} with {cost.against[name]}" for name in others]

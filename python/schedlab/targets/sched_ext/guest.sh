@@ -65,8 +65,8 @@ scx_explain() {
     scx_within 1 scx_ended
     scx_reason="$scx_mark '$scx_line' $(printf "$@")"
     scx_ended && scx_reason="$scx_reason; its process has ended (status $(cat "$scx_folder/exit"))"
-    scx_text=$(scx_messages | tail -n +$((scx_lines + 1)) | sed "s/.*$scx_mark/$scx_mark/")
-    [ -n "$scx_text" ] && scx_reason="$scx_reason; message of the kernel: $scx_text"
+    scx_text=$(scx_messages | tail -n +$((scx_lines + 1)) | grep -v "$scx_enabled\$" | sed "s/.*$scx_mark/$scx_mark/; \$!s/\$/;/" | tr '\n' ' ')
+    [ -n "$scx_text" ] && scx_reason="$scx_reason; message of the kernel: ${scx_text% }"
     scx_text=$(tail -n "$scx_shown_lines" "$scx_folder/output" | tail -c "$scx_shown")
     scx_reason="$scx_reason; the program printed: ${scx_text:-nothing}"
 }

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.targets.sched_ext.protocol import FOLDER, MARK
+from schedlab.targets.sched_ext.protocol import ENABLED, FOLDER, MARK
 
 LOG = "dev/kmsg"
 
@@ -88,10 +88,10 @@ class Log:
         self._handle = handle
 
     def messages(self) -> list[str]:
-        """Return the messages about sched_ext since the last call, oldest first."""
+        """Return the messages about sched_ext since the last call, oldest first, except those about loading."""
         records = b"".join(self._records()).decode(errors="replace").splitlines()
         messages = [line.partition(";")[2] or line for line in records]
-        return [message for message in messages if message.startswith(MARK)]
+        return [message for message in messages if message.startswith(MARK) and not message.endswith(ENABLED)]
 
     def _records(self) -> Iterator[bytes]:
         """Read one record of /dev/kmsg at a time (Documentation/ABI/testing/dev-kmsg), or a complete regular file."""

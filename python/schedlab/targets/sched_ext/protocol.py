@@ -23,6 +23,9 @@ FOLDER = "sys/kernel/sched_ext"
 MARK = "sched_ext:"
 """Prefix of the kernel's messages about sched_ext (kernel/sched/ext.c), and of schedlab's."""
 
+ENABLED = '" enabled'
+"""End of the kernel's message about a loaded scheduler (kernel/sched/ext.c of 7.2), which no failure quotes."""
+
 START_SECONDS = 30.0
 """Seconds for loading. The BPF verifier may take seconds for a large scheduler, as may switching every task."""
 
@@ -54,6 +57,7 @@ KEPT = "{} is still loaded {} s after the end of {}"
 _SHELL = {
     "scx_files": FOLDER,
     "scx_mark": MARK,
+    "scx_enabled": ENABLED,
     "scx_start_seconds": START_SECONDS,
     "scx_last_words": LAST_WORDS,
     "scx_grace": GRACE,

@@ -15,7 +15,7 @@ mount -t devtmpfs devtmpfs /dev 2>/dev/null
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts 2>/dev/null
-mount -t tmpfs tmpfs /tmp
+[ -n "$(ls -A /tmp)" ] || mount -t tmpfs tmpfs /tmp   # not over programs that were copied to /tmp
 mount -t tmpfs tmpfs /run
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null

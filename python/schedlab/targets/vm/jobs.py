@@ -5,14 +5,18 @@ All jobs are part of the boot. Nothing is sent to a running guest, which would m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from schedlab.targets.vm.initramfs import archive, regular
 
 FIRST = 1
 """Number of a boot's first job. The guest counts up from this number, because 10 precedes 2 in the order of file
 names."""
+
+SCHEDULER = "/jobs/sched_ext"
+"""Script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.protocol`."""
 
 WATCHED = (
     "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/schedstat", "/proc/vmstat", "/proc/interrupts",
@@ -72,7 +76,7 @@ def contents(
     jobs: Sequence[str],
     settings: Sequence[Setting],
     pause: float = 0.0,
-    scheduler: str = "",
+    scheduler: Mapping[str, bytes] = MappingProxyType({}),
     host_files: bool = False,
     facts: Sequence[str] = (),
     late_cpus: bool = False,
@@ -83,7 +87,7 @@ def contents(
         jobs: shell scripts.
         settings: files to write before the first job.
         pause: seconds before each job.
-        scheduler: script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.protocol`.
+        scheduler: files by path, which load a sched_ext scheduler (:data:`SCHEDULER`).
         host_files: whether the guest mounts this machine's file tree at /host.
         facts: shell patterns of files to copy once, besides :data:`FACTS`.
         late_cpus: whether ``init.sh`` puts the CPUs online that are still offline.
@@ -100,11 +104,10 @@ def contents(
         ),
         "/jobs/pause": f"{pause:g}",
     }
-    if scheduler:
-        files["/jobs/sched_ext"] = scheduler
     if host_files:
         files["/jobs/host_files"] = ""
     if late_cpus:
         files["/jobs/late_cpus"] = ""
     files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
-    return archive({path: regular(text.encode()) for path, text in files.items()})
+    data = {path: text.encode() for path, text in files.items()} | dict(scheduler)
+    return archive({path: regular(content) for path, content in data.items()})

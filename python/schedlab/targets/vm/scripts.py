@@ -11,11 +11,12 @@ from pathlib import Path
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
+from schedlab.kernels.images import Image
 from schedlab.targets.sched_ext.protocol import shell_text
 from schedlab.targets.trial import PreparedRow, attributes
 from schedlab.targets.vm.host_files import HIDDEN
 from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
-from schedlab.targets.vm.jobs import FIRST
+from schedlab.targets.vm.jobs import FIRST, SCHEDULER
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.launcher import command_line
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -82,15 +83,20 @@ def hidden(path: Path) -> str | None:
     return next((folder for folder in HIDDEN if any(form.is_relative_to(folder) for form in forms)), None)
 
 
-def scheduler(variant: Variant) -> str:
-    """Return the script that loads the variant's sched_ext scheduler; empty for a variant without a scheduler.
+def scheduler_files(variant: Variant, image: Image) -> dict[str, bytes]:
+    """Return the script that loads the variant's sched_ext scheduler and the kernel's configuration, by path.
 
-    The guest has the program under its path on this machine.
+    The guest has the program under its path on this machine. Many schedulers read the configuration: libbpf looks for
+    externs of the section ``.kconfig`` in ``/boot/config-RELEASE`` and ``/proc/config.gz``. A variant without a
+    scheduler has no files.
     """
     if variant.sched_ext is None:
-        return ""
+        return {}
     program, *arguments = variant.sched_ext
-    return shell_text([str(located(program) or program), *arguments])
+    files = {SCHEDULER: shell_text([str(located(program) or program), *arguments]).encode()}
+    if image.config is not None:
+        files[f"/boot/config-{image.release}"] = image.config.read_bytes()
+    return files
 
 
 def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int) -> list[str]:

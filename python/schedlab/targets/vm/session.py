@@ -26,7 +26,7 @@ from schedlab.targets.vm.jobs import FIRST, contents
 from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.qemu import Machine
 from schedlab.targets.vm.results import Garbled
-from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler, script
+from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, script
 from schedlab.targets.vm.settings import faults, settings
 
 GRACE = 60.0
@@ -168,7 +168,13 @@ class GuestSession:
         wanted = settings(variant, image)
         facts = files_to_keep(running.machine.command_line)
         jobs = contents(
-            scripts, wanted, self._pause, scheduler(variant), self._table.host_files, facts, machine.late_cpus
+            scripts,
+            wanted,
+            self._pause,
+            scheduler_files(variant, image),
+            self._table.host_files,
+            facts,
+            machine.late_cpus,
         )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
         files = Files(boot.expect("ready").files())
