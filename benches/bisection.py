@@ -137,16 +137,16 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--campaigns", type=int, default=200)
     options.add_argument("--write", action="store_true", help="write the table into docs/bisection.md")
-    given = options.parse_args()
+    arguments = options.parse_args()
     lines = [
         "| noise | states | planted | right % | wrong % | in the set % | blocks, mean | most | binary search |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
     for case in CASES:
-        lines.append(line(case, given.campaigns))
+        lines.append(line(case, arguments.campaigns))
         print(lines[-1], flush=True)
-    if given.write:
+    if arguments.write:
         text = DOCUMENT.read_text()
         start, end = text.index(MARKS[0]) + len(MARKS[0]), text.index(MARKS[1])
         DOCUMENT.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:])

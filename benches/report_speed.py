@@ -116,21 +116,21 @@ def main() -> int:
     options.add_argument("--runs", type=int, default=3, help="runs of each format (default 3)")
     options.add_argument("--iterations", type=int, default=1000, help="samples of a cell of the larger run")
     options.add_argument("--formats", nargs="*", default=FORMATS)
-    given = options.parse_args()
+    arguments = options.parse_args()
     schedlab = str(Path(sys.executable).parent / "schedlab")
     missed = 0
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        for iterations in (given.iterations, max(given.iterations // 10, 1)):
+        for iterations in (arguments.iterations, max(arguments.iterations // 10, 1)):
             store = Path(folder) / f"{iterations}.sqlite"
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as writer_process:
                 # A child process begins with the size of this process. Another process writes the store, so that this
                 # process stays small.
                 samples = writer_process.submit(make_store, store, iterations).result()
-            for form in given.formats:
+            for form in arguments.formats:
                 argv = [schedlab, "report", "--store", str(store), "--format", *form.split()]
                 if form in FILES_ONLY:
                     argv += ["--output", str(Path(folder) / "out")]
-                figures = [timed(argv) for _ in range(given.runs)]
+                figures = [timed(argv) for _ in range(arguments.runs)]
                 wall, cpu, size = zip(*figures, strict=True)
                 text = (
                     f"{samples} samples, {form}: wall median {statistics.median(wall):.2f} s "

@@ -70,8 +70,8 @@ def _sum(counters: Counters, matches: Callable[[str], bool]) -> float | None:
     return sum(values) if values else None
 
 
-def _domains(what: str) -> Callable[[Counters], float | None]:
-    return lambda counters: _sum(counters, lambda name: name.startswith("schedstat.domain") and name.endswith(what))
+def _domains(counter: str) -> Callable[[Counters], float | None]:
+    return lambda counters: _sum(counters, lambda name: name.startswith("schedstat.domain") and name.endswith(counter))
 
 
 def _of(*names: str) -> Callable[[Counters], float | None]:
@@ -88,9 +88,9 @@ def _across(counters: Counters) -> float | None:
 COUNTS: dict[str, Callable[[Counters], float | None]] = {
     "context switches": _of("context-switches"),
     "new-idle balances": _domains("newidle.lb_count"),
-    "tasks that they moved": _domains("newidle.lb_gained"),
+    "tasks moved by these balances": _domains("newidle.lb_gained"),
     "migrations": _of("cpu-migrations"),
-    "of them across nodes": _across,
+    "migrations across nodes": _across,
     "pages marked": _of("vmstat.numa_pte_updates"),
     "hinting faults": _of("vmstat.numa_hint_faults"),
     "moves to the preferred node": _of("numa-task-moves", "vmstat.numa_task_migrated"),

@@ -24,9 +24,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("store", type=Path)
     options.add_argument("run", type=int, nargs="?")
-    given = options.parse_args()
+    arguments = options.parse_args()
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    console.print(text.render(build(findings(open_store(given.store, create=False), given.run))))
+    console.print(text.render(build(findings(open_store(arguments.store, create=False), arguments.run))))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
     # The library's template would fetch a font from the web whenever the picture is shown.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")

@@ -125,7 +125,7 @@ def _distribution() -> alt.Chart:
 def _order(size: int) -> Layers:
     """Deviation of each value from its column's mean in its row, over the order of trials."""
     x = alt.X("position:Q", title="trial", scale=alt.Scale(zero=False, nice=False, padding=8))
-    y = alt.Y("deviation:Q", title="from its own mean [%]")
+    y = alt.Y("deviation:Q", title="deviation from the mean [%]")
     deviations = (
         _points(size, x=x, y=y)
         .transform_joinaggregate(mean="mean(value)", groupby=["row", "variant"])

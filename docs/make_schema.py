@@ -36,13 +36,13 @@ def _open(part: Any) -> Any:
 
 def manual(page: str) -> str:
     """Return the page with new tables."""
-    return MARK.sub(lambda found: f"{found[1]}{chr(10).join(_tables())}{found[2]}", page)
+    return MARK.sub(lambda match: f"{match[1]}{chr(10).join(_tables())}{match[2]}", page)
 
 
 def _tables() -> Iterator[str]:
     report = json.loads(schema())
     parts = report["$defs"]
-    yield from _table("The whole", report)
+    yield from _table("The report", report)
     for name, part in parts.items():
         if "properties" in part:
             yield from _table(f"`{name}`", part)

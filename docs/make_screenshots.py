@@ -29,12 +29,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("store", type=Path)
     options.add_argument("run", type=int, nargs="?")
-    given = options.parse_args()
+    arguments = options.parse_args()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         sys.exit("no chromium in $PATH: apt-get install chromium")
-    engine = open_store(given.store, create=False)
-    run_findings = findings(engine, given.run)
+    engine = open_store(arguments.store, create=False)
+    run_findings = findings(engine, arguments.run)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder, "report.html")
         samples = columns(engine, run_findings.columns)

@@ -3,7 +3,7 @@
 maturin compiles the simulator (crates/python) and packs the wheel. It does not build a second program, so this module
 builds ``schedload`` first, in the folder that maturin copies into the wheel (``data`` in pyproject.toml).
 
-$SCHEDLAB_TARGET is a target of Rust to build ``schedload`` for, with a static C library; default: this machine's.
+$SCHEDLAB_TARGET is a target of Rust with a static C library, for which ``schedload`` is built; default: this machine.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def build_editable(directory: str, settings: Mapping[str, Any] | None = None, me
 
 
 def make_data() -> None:
-    """Build ``schedload``, and put it and the man pages into the folder of the wheel's data."""
+    """Build ``schedload``. Copy the program and the man pages to the folder of the wheel's data."""
     target = os.environ.get("SCHEDLAB_TARGET")
     # The alias ends with arguments of rustc, so that a --target would not reach cargo.
     environment = os.environ | ({"CARGO_BUILD_TARGET": target} if target else {})
     if subprocess.run(["cargo", "schedload"], cwd=ROOT, env=environment, check=False).returncode != 0:
         sys.exit(
             "schedlab: schedload cannot be built\n"
-            "  → it needs Rust (rust-version in Cargo.toml) and a static C library: apt-get install libc6-dev, "
+            "  → install Rust (rust-version in Cargo.toml) and a static C library: apt-get install libc6-dev, "
             "dnf install glibc-static"
         )
     shutil.rmtree(DATA, ignore_errors=True)

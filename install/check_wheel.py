@@ -27,7 +27,7 @@ COMMANDS = (
     "schedlab runs",
     "schedlab report --format html --output report.html",
 )
-"""What a user does first. ``{examples}`` is the folder of the examples in the installed package."""
+"""First steps of a user. ``{examples}`` is the folder of the examples in the installed package."""
 
 
 def main() -> None:

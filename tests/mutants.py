@@ -1,8 +1,9 @@
 """Mutation tests: change the code at random places, and list the changes that no test notices (``make mutants``).
 
-cosmic-ray makes and applies the mutants of Python packages, cargo-mutants those of Rust crates. Neither tool draws a
-random sample, so this program draws a sample from the tool's list. cosmic-ray was chosen over mutmut because it starts
-a new process for each mutant: mutmut forks the process that imported polars, whose threads do not survive a fork.
+cosmic-ray makes and applies the mutants of Python packages, and cargo-mutants makes the mutants of Rust crates. Neither
+tool draws a random sample, so this program draws a sample from the tool's list. cosmic-ray was chosen over mutmut
+because it starts a new process for each mutant: mutmut forks the process that imported polars, whose threads do not
+survive a fork.
 
 Mutants are applied to a copy of the work tree. Tests that need root or run real benchmarks are left out: a mutant of
 the journal could leave this machine's tunables changed.

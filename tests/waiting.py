@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 
-def eventually(condition: Callable[[], object], what: str = "did not happen", seconds: float = 100.0) -> None:
-    """Poll until ``condition`` is true. After ``seconds`` fail with the message ``what``."""
+def eventually(condition: Callable[[], object], message: str = "did not happen", seconds: float = 100.0) -> None:
+    """Poll until ``condition`` is true. After ``seconds``, fail with this message."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, what
+        assert time.monotonic() < end, message
         time.sleep(0.02)

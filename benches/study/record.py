@@ -47,11 +47,11 @@ def main() -> int:
     )
     parser.add_argument("--store", type=Path, help="read the newest run of this store instead of running")
     parser.add_argument("--as", dest="name", required=True, help="name of the file in benches/study/recorded")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="schedlab-study-") as scratch:
-        store = given.store or Path(scratch) / "store.sqlite"
-        if given.store is None:
-            path = Path(__file__).parent / f"{given.experiment}.toml"
+        store = arguments.store or Path(scratch) / "store.sqlite"
+        if arguments.store is None:
+            path = Path(__file__).parent / f"{arguments.experiment}.toml"
             command = [Path(sys.executable).parent / "schedlab", "run", path, "--store", store]
             if code := subprocess.run(command, check=False).returncode:
                 return code
@@ -61,7 +61,7 @@ def main() -> int:
         units = "; ".join(f"{workload}: {metric} in {unit}" for workload, (metric, unit) in METRICS.items())
         FOLDER.mkdir(exist_ok=True)
         text = f"# {units}\n{head}{trials(engine, run).write_csv()}"
-        (FOLDER / f"{given.name}.csv").write_text(text, encoding="utf-8")
+        (FOLDER / f"{arguments.name}.csv").write_text(text, encoding="utf-8")
     return 0
 
 

@@ -87,7 +87,7 @@ def test_a_single_outlier_does_not_decide() -> None:
     assert posterior.candidates() == [3]
 
 
-def test_of_two_changes_the_clearer_one_counts() -> None:
+def test_of_two_changes_the_clearer_change_counts() -> None:
     posterior = observe(10, {2: [0.0, 0.001], 3: [0.02, 0.021], 6: [0.02, 0.019], 7: [0.2, 0.201], 9: [0.2, 0.199]})
     assert posterior.two_changes > 0.9
     assert posterior.candidates() == [7]
@@ -130,7 +130,7 @@ def test_a_state_that_must_be_built_first_is_avoided_for_a_while() -> None:
     assert next_state(posterior, START, costs, {30}) != 30
 
 
-def test_information_is_that_of_a_certain_answer_at_most() -> None:
+def test_information_is_at_most_the_information_of_a_certain_answer() -> None:
     assert information(np.array([0.5]), 50.0) == pytest.approx(np.log(2), rel=1e-3)
     assert information(np.array([0.5]), 0.0) == pytest.approx(0, abs=1e-9)
     assert information(np.array([0.0, 1.0]), 3.0) == pytest.approx(0, abs=1e-9)
@@ -145,7 +145,7 @@ def test_most_searches_name_the_planted_state() -> None:
     assert sum(results) >= 17  # with 95 % for each campaign, fewer right campaigns have a probability of 2 %
 
 
-def test_no_change_is_named_where_there_is_none() -> None:
+def test_without_a_change_no_state_is_named() -> None:
     assert [search(16, {}, 0.02, seed)[0] for seed in range(6)].count([None]) >= 5
 
 

@@ -70,7 +70,7 @@ def test_a_control_that_differs_from_its_baseline_causes_a_warning() -> None:
 
 
 @pytest.mark.parametrize(("alarms", "warns"), [(3, False), (4, True)])
-def test_too_many_small_p_of_a_control_cause_a_warning_although_none_is_small_when_corrected(
+def test_too_many_small_p_of_a_control_cause_a_warning_although_no_corrected_p_is_small(
     alarms: int, warns: bool
 ) -> None:
     """Of 20 rows of an A/A control, 3 or more are below 0.05 by chance with p = 0.075, and 4 or more with p = 0.016."""
@@ -202,7 +202,7 @@ def kinds_of(verdicts: list[Verdict], failures: int = 0) -> set[Kind]:
     return {warning.kind for warning in diagnose(facts, pl.DataFrame(schema=COLUMNS), [TIME], verdicts, Options())}
 
 
-def test_an_unknown_p_of_the_control_does_not_hide_a_small_one() -> None:
+def test_an_unknown_p_of_the_control_does_not_hide_a_small_p() -> None:
     assert Kind.CONTROL in kinds_of([verdict_with(nan), verdict_with(0.001)])
     assert Kind.CONTROL in kinds_of([verdict_with(0.001), verdict_with(nan)])
 
@@ -287,13 +287,13 @@ def means_warnings(*values: float) -> list[str]:
 
 
 def test_arithmetic_means_outside_the_interval_of_the_change_cause_a_warning() -> None:
-    (seen,) = means_warnings(*[0.9, 0.91, 0.92, 0.9, 0.91, 0.92, 0.9] * 2, 40.0)
-    assert seen.startswith("w time: under new the geometric mean changes by +16.9 %")
-    assert "arithmetic mean by +251.5 %" in seen
+    (warning,) = means_warnings(*[0.9, 0.91, 0.92, 0.9, 0.91, 0.92, 0.9] * 2, 40.0)
+    assert warning.startswith("w time: under new the geometric mean changes by +16.9 %")
+    assert "arithmetic mean by +251.5 %" in warning
     assert means_warnings(1.1, 1.2, 1.1, 1.15, 1.2, 1.1, 1.3, 1.1) == []
 
 
-def test_an_arithmetic_mean_within_delta_of_the_geometric_one_causes_no_warning() -> None:
+def test_an_arithmetic_mean_within_delta_of_the_geometric_mean_causes_no_warning() -> None:
     assert means_warnings(*[1.1] * 8, 1.101) == []
     assert means_warnings(1.0, 1.0) == []
 

@@ -109,7 +109,7 @@ def test_an_unmeasured_variant_removes_only_the_effects_that_need_it() -> None:
     assert by_effect["A × B"].word == "inconclusive"
 
 
-def test_intervals_at_an_interim_analysis_are_wider_than_those_of_a_fixed_run() -> None:
+def test_intervals_at_an_interim_analysis_are_wider_than_intervals_of_a_fixed_run() -> None:
     design, looks = layout("AB"), (8, 12)
     table = frame(design, {"A": 0.99}, blocks=12)
     taken = course(looks, 0.05, 9)

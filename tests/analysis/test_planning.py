@@ -110,7 +110,7 @@ def test_without_two_shared_blocks_the_noise_is_unknown(variant: dict[int, list[
         (1e9, 1.0, 1e-9, MOST_ITERATIONS),
     ],
 )
-def test_the_best_iterations_are_those_of_kalibera_and_jones(
+def test_the_best_iterations_follow_the_formula_of_kalibera_and_jones(
     cost_ratio: float, within: float, between: float, best: int
 ) -> None:
     """⌈√(c₂/c₁ · T₁²/T₂²)⌉, at least 1."""

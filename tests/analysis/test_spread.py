@@ -1,4 +1,4 @@
-"""The warning on a variant whose spread differs from the baseline's."""
+"""The warning on a variant whose spread differs from the spread of the baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_p_equals_spearman_s_between_sums_and_differences() -> None:
     assert p_equal_spread(base, new) == pytest.approx(spearmanr(new + base, new - base).pvalue)
 
 
-def test_equal_spreads_are_seldom_distinguished_and_a_wider_one_often_is() -> None:
+def test_equal_spreads_are_seldom_distinguished_and_different_spreads_often() -> None:
     generator = np.random.default_rng(2)
     alike = [p_equal_spread(*generator.normal(size=(2, 20))) < 0.05 for _ in range(1000)]
     # Two standard errors of a share of 5 % over 1,000 draws are 1.4 %.

@@ -27,7 +27,7 @@ def test_differences_of_one_sign_have_the_p_of_two_flips() -> None:
 
 
 @given(differences)
-def test_the_exact_p_equals_that_of_all_listed_flips(d: np.ndarray) -> None:
+def test_the_exact_p_equals_the_p_of_all_listed_flips(d: np.ndarray) -> None:
     observed, slack = abs(d.sum()), 1e-12 * np.abs(d).sum()
     counted = [abs(np.dot(signs, d)) >= observed - slack for signs in product((1, -1), repeat=len(d))]
     assert isclose(p_value(d, 0), np.mean(counted))
@@ -189,7 +189,7 @@ def test_a_further_block_never_raises_the_smallest_p(rows: int) -> None:
 
 
 @pytest.mark.parametrize("level", [0.05, 0.003, 1e-4, 5.5e-5, 4e-5, 1e-6])
-def test_every_number_of_blocks_from_the_needed_one_on_can_reject(level: float) -> None:
+def test_every_number_of_blocks_from_the_needed_number_on_can_reject(level: float) -> None:
     """Early interim analyses have such levels."""
     needed = blocks_for_a_verdict(Rule(level))
     for blocks in range(2, 40):
@@ -198,7 +198,7 @@ def test_every_number_of_blocks_from_the_needed_one_on_can_reject(level: float) 
 
 
 @pytest.mark.parametrize("blocks", [16, 18, 24, 41])
-def test_drawn_flips_differ_and_none_is_the_unflipped_order(blocks: int) -> None:
+def test_drawn_flips_differ_from_each_other_and_from_the_unflipped_order(blocks: int) -> None:
     flipped = flips(blocks, 5).flipped
     assert len(np.unique(flipped, axis=0)) == len(flipped) == 19_999
     assert flipped.sum(axis=1).min() > 0
@@ -234,12 +234,12 @@ LONG = pytest.mark.verify
 def test_the_power_of_a_joint_test_at_the_detectable_change_is_about_80_percent(blocks: int, rows: int) -> None:
     rng = np.random.default_rng(12)
     effect = log(1 + detectable(0.02, blocks, Rule(0.05, rows)))
-    found = 0
+    rejections = 0
     for _ in range(300):
         noise = rng.normal(0, 0.02, size=(blocks, rows))
         noise[:, 0] += effect
-        found += step_down(noise, 0)[0] <= 0.05
-    assert 0.73 < found / 300 < 0.87
+        rejections += step_down(noise, 0)[0] <= 0.05
+    assert 0.73 < rejections / 300 < 0.87
 
 
 @pytest.mark.parametrize("blocks", [11, 12, 13])

@@ -235,14 +235,14 @@ def test_noise_is_drawn_from_its_seed_and_positive(kind: str) -> None:
 def test_star_rules_agree_with_their_descriptions() -> None:
     rng = np.random.default_rng(8)
     a, b = rng.normal(1, 0.1, size=(60, 10)), rng.normal(1.06, 0.2, size=(60, 10))
-    # With groups of equal size the t of unequal variances is Student's.
+    # With groups of equal size the t of unequal variances equals Student's t.
     assert rules.star_2018(a, b).tolist() == (stats.ttest_ind(a, b, axis=1).pvalue < 0.10).tolist()
     # Standard deviations 1 and 1: a star needs means more than 3.92 apart.
     steady = np.array([[-1.0, 0.0, 1.0]] * 2)
     assert rules.star_2024(steady, steady + np.array([[3.9], [3.95]])).tolist() == [False, True]
 
 
-def test_estimated_variance_components_equal_those_of_the_noise() -> None:
+def test_estimated_variance_components_equal_the_components_of_the_noise() -> None:
     rng = np.random.default_rng(2)
     logs = 0.05 * rng.standard_normal((3000, 1, 1)) + 0.02 * rng.standard_normal((3000, 2, 1))
     logs = logs + 0.01 * rng.standard_normal((3000, 2, 4))

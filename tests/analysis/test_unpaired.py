@@ -111,7 +111,7 @@ def values_near(factor: float) -> list[float]:
     ("direction", "factor", "word"),
     [("lower", 0.95, "better"), ("lower", 1.05, "worse"), ("higher", 0.95, "worse"), ("lower", 1.0, "equivalent")],
 )
-def test_verdict_words_equal_those_of_paired_rows(direction: str, factor: float, word: str) -> None:
+def test_unpaired_rows_have_the_verdict_words_of_paired_rows(direction: str, factor: float, word: str) -> None:
     question = Question("w", "{}", "m", "s", direction)  # type: ignore[arg-type]
     (verdict,) = judge_unpaired(
         [row(values_near(1.0), values_near(factor), question=question)], ["base", "new"], Options()

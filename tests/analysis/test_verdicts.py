@@ -49,7 +49,7 @@ def test_the_direction_of_a_metric_decides_between_better_and_worse(
     assert verdict_of({"base": BASE, "new": scaled(factor)}, question).word == word
 
 
-def test_a_narrow_interval_is_equivalent_and_a_wide_one_inconclusive() -> None:
+def test_a_narrow_interval_is_equivalent_and_a_wide_interval_inconclusive() -> None:
     assert verdict_of({"base": BASE, "new": scaled(1.0)}).word == "equivalent"
     wide = verdict_of({"base": BASE, "new": [1.1, 0.9, 1.05, 0.95, 1.2, 0.8, 1.0, 1.0]})
     assert wide.word == "inconclusive"
@@ -286,7 +286,7 @@ def test_a_joint_test_never_has_a_smaller_p_than_the_row_alone() -> None:
         assert all(verdict.p_adjusted >= verdict.p for verdict in verdicts)
 
 
-def test_rows_that_lack_blocks_are_tested_jointly_with_the_others() -> None:
+def test_rows_that_lack_blocks_are_tested_jointly_with_other_rows() -> None:
     both = samples({"base": BASE, "new": scaled(1.1)}, MANY[0]), samples({"base": BASE, "new": scaled(1.1)}, MANY[1])
     table = pl.concat([both[0], both[1].filter(pl.col("block") > 2)])
     whole, part = judge(table, MANY[:2], ["base", "new"], None, Options())

@@ -29,7 +29,7 @@ run = "true"
 metrics = [{ name = "work", unit = "1", better = "lower", regex = '(\\d+)' }]
 """
 PRINT = "echo $((VALUE + $$ % 9))"
-"""The noise is the process number's."""
+"""The noise comes from the number of the process."""
 
 
 @pytest.fixture

@@ -151,11 +151,11 @@ def test_runs_that_cannot_be_compared_are_refused(
     run_script(noisy(1.0), small)
     run_script(noisy(1.0), small.replace("groups = [1, 4]", "groups = 16").replace('"test"', '"other"'))
     run_script(noisy(1.0), small)
-    for words, what in REFUSED.items():
+    for words, message in REFUSED.items():
         for form in (["text"], ["mmtests", "--stars", "none"]):
             done = schedlab("compare", *words, "--store", engine.url.database, "--format", *form)
             assert (done.code, done.out) == (2, "")
-            assert what in done.words
+            assert message in done.words
 
 
 def test_a_missing_store_is_an_error_when_it_is_needed(schedlab: Schedlab, tmp_path: Path) -> None:

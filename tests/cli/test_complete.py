@@ -56,7 +56,7 @@ def test_targets_are_completed_in_two_steps(ask) -> None:  # type: ignore[no-unt
     assert ask("run", "x.toml", "--target", "sim:rpi4b/linux-6") == ["sim:rpi4b/linux-6.12"]
 
 
-def test_runs_are_those_of_the_named_store(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_runs_come_from_the_named_store(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     store = store_of(tmp_path, wave)
     for command in (["report"], ["compare"], ["runs", "show"], ["plan", "x.toml", "--from"]):
         assert ask(*command[:1], *command[1:2], "--store", store, *command[2:], "") == ["1"]

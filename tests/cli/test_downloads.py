@@ -55,7 +55,9 @@ def test_a_dry_run_prints_long_parameters_once(schedlab: Schedlab) -> None:
 
 
 def test_a_dry_run_lists_what_is_unknown_before_the_download(schedlab: Schedlab, apt: Repository) -> None:
-    assert "only after the download: whether it has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
+    assert (
+        "known only after the download: whether a kernel has the tunables" in schedlab("run", EXAMPLE, "--dry-run").out
+    )
 
 
 def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:

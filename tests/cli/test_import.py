@@ -140,7 +140,7 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "what", "todo"),
+    ("words", "fault", "todo"),
     [
         (["--name", "a", "--name", "b"], "2 names for 1 paths", "a name for each PATH"),
         (["--name", "x=y"], "renames no column", "before"),
@@ -150,10 +150,10 @@ def test_columns_can_be_named_by_path_or_renamed(folder: Path) -> None:
     ],
 )
 def test_invalid_options_are_refused_with_the_valid_options(
-    folder: Path, words: Sequence[str], what: str, todo: str
+    folder: Path, words: Sequence[str], fault: str, todo: str
 ) -> None:
     problem = refused(schedlab("import", folder / "before.log", *words, "--to", folder / "store.sqlite"))
-    assert what in problem.what
+    assert fault in problem.what
     assert todo in problem.todo
     assert not (folder / "store.sqlite").exists()
 

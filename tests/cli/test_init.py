@@ -20,10 +20,10 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Answers of a user at a terminal, in order; the test fails if a question has no answer."""
-    given: list[str] = []
+    remaining: list[str] = []
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(typer, "prompt", lambda question, **options: given.pop(0))
-    return given
+    monkeypatch.setattr(typer, "prompt", lambda question, **options: remaining.pop(0))
+    return remaining
 
 
 WORDS = ("hackbench", "groups=1,4", "--variant", "batch:policy=batch", "--variant", "slow:sched.base_slice_ns=6ms")

@@ -82,7 +82,7 @@ def test_the_version_has_a_short_option(schedlab: Schedlab, option: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "what"),
+    ("words", "message"),
     [
         (["nosuch"], "error: schedlab: no such command 'nosuch'"),
         (["run"], "error: schedlab run: missing argument 'file'"),
@@ -92,11 +92,11 @@ def test_the_version_has_a_short_option(schedlab: Schedlab, option: str) -> None
         (["machines", "sohw", "rpi4b"], "error: schedlab machines: no such command 'sohw'"),
     ],
 )
-def test_errors_of_usage_have_the_style_of_all_errors(schedlab: Schedlab, words: list[str], what: str) -> None:
+def test_errors_of_usage_have_the_style_of_all_errors(schedlab: Schedlab, words: list[str], message: str) -> None:
     done = schedlab(*words)
     assert done.code == 2
     assert done.out == ""
-    assert done.err.startswith(what)
+    assert done.err.startswith(message)
     assert done.err.count("\n") == 2
     assert re.search(r"\n  → 'schedlab[a-z ]*--help' lists the \w+", done.err)
 
@@ -205,7 +205,7 @@ def test_lists_and_pages_as_json_have_the_documented_keys(schedlab: Schedlab, st
     assert all(f"`{key}`" in documented for key in LISTED[name] | more)
 
 
-def test_doctor_as_json_has_what_its_text_has(schedlab: Schedlab) -> None:
+def test_doctor_has_the_same_facts_as_text_and_as_json(schedlab: Schedlab) -> None:
     content = json.loads(schedlab("doctor", "--format", "json").out)
     text = schedlab("doctor").out
     assert {check["subject"] for check in content["checks"]} >= {"machine", "kernel", "tunables", "guests", "simulator"}

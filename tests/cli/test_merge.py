@@ -20,8 +20,8 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def stores(tmp_path: Path) -> tuple[Path, Path]:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    one = store_of(tmp_path / "a", wave).rename(tmp_path / "a.sqlite")
-    return one, store_of(tmp_path / "b", changed(1.5)).rename(tmp_path / "b.sqlite")
+    first = store_of(tmp_path / "a", wave).rename(tmp_path / "a.sqlite")
+    return first, store_of(tmp_path / "b", changed(1.5)).rename(tmp_path / "b.sqlite")
 
 
 @pytest.mark.parametrize("command", ["merge", "import"])

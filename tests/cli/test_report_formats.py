@@ -182,10 +182,10 @@ REFUSED = {
 
 
 def test_invalid_requests_are_refused_with_a_hint(schedlab: Schedlab, store: Path) -> None:
-    for arguments, what in REFUSED.items():
+    for arguments, message in REFUSED.items():
         done = schedlab("report", *arguments, "--store", store, "--format", "json")
         assert (done.code, done.out) == (2, "")
-        assert what in done.words.replace("→", ";")
+        assert message in done.words.replace("→", ";")
         assert "→" in done.err
 
 

@@ -54,7 +54,7 @@ def samples() -> list[Sample]:
 
 def of_text(page: Path, text: str) -> list[Sample]:
     """Return the fenced blocks of one page."""
-    found = []
+    samples = []
     for fence in FENCE.finditer(text):
         marks, before = {}, text[: fence.start()]
         while mark := MARK.search(before):
@@ -62,8 +62,8 @@ def of_text(page: Path, text: str) -> list[Sample]:
             before = before[: mark.start()]
         indent = fence[1]
         body = "".join(line.removeprefix(indent) for line in fence[3].splitlines(keepends=True))
-        found.append(Sample(page, text.count("\n", 0, fence.start()) + 1, fence[2], body, marks))
-    return found
+        samples.append(Sample(page, text.count("\n", 0, fence.start()) + 1, fence[2], body, marks))
+    return samples
 
 
 def run(sample: Sample, folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_the_file_parses(sample: Sample) -> None:
         parse(sample.text, sample.name)
 
 
-def test_every_block_states_what_it_is() -> None:
+def test_every_block_states_its_kind() -> None:
     """Neither a block without a known language nor a command in a block of text escapes the tests above."""
     wrong = [sample.name for sample in SAMPLES if sample.language not in LANGUAGES]
     wrong += [sample.name for sample in SAMPLES if sample.language == "text" and COMMAND.search(sample.text)]

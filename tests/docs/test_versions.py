@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_all_versions_are_that_of_the_workspace() -> None:
+def test_all_versions_equal_the_version_of_the_workspace() -> None:
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
     version = workspace["package"]["version"]
     crates = {name: each for name, each in workspace["dependencies"].items() if "path" in each}

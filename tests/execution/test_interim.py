@@ -48,7 +48,7 @@ def test_two_clear_rows_need_more_than_eight_blocks_under_holm(run_script: RunSc
     assert target.closed
 
 
-def test_two_clear_rows_stop_as_early_as_one(run_script: RunScript, engine: Engine) -> None:
+def test_two_clear_rows_stop_as_early_as_a_single_row(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(clear, SEQUENTIAL)
     assert reader.run(engine, run_id).recorded == 6 + 8 * 6
 

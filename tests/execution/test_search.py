@@ -125,7 +125,7 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been_interrupted(tmp_pat
     assert after.run.state == "complete"
 
 
-def test_a_budget_ends_a_search_undecided_and_a_larger_one_goes_on(bench: Bench) -> None:
+def test_a_budget_ends_a_search_undecided_and_a_larger_budget_continues_the_search(bench: Bench) -> None:
     bench.search(blocks=6)
     first = bisection(bench.engine, bench.run)
     assert (first.blocks, first.decided) == (6, False)

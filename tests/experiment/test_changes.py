@@ -58,7 +58,7 @@ def test_without_options_the_text_is_the_file() -> None:
     assert changed(Changes())[1] == FILE
 
 
-def test_numbers_replace_those_of_the_file_and_keep_its_comments() -> None:
+def test_numbers_replace_the_numbers_of_the_file_and_keep_its_comments() -> None:
     experiment, text = changed(Changes(blocks=3, iterations=5, delta="2%"))
     assert (experiment.design.blocks, experiment.design.iterations, experiment.analysis.delta) == (3, 5, 0.02)
     assert "blocks = 3  # a power of two\n" in text
@@ -78,7 +78,7 @@ def test_every_notation_of_a_table_can_be_changed(design: str) -> None:
     assert changed(Changes(blocks=3), text)[0].design.blocks == 3
 
 
-def test_a_variant_keeps_the_baseline_and_leaves_out_the_others_with_their_comments() -> None:
+def test_a_variant_keeps_the_baseline_and_leaves_out_other_variants_with_their_comments() -> None:
     experiment, text = changed(Changes(variants=("intervals",)))
     assert [variant.name for variant in experiment.variant] == ["base", "intervals"]
     assert "Larger time slices" not in text

@@ -59,8 +59,8 @@ def test_parameters_have_the_types_of_the_workload() -> None:
 )
 def test_a_text_is_read_as_the_type_that_the_key_takes(word: str, value: object) -> None:
     key = word.partition("=")[0]
-    given = word if key == "run" else f"run=false {word}"
-    assert workloads(f"command {given}")[0][key] == value
+    words = word if key == "run" else f"run=false {word}"
+    assert workloads(f"command {words}")[0][key] == value
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_every_combination_is_a_variant_named_after_its_switches() -> None:
     assert whole.environment == {"A": "1"}
 
 
-def test_tables_of_a_switch_extend_and_override_those_of_the_baseline() -> None:
+def test_tables_of_a_switch_extend_and_override_tables_of_the_baseline() -> None:
     text = SWITCHES.replace('policy = "batch"', 'environment = { A = "2", B = "3" }').replace(
         'slice = "100ms"', 'tunables = { "stat_interval" = 5 }'
     ).replace("nice = 3", 'tunables = { "vm.stat_interval" = 2 }')  # fmt: skip

@@ -30,7 +30,7 @@ def test_an_unknown_key_names_line_path_and_nearest_key() -> None:
     assert error_of(with_line("blokcs = 3")) == "file.toml:7: design.blokcs: unknown key; did you mean 'blocks'?"
 
 
-def test_an_unknown_table_names_the_nearest_one() -> None:
+def test_an_unknown_table_names_the_nearest_table() -> None:
     assert "did you mean 'design'?" in error_of(TWO_VARIANTS.replace("[design]", "[desing]"))
 
 
@@ -87,7 +87,7 @@ def test_a_sched_ext_scheduler_may_be_a_switch() -> None:
     }  # fmt: skip
 
 
-def test_an_unknown_tunable_names_the_nearest_one() -> None:
+def test_an_unknown_tunable_names_the_nearest_tunable() -> None:
     message = error_of(with_line('tunables = { "sched.migration_cost" = 5 }', "[[variant]]"))
     assert "variant[1].tunables.sched.migration_cost" in message
     assert "sched.migration_cost_ns" in message
@@ -117,13 +117,13 @@ def test_a_variant_with_the_name_of_the_control_needs_a_design_without_control()
     assert parse(text.replace("[design]", "[design]\ncontrol = false"), "f").variant[1].name == "control"
 
 
-def test_an_unknown_workload_names_the_nearest_one() -> None:
+def test_an_unknown_workload_names_the_nearest_workload() -> None:
     assert "unknown workload 'hackbensh'; did you mean 'hackbench'?" in error_of(
         TWO_VARIANTS.replace('"hackbench"', '"hackbensh"')
     )
 
 
-def test_an_unknown_parameter_names_the_nearest_one() -> None:
+def test_an_unknown_parameter_names_the_nearest_parameter() -> None:
     message = error_of(TWO_VARIANTS.replace("groups", "gruops"))
     assert "'hackbench' has no parameter 'gruops'; did you mean 'groups'?" in message
 

@@ -92,13 +92,13 @@ def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> No
 
 
 @pytest.mark.parametrize(("warmup", "expected"), [(0, 0), (1, 1), (5, 1)])
-def test_quick_has_at_most_one_warm_up_and_adds_none(experiment: Experiment, warmup: int, expected: int) -> None:
+def test_quick_has_at_most_one_warm_up_and_adds_no_warm_up(experiment: Experiment, warmup: int, expected: int) -> None:
     design = experiment.design.model_copy(update={"warmup": warmup, "iterations": 9})
     smallest = quick(experiment.model_copy(update={"design": design})).design
     assert (smallest.warmup, smallest.iterations) == (expected, 1)
 
 
-def test_quick_parameters_replace_the_others() -> None:
+def test_quick_parameters_replace_other_parameters() -> None:
     run_plan = plan(parse(TWO_VARIANTS + "quick = { groups = 1, loops = 5 }\n", "f"), seed=1, quick=True)
     assert [dict(row.parameters) for row in run_plan.rows] == [{"groups": 1, "loops": 5}]
 

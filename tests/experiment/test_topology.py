@@ -16,7 +16,7 @@ def test_sockets_cores_threads_and_nodes_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4", "4x", "x2", "0x2", "4x2/3", "4x2/0", "64x8", "2x2x2/8", "4x2/4/4"])
-def test_a_topology_that_cannot_be_built_is_refused_with_what_to_do(text: str) -> None:
+def test_a_topology_that_cannot_be_built_is_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(BadTopology) as refused:
         Topology.parse(text)
     assert refused.value.todo

@@ -25,7 +25,7 @@ def test_a_file_that_does_not_exist_is_not_locked(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_shared_locks_exclude_an_exclusive_lock_until_one_holder_is_left(tmp_path: Path) -> None:
+def test_shared_locks_exclude_an_exclusive_lock_until_a_single_holder_is_left(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path, shared=True) as first:
         with locked(path, shared=True):

@@ -14,7 +14,7 @@ from schedlab.files.shipped import examples
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_examples_of_the_package_are_those_that_the_documentation_names() -> None:
+def test_the_package_contains_the_examples_of_the_repository() -> None:
     assert examples().samefile(ROOT / "examples")
     assert (examples() / "first.toml").is_file()
 

@@ -56,7 +56,7 @@ def test_imported_columns_are_judged_as_unpaired_groups(engine: Engine) -> None:
     interval = expected.confidence_interval(0.95)
     assert verdict.p == pytest.approx(expected.pvalue, rel=1e-9)
     assert (verdict.low, verdict.high) == pytest.approx((exp(interval.low), exp(interval.high)), rel=1e-9)
-    # All four values exceed all five: 2 of the 126 ways to choose four of nine.
+    # All four new values exceed all five old values: 2 of the 126 ways to choose four of nine values.
     assert verdict.p_mann_whitney == pytest.approx(2 / 126)
     assert verdict.ratio == pytest.approx(exp(np.mean(np.log(NEW)) - np.mean(np.log(OLD))))
     assert (verdict.word, verdict.method, comparison.paired, comparison.baseline) == (
@@ -193,12 +193,12 @@ def test_a_column_is_corrected_over_its_own_rows(engine: Engine) -> None:
 
 def test_a_run_compared_with_itself_alone_or_without_common_rows_is_refused(engine: Engine) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW, 8))])
-    for words, what in (
+    for words, message in (
         (("old", "1"), "compared with itself"),
         (("old",), "is a single column, and a comparison needs two columns"),
         (("old", "new"), "new has clients=8"),
     ):
-        with pytest.raises(ComparisonError, match=what):
+        with pytest.raises(ComparisonError, match=message):
             one_row(engine, *words)
 
 
@@ -219,7 +219,7 @@ def test_columns_without_a_common_row_name_at_most_five_unmatched_rows(
 def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Engine, run_script: Run) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))] * 2)
     run_script(lambda trial: 1.0)
-    for word, what in (
+    for word, message in (
         ("9", "no run '9'"),
         ("olt", "no run 'olt'"),
         ("old", "use a number: 1, 3"),
@@ -227,7 +227,7 @@ def test_messages_on_unknown_and_ambiguous_names_list_the_candidates(engine: Eng
     ):
         with pytest.raises(StoreError) as error:
             select(engine, word)
-        assert what in str(error.value)
+        assert message in str(error.value)
 
 
 @pytest.mark.parametrize("word", [".", "./store.sqlite"])
@@ -255,7 +255,7 @@ def test_imports_with_the_same_name_get_distinct_names(engine: Engine) -> None:
     assert comparison.verdicts[0].word == "worse"
 
 
-def test_the_newest_import_is_compared_with_all_that_share_its_rows_oldest_first(
+def test_the_newest_import_is_compared_with_all_imports_that_share_its_rows_oldest_first(
     engine: Engine, run_script: Run
 ) -> None:
     record_imports(engine, [imported(series("old", OLD), series("new", NEW))])

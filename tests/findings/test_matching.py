@@ -28,7 +28,7 @@ def test_rows_match_regardless_of_order_label_and_digits() -> None:
     assert matching.unmatched == ()
 
 
-def test_a_row_missing_in_one_column_is_compared_in_the_others_and_listed() -> None:
+def test_a_row_missing_in_one_column_is_compared_in_other_columns_and_listed() -> None:
     matching = match({"a": [question(groups=1)], "b": [question(groups=1)], "c": [question("tbench", groups=1)]})
     (row,) = matching.rows
     assert row.columns == ("a", "b")

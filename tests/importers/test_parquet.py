@@ -52,7 +52,7 @@ def test_parquet_and_csv_give_the_same_samples_and_all_of_them(exported: tuple[P
         assert np.array_equal(ours.values, theirs.values)
 
 
-def test_the_import_says_what_the_file_lacks(exported: tuple[Path, Path]) -> None:
+def test_the_import_names_the_missing_data_of_the_file(exported: tuple[Path, Path]) -> None:
     for path in exported:
         assert any(SAMPLES_ONLY in note for note in detect.read(path).notes)
 

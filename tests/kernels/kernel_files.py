@@ -90,7 +90,7 @@ class Repository(Archive):
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    """An archive without packages, in place of Debian's, and an empty cache."""
+    """An archive without packages, in place of Debian's archive, and an empty cache."""
     if absent := missing_programs():
         pytest.skip(f"{', '.join(absent)}: not installed, so that no Debian package can be made or fetched here")
     made = Repository(tmp_path / "debian")

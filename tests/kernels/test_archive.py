@@ -28,7 +28,7 @@ def machine_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, targets: str) 
     return [source.line for source in Archive.of_machine(tmp_path / "apt")._sources]
 
 
-def test_the_mirrors_are_those_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mirrors_come_from_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = machine_with(
         monkeypatch,
         tmp_path,

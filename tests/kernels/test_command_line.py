@@ -10,7 +10,7 @@ from schedlab.kernels.command_line import NONCE, PANIC, merged, name, nonce_of
 RUNNING = "BOOT_IMAGE=/boot/vmlinuz-6.1 root=UUID=ab ro console=tty0 console=ttyS0,115200 quiet"
 
 
-def test_an_addition_replaces_the_same_parameter_and_adds_others() -> None:
+def test_an_addition_replaces_the_same_parameter_and_adds_other_parameters() -> None:
     assert merged("root=/dev/sda1 mitigations=auto quiet", "mitigations=off nohz_full=1-3") == (
         "root=/dev/sda1 quiet mitigations=off nohz_full=1-3"
     )

@@ -43,7 +43,7 @@ def test_a_release_can_be_requested_by_name(apt: Repository) -> None:
     assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
 
 
-def test_a_cached_kernel_needs_no_apt_and_is_used_until_a_newer_one_is_fetched(
+def test_a_cached_kernel_needs_no_apt_and_is_used_until_a_newer_kernel_is_fetched(
     apt: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fetched("debian-6.12")

@@ -51,7 +51,7 @@ def imported(engine: Engine) -> Findings:
 
 
 @pytest.fixture(params=["measured", "imported"])
-def found(request: pytest.FixtureRequest) -> Findings:
-    """Each finding above."""
+def any_findings(request: pytest.FixtureRequest) -> Findings:
+    """The findings of the measured and of the imported runs, in turn."""
     chosen: Findings = request.getfixturevalue(request.param)
     return chosen

@@ -39,7 +39,7 @@ FIGURES = {
 
 @dataclass
 class Stored:
-    """What :func:`cost` reads of a run's findings."""
+    """The part of a run's findings that :func:`cost` reads."""
 
     figures: dict[tuple[str, str], tuple[float | None, ...]]
     columns: list[Any] = field(default_factory=list)
@@ -86,7 +86,7 @@ def test_one_seed_alone_is_not_exact() -> None:
     assert (alone.exact, alone.differences, alone.mean) == (False, [-100], 1900)
 
 
-def test_the_text_says_what_is_exact_and_what_depends_on_the_seed() -> None:
+def test_the_text_marks_exact_figures_and_figures_that_depend_on_the_seed() -> None:
     text = text_of(table(FIGURES))
     assert "+10 (+0.5 %)" in text
     assert "~+167 … +215" in text

@@ -19,12 +19,12 @@ Render = Callable[..., str]
 
 
 def change(counter: str = "cpu-migrations", variant: str = "new", **fields: object) -> Change:
-    known: dict[str, object] = {
+    defaults: dict[str, object] = {
         "workload": "hackbench", "parameters": '{"groups":4}', "variant": variant, "counter": counter, "n": 8,
         "baseline_mean": 2000.0, "mean": 1240.0, "ratio": 0.62, "low": 0.6, "high": 0.64, "difference": -760.0,
         "difference_low": -800.0, "difference_high": -720.0, "strength": 0.4,
     }  # fmt: skip
-    return Change(**(known | fields))  # type: ignore[arg-type]
+    return Change(**(defaults | fields))  # type: ignore[arg-type]
 
 
 FROM_NOTHING = {
@@ -46,8 +46,8 @@ def render(measured: Findings) -> Render:
 
 
 def line(output: str, word: str) -> list[str]:
-    (found,) = [line for line in output.splitlines() if word in line]
-    return found.split()
+    (shown,) = [line for line in output.splitlines() if word in line]
+    return shown.split()
 
 
 def test_a_row_shows_both_means_the_change_and_its_interval(render: Render) -> None:
@@ -90,7 +90,7 @@ def test_80_columns_are_enough(render: Render) -> None:
     assert "-99.0 … +899.0" in output
 
 
-def test_the_limits_of_counters_and_uncounted_ones_are_stated(render: Render) -> None:
+def test_the_limits_of_counters_and_uncounted_events_are_stated(render: Render) -> None:
     output = " ".join(render([change()], ["schedstats are off: `kernel.sched_schedstats=1` turns them on"]).split())
     assert "not corrected for the number of counters" in output
     assert "! schedstats are off: `kernel.sched_schedstats=1` turns them on" in output

@@ -33,7 +33,7 @@ SIZES = {"01": 1.05, "02": 1.05, "03": 1.155, "batch": 1.1, "nice": 1.2, "batch+
 
 @pytest.fixture
 def judge(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Callable[[str], Findings]:
-    def found(experiment: str) -> Findings:
+    def judged(experiment: str) -> Findings:
         draw = random.Random(1)
 
         def script(trial: Trial) -> float:
@@ -41,19 +41,19 @@ def judge(run_script: Callable[..., tuple[int, object]], engine: Engine) -> Call
 
         return findings(engine, run_script(script, experiment)[0])
 
-    return found
+    return judged
 
 
-def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(judge: Callable[[str], Findings]) -> None:
-    found = judge(STACK)
-    shown = text.to_text(build(found), 80)
+def test_the_steps_of_a_stack_multiply_to_the_total_effect_in_every_report(judge: Callable[[str], Findings]) -> None:
+    judged = judge(STACK)
+    shown = text.to_text(build(judged), 80)
     assert max(map(len, shown.splitlines())) <= 80
     lines = [line.split() for line in shown.split("Steps of the stack")[1].splitlines()]
     assert next([line[0], line[4]] for line in lines if line[:1] == ["01"]) == ["01", "+5.0"]
     assert next([line[0], line[4]] for line in lines if line[:1] == ["whole"]) == ["whole", "+15.5"]
-    assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(build(found))
-    assert "03 -10.0% (-10.0% to" in " ".join(changelog.render(build(found)).split())
-    for row in json.loads(data.to_json(build(found)))["stacks"]:
+    assert "| 03    | 02 → 03   | +10.0 % |" in markdown.render(build(judged))
+    assert "03 -10.0% (-10.0% to" in " ".join(changelog.render(build(judged)).split())
+    for row in json.loads(data.to_json(build(judged)))["stacks"]:
         product = 1.0
         for step in row["steps"]:
             product *= step["ratio"]
@@ -62,11 +62,11 @@ def test_the_steps_of_a_stack_multiply_to_the_whole_in_every_report(judge: Calla
 
 
 def test_reports_show_effects_of_switches_and_their_interaction(judge: Callable[[str], Findings]) -> None:
-    found = judge(SWITCHES)
-    shown = text.to_text(build(found), 80)
+    judged = judge(SWITCHES)
+    shown = text.to_text(build(judged), 80)
     assert "batch × nice  interaction" in shown
-    assert "## Effects of the switches" in markdown.render(build(found))
-    effects = json.loads(data.to_json(build(found)))["factorials"][0]["effects"]
+    assert "## Effects of the switches" in markdown.render(build(judged))
+    effects = json.loads(data.to_json(build(judged)))["factorials"][0]["effects"]
     assert [(e["name"], round(e["ratio"], 2), e["verdict"]) for e in effects] == [
         ("batch", 1.1, "worse"),
         ("nice", 1.2, "worse"),
@@ -93,11 +93,11 @@ def test_a_sequential_run_states_its_progress(run_script: Callable[..., tuple[in
     run_id, _ = run_script(
         lambda trial: (2 if trial.variant.name == "slow" else 1) * draw.lognormvariate(0, 0.01), experiment
     )
-    found = findings(engine, run_id)
-    course = json.loads(data.to_json(build(found)))["course"]
+    judged = findings(engine, run_id)
+    course = json.loads(data.to_json(build(judged)))["course"]
     assert (course["looks"], course["stopped"]) == ([5, 10, 15, 20], course["blocks"] < 20)
-    assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(build(found), 80)
-    assert found.notes[0] in " ".join(text.to_text(build(found), 80).split())
+    assert f"{100 * (1 - course['level']):.3g} % interval" in text.to_text(build(judged), 80)
+    assert judged.notes[0] in " ".join(text.to_text(build(judged), 80).split())
 
 
 @pytest.mark.parametrize("experiment", [STACK, SWITCHES])

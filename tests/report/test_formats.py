@@ -23,8 +23,8 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.replace("\\|", "¦").strip("|").split("|")]
 
 
-def test_markdown_tables_are_complete_and_aligned(found: Findings) -> None:
-    lines = markdown.render(build(found)).splitlines()
+def test_markdown_tables_are_complete_and_aligned(any_findings: Findings) -> None:
+    lines = markdown.render(build(any_findings)).splitlines()
     tables = [[]]
     for line in lines:
         tables[-1].append(line) if line.startswith("|") else tables.append([])
@@ -32,7 +32,7 @@ def test_markdown_tables_are_complete_and_aligned(found: Findings) -> None:
         assert len({len(cells(line)) for line in table}) == 1
         assert len({len(line) for line in table}) == 1
         assert set(table[1]) <= set("|-: ")
-    assert sum(len(table) for table in tables) > len(found.verdicts)
+    assert sum(len(table) for table in tables) > len(any_findings.verdicts)
 
 
 def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Findings, imported: Findings) -> None:
@@ -103,11 +103,11 @@ def test_gains_are_positive_when_better(ratio: float, direction: str, shown: str
     assert improvement(ratio, direction) == shown
 
 
-def test_csv_has_the_fields_and_figures_of_the_json(found: Findings) -> None:
-    lines = list(csv.DictReader(io.StringIO(data.to_csv(build(found)))))
-    rows = json.loads(data.to_json(build(found)))["rows"]
+def test_csv_has_the_fields_and_figures_of_the_json(any_findings: Findings) -> None:
+    lines = list(csv.DictReader(io.StringIO(data.to_csv(build(any_findings)))))
+    rows = json.loads(data.to_json(build(any_findings)))["rows"]
     assert [list(line) for line in lines] == [list(row) for row in rows]
-    assert {line["kind"] for line in lines} == {run.kind for run in found.runs}
+    assert {line["kind"] for line in lines} == {run.kind for run in any_findings.runs}
     for line, row in zip(lines, rows, strict=True):
         for name, value in row.items():
             if value is None:
@@ -135,26 +135,26 @@ def test_the_long_form_contains_every_sample_once(engine: Engine, measured: Find
     assert len(samples) == 11
 
 
-def test_parquet_round_trips_with_metadata_of_the_runs(engine: Engine, found: Findings, tmp_path: Path) -> None:
-    samples = sample_table(engine, found.columns)
+def test_parquet_round_trips_with_metadata_of_the_runs(engine: Engine, any_findings: Findings, tmp_path: Path) -> None:
+    samples = sample_table(engine, any_findings.columns)
     file = tmp_path / "samples.parquet"
-    file.write_bytes(data.samples_parquet(samples, found.columns))
+    file.write_bytes(data.samples_parquet(samples, any_findings.columns))
     assert pl.read_parquet(file).equals(samples)
     about = json.loads(pl.read_parquet_metadata(file)[data.METADATA])
-    assert [column["name"] for column in about["columns"]] == [column.name for column in found.columns]
-    assert about["runs"][0]["kind"] == found.run.kind
+    assert [column["name"] for column in about["columns"]] == [column.name for column in any_findings.columns]
+    assert about["runs"][0]["kind"] == any_findings.run.kind
 
 
-def test_csv_samples_round_trip_exactly(engine: Engine, found: Findings) -> None:
-    samples = sample_table(engine, found.columns)
+def test_csv_samples_round_trip_exactly(engine: Engine, any_findings: Findings) -> None:
+    samples = sample_table(engine, any_findings.columns)
     again = pl.read_csv(io.StringIO(samples.write_csv()), schema=COLUMNS)
     assert again.equals(samples)
 
 
-def test_the_text_counts_verdicts_names_columns_and_fits(found: Findings) -> None:
-    output = text.to_text(build(found), 80)
+def test_the_text_counts_verdicts_names_columns_and_fits(any_findings: Findings) -> None:
+    output = text.to_text(build(any_findings), 80)
     assert max(map(len, output.splitlines())) <= 80
-    assert all(column.name in output for column in found.columns)
+    assert all(column.name in output for column in any_findings.columns)
 
 
 def test_the_text_of_a_comparison_begins_with_the_compared_columns(imported: Findings) -> None:

@@ -22,7 +22,7 @@ from tests.analysis.mmtests_oracle import columns, text
         ("2016", "2016", "none", "tbench4"),
     ],
 )
-def test_a_table_without_gaps_equals_that_of_mmtests(year: str, layout: Layout, stars: Stars, name: str) -> None:
+def test_a_table_without_gaps_equals_the_table_of_mmtests(year: str, layout: Layout, stars: Stars, name: str) -> None:
     report = view_text(view(columns(year), layout=layout, stars=stars))
     assert text(year, name) in report
 

@@ -110,15 +110,15 @@ def test_json_and_csv_have_the_cells_with_computed_gains(printed: Findings) -> N
 
 def test_another_baseline_and_a_second_source_are_compared_by_values(engine: Engine, printed: Findings) -> None:
     chosen = select(engine, "1")
-    found = compare(engine, with_baseline(chosen, "patched"))
-    assert row(text.to_text(build(found), 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
+    compared = compare(engine, with_baseline(chosen, "patched"))
+    assert row(text.to_text(build(compared), 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
     again = replace(TABLE, rows=TABLE.rows[:1], columns=("vanilla", "other", "third"))
     record_imports(engine, [Import("mail", "second.txt", tables=(again,))])
-    found = compare(engine, [*chosen, *select(engine, "2")])
-    (merged,) = found.printed
+    compared = compare(engine, [*chosen, *select(engine, "2")])
+    (merged,) = compared.printed
     assert merged.columns == ("1:vanilla", "patched", "patched-again", "2:vanilla", "other", "third")
-    assert [one.question.metric for one in found.unmatched] == ["Hmean mb/sec-2", "elapsed"]
-    assert "not in 2" in text.to_text(build(found), 80)
+    assert [each.question.metric for each in compared.unmatched] == ["Hmean mb/sec-2", "elapsed"]
+    assert "not in 2" in text.to_text(build(compared), 80)
 
 
 def test_tables_without_a_common_row_or_mixed_with_samples_are_refused(engine: Engine, imported: Findings) -> None:

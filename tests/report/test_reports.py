@@ -53,13 +53,13 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
         return Measurement("failed", 0, 1, reason="crash") if trial.variant.name == "changed" else slower(trial)
 
     run_id, _ = run_script(script)
-    found = findings(engine, run_id)
-    output = text.to_text(build(found), 80)
+    judged = findings(engine, run_id)
+    output = text.to_text(build(judged), 80)
     line = next(line for line in output.splitlines() if line.strip().startswith("changed "))
     assert line.split()[1:5] == ["-", "-", "-", "-"]
     assert "no measurement of changed" in " ".join(output.split())
     assert "0.00" not in output
-    row = next(row for row in json.loads(data.to_json(build(found)))["rows"] if row["variant"] == "changed")
+    row = next(row for row in json.loads(data.to_json(build(judged)))["rows"] if row["variant"] == "changed")
     assert row["ratio"] is None
     assert row["value"] is None
     assert row["verdict"] == "inconclusive"
@@ -89,8 +89,8 @@ def test_a_single_variant_without_control_has_nothing_to_compare(
         "[design]", "[design]\ncontrol = false"
     )
     run_id, _ = run_script(slower, alone)
-    found = findings(engine, run_id)
-    for output in (text.to_text(build(found), 80), markdown.render(build(found)), changelog.render(build(found))):
+    judged = findings(engine, run_id)
+    for output in (text.to_text(build(judged), 80), markdown.render(build(judged)), changelog.render(build(judged))):
         assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(output.split())
 
 

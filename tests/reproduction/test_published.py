@@ -44,7 +44,7 @@ def table_of(name: str, title: str) -> PublishedTable:
 
 
 @pytest.mark.parametrize(("name", "title", "at", "column", "gain"), PRINTED)
-def test_gains_are_those_that_the_reports_print(name: str, title: str, at: object, column: str, gain: float) -> None:
+def test_gains_equal_the_printed_gains(name: str, title: str, at: object, column: str, gain: float) -> None:
     table = table_of(name, title)
     (row,) = (row for row in table.rows if row.at == at)
     computed = effect(table, row, table.columns.index(column), 0).gain
@@ -84,8 +84,8 @@ def made(noise: str, row: Row, **other: object) -> PublishedTable:
 def test_stars_decide_whether_an_effect_counts() -> None:
     for star in (True, False):
         row = Row(at=1, values=[[10.0], [9.0]], stars=[star])
-        found = effect(made("stars", row), row, 1, 0)
-        assert (found.gain, found.significant, found.error) == (pytest.approx(10.0), star, None)
+        figures = effect(made("stars", row), row, 1, 0)
+        assert (figures.gain, figures.significant, figures.error) == (pytest.approx(10.0), star, None)
 
 
 @pytest.mark.parametrize(("after", "significant"), [(99.1, False), (98.9, True), (101.1, True)])
@@ -97,9 +97,9 @@ def test_without_a_printed_noise_an_effect_counts_beyond_one_per_cent(after: flo
 
 def test_standard_errors_of_several_runs_are_combined() -> None:
     row = Row(at=1, values=[[100.0, 100.0], [97.0]], errors=[[1.0, 1.0], [0.5]])
-    found = effect(made("errors", row), row, 1, 0)
-    assert found.error == pytest.approx(sqrt(2 * 1.0**2 / 4 + 0.5**2))
-    assert found.significant  # 3 points at a standard error of 0.87, beyond 1.96 standard errors
+    figures = effect(made("errors", row), row, 1, 0)
+    assert figures.error == pytest.approx(sqrt(2 * 1.0**2 / 4 + 0.5**2))
+    assert figures.significant  # 3 points at a standard error of 0.87, beyond 1.96 standard errors
     row = Row(at=1, values=[[100.0], [98.5]], errors=[[0.8], [0.5]])
     assert not effect(made("errors", row), row, 1, 0).significant
 
@@ -133,10 +133,10 @@ def test_a_table_whose_parts_do_not_fit_is_refused(noise: str, row: Row) -> None
 
 
 def test_a_headline_that_selects_no_row_is_refused() -> None:
-    given = report("schedstats").model_dump(by_alias=True)
-    given["headline"] = [{"text": "nothing", "checks": [{"table": "tbench5", "gain": [0, 1]}]}]
+    fields = report("schedstats").model_dump(by_alias=True)
+    fields["headline"] = [{"text": "nothing", "checks": [{"table": "tbench5", "gain": [0, 1]}]}]
     with pytest.raises(ValidationError, match="no row of 'tbench5' is selected"):
-        PublishedReport.model_validate(given)
+        PublishedReport.model_validate(fields)
 
 
 def test_a_check_has_either_bounds_of_gains_or_of_factors() -> None:

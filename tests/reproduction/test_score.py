@@ -25,9 +25,14 @@ def comparisons(of: PublishedReport = SCHEDSTATS, factor: float = 1.0) -> list[C
 
 
 def test_a_perfect_simulation_has_skill_1_and_no_change_has_skill_0() -> None:
-    perfect, none = score(SCHEDSTATS, comparisons(), []), score(SCHEDSTATS, comparisons(factor=0.0), [])
+    perfect, unchanged = score(SCHEDSTATS, comparisons(), []), score(SCHEDSTATS, comparisons(factor=0.0), [])
     assert (perfect.skill, perfect.error, perfect.sign, perfect.spearman) == (1.0, 0.0, 1.0, pytest.approx(1.0))
-    assert (none.skill, none.error, none.sign, none.spearman) == (0.0, none.error_of_none, 0.0, 0.0)
+    assert (unchanged.skill, unchanged.error, unchanged.sign, unchanged.spearman) == (
+        0.0,
+        unchanged.error_of_none,
+        0.0,
+        0.0,
+    )
     assert score(SCHEDSTATS, comparisons(factor=-1.0), []).skill == pytest.approx(-1.0)
 
 
@@ -113,13 +118,13 @@ def cell(block: int, variant: str, value: float, size: int = 64) -> CellSamples:
 def test_effects_are_paired_by_random_seed() -> None:
     cells = [cell(1, "on", 100.0), cell(2, "on", 200.0), cell(1, "off", 101.0), cell(2, "off", 204.0)]
     figures = Figures({"xeon-e5-2670v3": [*cells, cell(3, "on", 1.0), cell(1, "on", 7.0, size=128)]})
-    (found,) = (each for each in figures.comparisons(SCHEDSTATS) if each.simulated is not None)
-    assert (found.table.title, found.row.at) == ("netperf TCP_STREAM, 48 CPUs", 64)
-    assert found.simulated is not None
+    (comparison,) = (each for each in figures.comparisons(SCHEDSTATS) if each.simulated is not None)
+    assert (comparison.table.title, comparison.row.at) == ("netperf TCP_STREAM, 48 CPUs", 64)
+    assert comparison.simulated is not None
     ratio = sqrt(1.01 * 1.02)
-    assert found.simulated.gain == pytest.approx(100 * (ratio - 1))
-    assert found.simulated.blocks == 2
-    assert found.simulated.error == pytest.approx(100 * ratio * abs(np.log(1.02 / 1.01)) / 2)
+    assert comparison.simulated.gain == pytest.approx(100 * (ratio - 1))
+    assert comparison.simulated.blocks == 2
+    assert comparison.simulated.error == pytest.approx(100 * ratio * abs(np.log(1.02 / 1.01)) / 2)
 
 
 def test_levels_are_geometric_means_in_the_printed_unit() -> None:

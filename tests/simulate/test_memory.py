@@ -58,7 +58,7 @@ def test_available_memory_is_the_least_of_the_machine_and_all_cgroups(tmp_path: 
 
 
 def fork_bomb(folder: Path) -> Path:
-    """Write a program that forks two million children, each of which sleeps for an hour."""
+    """Write a program that forks two million children. Each child sleeps for an hour."""
     fork = {"loop": {"repeat": {"count": 2_000_000}, "body": [{"fork": {"body": [{"sleep": {"ns": 3600 * 10**9}}]}}]}}
     metric = {"name": "time", "unit": "s", "direction": "lower", "quantity": "elapsed"}
     group = {"name": "forker", "count": 1, "body": [fork]}

@@ -126,7 +126,7 @@ def test_invalid_arguments_are_refused_with_a_message(words: tuple[str, ...], me
     assert message in str(done.exception)
 
 
-def test_frames_have_the_counters_by_cpu_and_mark_partial_ones() -> None:
+def test_frames_have_the_counters_by_cpu_and_mark_partial_counters() -> None:
     done = simulated(seeds=[1, 2], tunables=[{}, {"kernel.sched_schedstats": 1}])
     assert done.schedstat["tunables"].unique().to_list() == ['{"kernel.sched_schedstats":1}']
     wakeups = done.schedstat.filter(counter="schedstat.ttwu_count").group_by("seed").agg(pl.col("value").sum())

@@ -116,7 +116,7 @@ def figures(engine: Engine, run_id: int) -> list[Any]:
     return [(*row[:-2], None if row.data is None else unpack(row.data)[row.iteration]) for row in rows]
 
 
-def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_others(engine: Engine, run: Run) -> None:
+def test_the_same_file_and_seed_give_the_same_figures_and_another_seed_other_figures(engine: Engine, run: Run) -> None:
     first, again, other = run(planned()), run(planned()), run(planned(seed=8))
     assert figures(engine, first) == figures(engine, again)
     assert figures(engine, first) != figures(engine, other)

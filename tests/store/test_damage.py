@@ -166,7 +166,7 @@ def test_a_flipped_bit_elsewhere_is_reported(path: Path, table: Table, column: s
         show(engine, run_id)
 
 
-def test_a_damaged_run_is_listed_with_its_reason_and_the_others_work(
+def test_a_damaged_run_is_listed_with_its_reason_and_other_runs_work(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:

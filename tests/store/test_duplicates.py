@@ -12,27 +12,27 @@ from schedlab.store.imports import duplicates, record_imports
 
 ONE = Series("base", "tbench", "throughput", "MB/s", "higher", {"clients": 4}, np.array([1.0, 2.5]), "log")
 TWO = replace(ONE, metric="latency", unit="ms", direction="lower", values=np.array([0.25]), block=2)
-FOUND = Import("dbench", "base.log", ("base",), (ONE, TWO))
+SAMPLES = Import("dbench", "base.log", ("base",), (ONE, TWO))
 ROW = TableRow("Hmean", "1", {"clients": 1}, "MB/s", "higher", (Cell(1.5, "1.50"),), 3)
 TABLES = Import("printed tables", "mail.txt", tables=(Table("mmtests", "tbench", "tbench", ("base",), (ROW,), 1),))
 
 
 def test_the_same_samples_are_recognised_whatever_their_source(engine: Engine) -> None:
-    assert duplicates(engine, [FOUND]) == []
-    (run_id,) = record_imports(engine, [FOUND])
+    assert duplicates(engine, [SAMPLES]) == []
+    (run_id,) = record_imports(engine, [SAMPLES])
     assert [
-        (duplicate.run_id, duplicate.name) for duplicate in duplicates(engine, [replace(FOUND, source="elsewhere")])
+        (duplicate.run_id, duplicate.name) for duplicate in duplicates(engine, [replace(SAMPLES, source="elsewhere")])
     ] == [(run_id, "base")]
 
 
 def test_other_values_columns_or_rows_are_new(engine: Engine) -> None:
-    record_imports(engine, [FOUND])
+    record_imports(engine, [SAMPLES])
     changed_imports = [
-        replace(FOUND, series=(replace(ONE, values=np.array([1.0, 2.6])), TWO)),
-        replace(FOUND, series=(ONE,)),
-        replace(FOUND, series=(ONE, TWO, replace(TWO, block=3))),
-        replace(FOUND, columns=("new",), series=(replace(ONE, column="new"), replace(TWO, column="new"))),
-        replace(FOUND, series=(replace(ONE, direction="lower"), TWO)),
+        replace(SAMPLES, series=(replace(ONE, values=np.array([1.0, 2.6])), TWO)),
+        replace(SAMPLES, series=(ONE,)),
+        replace(SAMPLES, series=(ONE, TWO, replace(TWO, block=3))),
+        replace(SAMPLES, columns=("new",), series=(replace(ONE, column="new"), replace(TWO, column="new"))),
+        replace(SAMPLES, series=(replace(ONE, direction="lower"), TWO)),
     ]
     assert [duplicates(engine, [other]) for other in changed_imports] == [[], [], [], [], []]
 
@@ -55,6 +55,6 @@ def test_several_tables_are_recognised_only_together_and_in_their_order(engine: 
 
 
 def test_the_newest_of_several_equal_runs_is_named_once(engine: Engine) -> None:
-    for found in (FOUND, TABLES):
-        *_, newest = [run_id for _ in range(3) for run_id in record_imports(engine, [found])]
-        assert [duplicate.run_id for duplicate in duplicates(engine, [found])] == [newest]
+    for results in (SAMPLES, TABLES):
+        *_, newest = [run_id for _ in range(3) for run_id in record_imports(engine, [results])]
+        assert [duplicate.run_id for duplicate in duplicates(engine, [results])] == [newest]

@@ -62,10 +62,10 @@ def test_a_copy_has_the_same_verdicts_and_figures_field_by_field(values: list[fl
     (copied,) = copy_runs(source, target)
     assert (copied.before, copied.number, copied.is_new) == (1, 2, True)
     assert repr(everything(target, copied.number)) == repr(everything(source, before))
-    with source.connect() as one, target.connect() as other:
+    with source.connect() as origin, target.connect() as destination:
         for table in (schema.trial, schema.samples, schema.output):
             count = select(func.count()).select_from(table)
-            assert other.execute(count).scalar_one() == 2 * one.execute(count).scalar_one()
+            assert destination.execute(count).scalar_one() == 2 * origin.execute(count).scalar_one()
 
 
 def test_a_run_that_is_there_already_is_recognised(engine: Engine, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_run_that_is_there_already_is_recognised(engine: Engine, tmp_path: Pat
     assert len(reader.runs(other)) == 1
 
 
-def test_a_damaged_run_is_not_copied_and_nothing_else_either(engine: Engine) -> None:
+def test_a_damaged_run_stops_the_copy_of_all_runs(engine: Engine) -> None:
     recorded(engine, [1.0])
     recorded(engine, [2.0])
     with engine.begin() as connection:

@@ -231,7 +231,7 @@ def test_a_variant_with_unknown_words_of_both_kinds_ends_the_run(guest: Guests) 
         guest.measure("", f"isolcpu=1 {MISSPELT}", UNKNOWN.format("isolcpu=1"))
 
 
-def test_a_missing_parameter_beside_an_existing_one_is_noted(guest: Guests) -> None:
+def test_a_missing_parameter_beside_an_existing_parameter_is_noted(guest: Guests) -> None:
     with_names(guest)
     measurement = guest.measure('send("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
     assert measurement.state == "ok"

@@ -254,7 +254,7 @@ def test_a_journal_of_another_user_is_not_obeyed(fake: System, journals: Path):
     assert file_of(fake, "sched.nr_migrate").read_text() == "8\n"
 
 
-def test_a_closed_journal_has_an_end_mark_that_says_so(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_closed_journal_has_an_end_mark(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
     kept: list[journal_file.Contents] = []
     monkeypatch.setattr(journal_file, "remove", lambda path: kept.append(journal_file.read(path)))
     with Journal.open(journals, "r", fake) as journal:

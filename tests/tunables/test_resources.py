@@ -39,8 +39,8 @@ sys.stdin.read()
 def killed(system: System, journals: Path, *made: tuple[str, str]) -> None:
     """Leave the journal of a run that was killed after it had recorded these resources."""
     journal = Journal.open(journals, "killed", system)
-    for what, name in made:
-        journal.made(what, name)
+    for kind, name in made:
+        journal.made(kind, name)
     assert journal._file is not None
     journal._file.close()
     journal._file = None
@@ -93,7 +93,7 @@ def test_a_live_run_keeps_its_folder_and_removes_it_when_it_closes(fake: System,
     assert pending(journals) == []
 
 
-def test_what_is_gone_is_not_removed_again(fake: System, journals: Path, folder: Path):
+def test_a_resource_recorded_as_removed_is_left_alone(fake: System, journals: Path, folder: Path):
     journal = Journal.open(journals, "run", fake)
     journal.made("folder", str(folder))
     journal.gone("folder", str(folder))

@@ -155,7 +155,7 @@ def test_a_feature_that_is_not_in_the_file_has_no_value():
         ),
     ],
 )
-def test_a_refused_number_comes_with_its_range_and_unit_but_counts_have_none(name: str, allowed: str):
+def test_a_refused_number_has_its_range_and_unit_but_counts_have_no_unit(name: str, allowed: str):
     with pytest.raises(BadValue) as error:
         setting(name, -(10**30))
     assert str(error.value).endswith(f"is too small; allowed: {allowed}")

@@ -63,8 +63,8 @@ def test_every_match_is_a_sample_and_the_value_is_their_mean() -> None:
     ],
 )
 def test_a_json_path_leads_to_numbers(document: object, path: str, samples: list[float]) -> None:
-    value, given = reading(json.dumps(document, indent=1), json=path)
-    assert (given or [value]) == samples
+    value, values = reading(json.dumps(document, indent=1), json=path)
+    assert (values or [value]) == samples
 
 
 def test_a_repeated_command_prints_a_document_for_each_run() -> None:

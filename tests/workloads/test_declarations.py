@@ -1,7 +1,7 @@
 """A native parameter is declared in one Rust file: no other declaration has its name and its default.
 
-Another declaration is a field, an argument or a dictionary entry of Python, or a field or option of Rust, whose default
-equals that of a native parameter of the same name, in any of its units.
+Another declaration is a field, an argument or a dictionary entry of Python, or a field or option of Rust, with the name
+and the default of a native parameter, in any of its units.
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ def test_nothing_else_has_the_name_and_default_of_a_native_parameter() -> None:
     python = ROOT / "python/schedlab"
     files = [*ROOT.glob("crates/*/src/**/*.rs"), *python.glob("**/*.py")]
     again = {file: declared_again(file, file.read_text(encoding="utf-8")) for file in files if file.parent != LIBRARY}
-    found = {
+    declared = {
         str(file.relative_to(python if file.suffix == ".py" else ROOT)): names for file, names in again.items() if names
     }
-    assert found == {file: names for file, (names, _) in EXCEPTIONS.items()}
+    assert declared == {file: names for file, (names, _) in EXCEPTIONS.items()}
 
 
 def test_every_library_file_declares_at_most_one_workload_and_has_one_line_in_the_registry() -> None:

@@ -14,7 +14,7 @@ fn on(cpus: &[u32]) -> Op {
     Op::Set { attributes: Attributes { cpus: Some(cpus.to_vec()), ..Attributes::default() } }
 }
 
-/// Tasks that compute for `window_ms`: each first runs on its CPU of `cpus`, and then wherever balancing moves it.
+/// Tasks that compute for `window_ms`. Each task first runs on its CPU of `cpus`, and later on any CPU.
 fn hogs(cpus: &[u32], window_ms: u64) -> Program {
     let hog = |(number, cpu): (usize, &u32)| -> TaskGroup {
         let body = vec![on(&[*cpu]), compute(200_000u64), on(&[]), within_window(vec![compute(100_000u64)])];

@@ -61,7 +61,7 @@ fn outcomes_are_the_same_everywhere() {
 }
 
 #[test]
-fn equal_seeds_give_equal_outcomes_and_different_seeds_different_ones() {
+fn equal_seeds_give_equal_outcomes_and_different_seeds_different_outcomes() {
     for (name, machine, kernel, program) in cases() {
         let of = |seed| digest(machine, kernel, program.clone(), seed);
         assert_eq!(of(7), of(7), "{name}");

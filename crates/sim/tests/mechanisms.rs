@@ -79,7 +79,7 @@ fn idle_class_tasks_get_three_parts_of_a_thousand() {
 }
 
 #[test]
-fn realtime_tasks_run_before_all_others_and_round_robin_takes_turns() {
+fn realtime_tasks_run_before_all_other_tasks_and_round_robin_takes_turns() {
     let rr = |priority| Attributes { class: Class::RoundRobin(priority), ..on_cpu(1) };
     let config = attributes([("a", rr(10)), ("b", rr(10)), ("c", on_cpu(1))]);
     let outcome = run("laptop-4", "linux-5.14", hogs(&["a", "b", "c"], 2000), config);
@@ -145,7 +145,7 @@ fn smt_siblings_slow_each_other_by_the_time_in_the_ledger() {
         program(both, Resources::default(), 0),
         attributes([("a", on_cpu(0)), ("b", on_cpu(4))]),
     );
-    // 1024 / 634 × 400 = 646 ms each, of which 246 ms are due to the sibling: 492 ms in total.
+    // 1024 / 634 × 400 = 646 ms each. The sibling causes 246 ms of each: 492 ms in total.
     let smt = outcome.ledger.total(Account::Smt) as f64 / 1e6;
     assert!((smt - 492.0).abs() < 5.0, "{smt}");
     assert!(outcome.observed.elapsed_ns.abs_diff(646 * MS) < 5 * MS, "{}", outcome.observed.elapsed_ns);

@@ -131,7 +131,7 @@ fn each_tick_of_run_time_reduces_the_sleep_average_by_a_tick() {
 }
 
 #[test]
-fn expired_task_waits_until_all_others_have_expired() {
+fn expired_task_waits_until_all_other_tasks_have_expired() {
     let mut bench = Bench::new(&[], &[0, 0, 5]);
     (0..3).for_each(|task| bench.enqueue(task, Enqueue::Moved));
     assert_eq!(bench.pick(None), Some(0));
@@ -275,7 +275,7 @@ fn patch_03_sets_four_tunables_and_can_be_turned_off() {
 }
 
 #[test]
-fn a_better_priority_preempts_and_an_equal_one_does_not() {
+fn a_better_priority_preempts_and_an_equal_priority_does_not() {
     for (slept, preempts) in [(199, false), (200, true)] {
         // −5 and −4: 1000 × 200 / 2000 / 100.
         let mut bench = Bench::new(&[], &[0, 0]);
@@ -368,7 +368,7 @@ fn patch_05_puts_the_child_of_an_expired_parent_into_the_expired_array() {
 }
 
 #[test]
-fn task_that_yields_waits_for_all_others() {
+fn task_that_yields_waits_for_all_other_tasks() {
     let mut bench = Bench::new(&[], &[-10, 10]);
     bench.slept(0, 0);
     bench.enqueue(1, WAKE);

@@ -186,7 +186,7 @@ fn eevdf_lets_an_eligible_current_task_run_to_its_deadline() {
     bench.enqueue(1, WAKE);
     assert_eq!(bench.all[1].deadline(), 1_250_000);
     assert!(!bench.preempts(0, 1));
-    // Task 2, of four times the weight, is also placed at V, with a deadline before the current task's. The current
+    // Task 2, of four times the weight, is also placed at V, with a deadline before the current task's deadline. The current
     // task is eligible (v = V) and therefore protected.
     bench.all[2] = bench.policy.entity(4096, 0, None);
     bench.enqueue(2, WAKE);

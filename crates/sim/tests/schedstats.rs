@@ -325,7 +325,7 @@ fn a_wake_up_across_sockets_costs_nine_updates_of_which_two_are_remote() {
 
 #[test]
 fn statistics_switched_on_and_off_count_only_the_time_between() {
-    // Without costs the course of events is equal in all runs, so that the counts of the parts sum to those of a full run.
+    // Without costs the events are equal in all runs: the sum of the counts of the parts is the count of a full run.
     let mut free = machine("i7-3770").unwrap();
     (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
     for kernel_name in KERNELS {

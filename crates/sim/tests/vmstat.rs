@@ -393,7 +393,7 @@ fn gaps(machine_name: &str, kernel_name: &str, shepherd: bool) -> (u64, f64) {
 }
 
 #[test]
-fn the_worker_is_the_worst_gap_of_a_busy_loop_which_has_none_under_the_shepherd() {
+fn only_periodic_workers_make_gaps_in_a_busy_loop() {
     for machine_name in ["laptop-4", "xeon-e5-2670v3", "kunpeng920"] {
         let costs = machine(machine_name).unwrap().costs;
         let of = |cost: u32| u64::from(cost);

@@ -53,7 +53,7 @@ fn slices(switches: &[(u64, &SchedSwitch)], closed: u64) -> Vec<(u64, u64)> {
     let (mut since, mut running, mut slices) = (0, 0, Vec::new());
     for (at, switch) in switches {
         assert!(*at >= since, "switches of a CPU ascend");
-        assert_eq!(switch.prev_pid(), running, "who leaves is who came");
+        assert_eq!(switch.prev_pid(), running, "the task that leaves is the task that came");
         if running != 0 {
             slices.push((since.min(closed), (*at).min(closed)));
         }

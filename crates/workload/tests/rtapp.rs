@@ -186,7 +186,7 @@ fn a_timer_counts_its_periods_from_the_start_of_its_thread() {
 }
 
 #[test]
-fn a_missed_period_moves_a_relative_timer_and_not_an_absolute_one() {
+fn a_missed_period_moves_only_a_relative_timer() {
     // The first reading of the clock is 0, every later reading is 25 µs. The period is 10 µs.
     for (mode, expected) in [("relative", vec![35_000]), ("absolute", vec![30_000])] {
         let text = format!(
@@ -287,7 +287,7 @@ fn a_duration_is_a_thread_that_ends_the_run() {
     assert_eq!((program.groups[1].name.as_str(), program.groups[1].mode), ("duration_", Mode::Thread));
     let books = support::run(program);
     assert!((1_000_000_000..1_100_000_000).contains(&books.end_ns), "{}", books.end_ns);
-    // The caller's duration overrides the document's.
+    // The caller's duration overrides the duration of the document.
     let books = support::run(read("test", text, Some(2)).unwrap().program);
     assert!((2_000_000_000..2_100_000_000).contains(&books.end_ns), "{}", books.end_ns);
 }
@@ -345,7 +345,7 @@ fn errors_have_a_position() {
 #[test]
 fn deep_brackets_and_wide_forks_are_refused() {
     refused(&"[".repeat(100_000), 1, 34, &["nested more than 32 deep"]);
-    // 21 threads, each of which forks the next thread twice, would make 2^21 bodies.
+    // 21 threads that each fork the next thread twice would make 2^21 bodies.
     let thread = |n: u32| {
         let forks =
             if n < 21 { format!(r#""fork1": "t{0}", "fork2": "t{0}", "#, n + 1) } else { String::new() };

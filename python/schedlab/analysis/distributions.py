@@ -62,7 +62,7 @@ class ColumnRow:
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows over named columns, the first of which is the baseline; each row has a cell for every name."""
+    """Rows over named columns; each row has a cell for every name. The first column is the baseline."""
 
     names: tuple[str, ...]
     rows: tuple[ColumnRow, ...]

@@ -207,7 +207,7 @@ class _Judging:
         return findings
 
     def _verdict(self, of_row: Sequence[_Pair], measured: Sequence[_Finding], worst: Sequence[_Finding]) -> Verdict:
-        """Return the verdict at the first analysis that decides the row, or at the last one."""
+        """Return the verdict at the first analysis that decides the row, or at the last analysis."""
         last, reason = len(self._cuts) - 1, ""
         decided = next((i for i in range(last + 1) if measured[i].word is worst[i].word is not Word.INCONCLUSIVE), None)
         finding = measured[last if decided is None else decided]
@@ -240,7 +240,7 @@ class _Judging:
         return replace(verdict, level=nan, reason=verdict.reason or reason)
 
     def _estimated(self, pair: _Pair, analysis: int, level: float) -> Verdict:
-        """Return the draft with the estimates from the blocks of an analysis; −1 for the last one or all blocks."""
+        """Return the draft with the estimates from the blocks of an analysis; −1 is the last analysis or all blocks."""
         options, verdict, ratios = self._options, pair.draft, pair.ratios()
         row, names = _row(verdict.question), (self._baseline, verdict.variant)
         below, above = (self._blocks[analysis].means(row, name) for name in names)

@@ -43,7 +43,7 @@ Key = tuple[str, str, str]
 
 
 def match(asked: Mapping[str, Sequence[Question]]) -> Matching:
-    """Match the rows of named columns, the first of which is the baseline.
+    """Match the rows of named columns. The first column is the baseline.
 
     Rows match if workload, metric and parameters are the same. A row is compared in the columns that have the same unit
     and direction too, if the baseline is such a column.

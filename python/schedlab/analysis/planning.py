@@ -11,7 +11,7 @@ from schedlab.analysis.variance import Noise
 from schedlab.analysis.verdicts import Question
 
 MOST_ITERATIONS = 64
-"""Largest number of iterations a block in the search; beyond it, more blocks are more useful."""
+"""Largest number of iterations a block in the search. Above this number, more blocks are more useful."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _store_error(error: Exception) -> SchedlabError | None:
 
     from schedlab.store.sqlite import explain
 
-    cause = getattr(error, "orig", error)  # SQLAlchemy's error contains the driver's
+    cause = getattr(error, "orig", error)  # SQLAlchemy's error contains the error of the driver
     return explain(cause, "the store") if isinstance(cause, DatabaseError) else None
 
 

@@ -61,7 +61,7 @@ def bisect(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print the states and what is missing; with --from also the expected blocks."),
+        typer.Option("--dry-run", help="Print states and missing requirements; with --from also the expected blocks."),
     ] = False,
     pilot: Annotated[
         int | None,

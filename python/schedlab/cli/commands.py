@@ -292,8 +292,8 @@ def _summary(command: Any) -> str:
 def usage_error(error: Any) -> SchedlabError:
     """Return an error of usage that the parser of the command line has raised, in schedlab's style."""
     message = error.format_message().strip().rstrip(".").replace("Value error, ", "")
-    what = " ".join((message[:1].lower() + message[1:]).split())
+    fault = " ".join((message[:1].lower() + message[1:]).split())
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "schedlab"
     listed = "commands" if isinstance(getattr(context, "command", None), Group) else "arguments and options"
-    return SchedlabError(what, where=command, todo=f"'{command} --help' lists the {listed}")
+    return SchedlabError(fault, where=command, todo=f"'{command} --help' lists the {listed}")

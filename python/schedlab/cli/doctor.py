@@ -1,4 +1,4 @@
-"""``schedlab doctor``: the capabilities of this machine or of another, and remedies for missing ones."""
+"""``schedlab doctor``: the capabilities of this machine or of another machine, with remedies for missing programs."""
 
 from __future__ import annotations
 

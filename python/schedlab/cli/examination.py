@@ -1,4 +1,4 @@
-"""What ``schedlab doctor`` reports about any machine, this machine or another."""
+"""The results of ``schedlab doctor`` for this machine or for another machine."""
 
 from __future__ import annotations
 

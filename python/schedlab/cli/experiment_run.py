@@ -102,12 +102,12 @@ def _show_downloads(wanted: Sequence[Download]) -> None:
     console.print()
     for each in wanted:
         console.say("to be downloaded:", each.what)
-    console.print("only after the download: whether it has the tunables and options that the file needs")
+    console.print("known only after the download: whether a kernel has the tunables and options of the experiment")
 
 
-def show_download(what: str) -> None:
+def show_download(description: str) -> None:
     """Print the description of a file before the download."""
-    make().print(f"downloading {what}", style="dim")
+    make().print(f"downloading {description}", style="dim")
 
 
 def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *, as_json: bool = False) -> int:

@@ -78,7 +78,7 @@ def calibrate(
 ) -> None:
     """Make a machine file of this host with costs that are measured on it, in well under a minute.
 
-    One task, or two tasks on one CPU, make the measurements; all other costs are those of the most similar shipped
+    One task, or two tasks on one CPU, make the measurements. All other costs come from the most similar shipped
     machine. The file names the origin of each cost. Do not use the machine meanwhile.
     """
     from schedlab.simulation.host.calibrate import calibrated

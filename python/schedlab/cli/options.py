@@ -80,6 +80,6 @@ Tables = Annotated[
 ]
 
 
-def store_path(given: Path | None) -> Path:
-    """Return the store that the user named, or the default one."""
-    return given or default_store()
+def store_path(named: Path | None) -> Path:
+    """Return the store that the user named, or the default store."""
+    return named or default_store()

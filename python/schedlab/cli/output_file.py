@@ -52,7 +52,7 @@ def output(path: Path, option: str) -> Iterator[Path]:
         with replacing(path) as file:
             yield file
     except OSError as error:
-        what, todo = f"cannot be written: {error.strerror or error}", "a file in an existing, writable folder"
+        fault, remedy = f"cannot be written: {error.strerror or error}", "a file in an existing, writable folder"
         if isinstance(error, IsADirectoryError):
-            what, todo = "is a folder", "a file"
-        raise OutputError(what, where=str(path), todo=f"name {todo} with {option}") from error
+            fault, remedy = "is a folder", "a file"
+        raise OutputError(fault, where=str(path), todo=f"name {remedy} with {option}") from error

@@ -29,8 +29,8 @@ def show(
     """Print the size of the plan and the effects that it can find; with a measured run, the power of the plan and
     the needed blocks."""
     _show_size(console, plan, sizing, estimate)
-    for what in downloads:
-        _say(console, "To be downloaded:", what)
+    for download in downloads:
+        _say(console, "To be downloaded:", download)
     _show_factorial(console, plan)
     _show_interim_analyses(console, plan)
     if sizing is None:
@@ -200,7 +200,7 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
     )
     console.say(
         f"{plan.experiment.experiment.name}:",
-        f"{', '.join(counted(number, what) for number, what in sizes)}; seed {plan.seed}",
+        f"{', '.join(counted(number, noun) for number, noun in sizes)}; seed {plan.seed}",
         "bold",
     )
     console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
@@ -240,5 +240,5 @@ def _trial_lines(
 def _warn_of_few_blocks(console: Console, plan: Plan) -> None:
     blocks, needed = plan.experiment.design.blocks, blocks_at_least(plan)
     if blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
-        what = f"{counted(blocks, 'block')} cannot show any difference in {counted(plan.tests, 'row')}"
-        _say(console, "!", f"{what}, however large: use {needed} or more")
+        warning = f"{counted(blocks, 'block')} cannot show any difference in {counted(plan.tests, 'row')}"
+        _say(console, "!", f"{warning}, however large: use {needed} or more")

@@ -42,7 +42,7 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
 class _Ratios:
     """Ratios of variants to the baseline in the trials so far: geometric means over blocks, of each row's first metric.
 
-    These medians are a preview without test, interval or correction.
+    These means are a preview without test, interval or correction.
     """
 
     def __init__(self, baseline: str) -> None:
@@ -63,14 +63,14 @@ class _Ratios:
         pairs = [(fmean(ours[block]), fmean(base[block])) for block in ours.keys() & base.keys() if ours[block]]
         if trial.variant.name == self._baseline or not pairs or any(min(pair) <= 0 for pair in pairs):
             return ""
-        change = 100 * (exp(fmean(log(one / other) for one, other in pairs)) - 1)
+        change = 100 * (exp(fmean(log(measured / baseline) for measured, baseline in pairs)) - 1)
         return f"{trial.row.judged[0]} {change:+.1f} %"
 
 
 class _Lines:
     """Printer of a line with the time left when a block begins, and of a line for each failed trial.
 
-    Verbose, it prints a line after each trial.
+    Under ``--verbose``, the printer also prints a line after each trial.
     """
 
     def __init__(self, console: Console, plan: Plan) -> None:

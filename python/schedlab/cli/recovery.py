@@ -17,14 +17,14 @@ ASKING = ("-h", "--help", "-V", "--version", "--install-completion", "--show-com
 """Options that print facts about schedlab. These options neither read nor change the machine."""
 
 UNDO = ["tunables", "undo"]
-"""The command that recovers, or prints how to, as its task."""
+"""The command whose task is recovery."""
 
 
 def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> None:
     """Recover unless the command only prints facts about schedlab, and print a line for each outcome.
 
     A line also names each run whose values cannot be put back now: a live run, or a run of root that this user cannot
-    recover. ``folder`` is the folder of journals, by default this user's.
+    recover. ``folder`` is the folder of journals, by default the folder of this user.
     """
     asks = not arguments or any(option in arguments for option in ASKING) or "_SCHEDLAB_COMPLETE" in os.environ
     if asks or list(arguments[:2]) == UNDO:

@@ -57,7 +57,7 @@ def run(
     ssh_config: SshConfig = None,
     fleet: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
-    """Run an experiment on this machine, over ssh, in virtual machines or on a simulated one, and print its verdicts.
+    """Run an experiment on this machine, over ssh, in virtual machines or simulated, and print its verdicts.
 
     With several machines (ssh:A,B) each has a run of its own, side by side, and a summary follows.
 

@@ -193,8 +193,8 @@ def show_files(result: Result) -> None:
 
 def _title(console: Console, result: Result) -> None:
     simulation = result.simulation
-    given = " ".join(f"{key}={value}" for key, value in result.parameters.items())
-    title = f"{simulation.program.name} {given}".strip()
+    parameters = " ".join(f"{key}={value}" for key, value in result.parameters.items())
+    title = f"{simulation.program.name} {parameters}".strip()
     place = f"{simulation.machine.name} ({simulation.machine.cpus} CPUs) under {simulation.kernel.name}"
     console.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
 

@@ -21,7 +21,7 @@ from schedlab.notation import toml_text
 
 @dataclass(frozen=True)
 class Changes:
-    """Values that replace the file's; None or () keeps the file's value.
+    """Values that replace values of the file; None or () keeps the file's value.
 
     Attributes:
         blocks: number of blocks.
@@ -42,7 +42,7 @@ class Changes:
 
     @property
     def values(self) -> dict[tuple[str, str], tuple[str, int | str]]:
-        """The given values: table and key of the file, each with its option and the value."""
+        """The values from the command line: table and key of the file, each with its option and the value."""
         settings: dict[tuple[str, str], tuple[str, int | str | None]] = {
             ("design", "blocks"): ("--blocks", self.blocks),
             ("design", "iterations"): ("--iterations", self.iterations),

@@ -199,15 +199,15 @@ class TargetTable(_Table):
             raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped machines")
         if (self.kind == "ssh") != (self.host is not None):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
-        if self.kind != "ssh" and (given := sorted(self.model_fields_set & set(FOR_BOOTS))):
-            raise ValueError(f'{", ".join(given)} goes with kind = "ssh" only')
+        if self.kind != "ssh" and (keys := sorted(self.model_fields_set & set(FOR_BOOTS))):
+            raise ValueError(f'{", ".join(keys)} goes with kind = "ssh" only')
         if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
             )
         vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
-        if self.kind != "vm" and (given := sorted(self.model_fields_set & vm_only)):
-            raise ValueError(f'{", ".join(given)} goes with kind = "vm" only')
+        if self.kind != "vm" and (keys := sorted(self.model_fields_set & vm_only)):
+            raise ValueError(f'{", ".join(keys)} goes with kind = "vm" only')
         if self.kind == "vm":
             self._check_guest()
         return self

@@ -92,7 +92,7 @@ def _is_unnamed(name: str) -> bool:
 
 
 def _followed(path: Path) -> Path:
-    """Follow symbolic links from this user's links to this user's files. A target that does not exist is the user's."""
+    """Follow symbolic links of this user to files of this user. A missing file counts as a file of this user."""
     for _ in range(_MOST_LINKS):
         state = _state(path)
         if state is None or not stat.S_ISLNK(state.st_mode) or not _trusts(path, state):

@@ -107,7 +107,7 @@ def _read(path: Path, name: str) -> bytes:
             start = file.peek(8)[:8]
             unpack = next((kind for magic, kind in _PACKINGS.items() if start.startswith(magic)), nullcontext)
             with unpack(file) as stream:
-                # Read in pieces: a single read would lose what could be unpacked before the damage.
+                # Read in pieces: a single read would lose the data before the damage.
                 while len(content) <= LARGEST and (part := stream.read1(1 << 20)):
                     content += part
                     if b"\0" in part and bytes(content[:2]) not in _BOMS:

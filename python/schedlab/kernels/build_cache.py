@@ -64,7 +64,7 @@ class BuildCache:
 
     @classmethod
     def of(cls, cache_folder: Path | None = None) -> BuildCache:
-        """Return the build cache of the cache folder, by default the user's."""
+        """Return the build cache of a cache folder, by default of the user's cache folder."""
         return cls((cache_folder or cache.folder()) / "kernels")
 
     def place(self, key: str) -> Path:

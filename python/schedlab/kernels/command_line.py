@@ -1,4 +1,4 @@
-"""The command line of a kernel under test: the running system's, with parameters added or replaced."""
+"""The command line of a kernel under test: the running system's command line with changed and added parameters."""
 
 from __future__ import annotations
 

@@ -99,13 +99,13 @@ def _labels(rows: Sequence[Row]) -> tuple[str, dict[str, str]]:
     shared = {
         name: value
         for name, value in first.items()
-        if len(by_name) == 1 or all(own_values.get(name, ...) == value for own_values in by_name.values())
+        if len(by_name) == 1 or all(of_row.get(name, ...) == value for of_row in by_name.values())
     }
 
     def label(values: dict[str, object]) -> str:
         return words.parameters({name: value for name, value in values.items() if name not in shared})
 
-    return words.parameters(shared), {name: label(own_values) or rows[0].metric for name, own_values in by_name.items()}
+    return words.parameters(shared), {name: label(of_row) or rows[0].metric for name, of_row in by_name.items()}
 
 
 def _cell(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""The document of a report: every format renders this one pydantic model and computes nothing.
+"""The document of a report: every format renders this pydantic model and computes nothing.
 
 The descriptions are the documentation: ``docs/make_schema.py`` makes the JSON schema and the tables of
 ``docs/report-json.md`` from them. Fields made by :func:`_internal` are for the other formats and are not published.

@@ -108,8 +108,8 @@ class PublishedTable(_Table):
 class Check(_Table):
     """A condition on simulated effects: all gains of a column within ``gain``, or all factors within ``factor``.
 
-    ``factor`` is the baseline's figure divided by the column's. A check without ``column`` selects all columns, and a
-    check without ``from`` and ``to`` all rows.
+    ``factor`` is the baseline's figure divided by the figure of the column. A check without ``column`` selects all
+    columns, and a check without ``from`` and ``to`` all rows.
     """
 
     table: str
@@ -142,7 +142,7 @@ class Headline(_Table):
 
 
 class PublishedReport(_Table):
-    """A report. ``kernel`` says how the simulated kernel and machine differ from the report's."""
+    """A report. ``kernel`` states the differences between the kernel and machine of report and simulation."""
 
     number: str
     title: str

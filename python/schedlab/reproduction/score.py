@@ -77,7 +77,7 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
     published = np.array([each.published.gain for each, _ in pairs])
     simulated = np.array([figures.gain for _, figures in pairs])
     significant = [(each, figures) for each, figures in pairs if each.published.significant]
-    errors, none = np.abs(simulated - published), np.abs(published)
+    errors, errors_of_no_change = np.abs(simulated - published), np.abs(published)
     factors = np.array([level.simulated / level.published for level in levels])
     apart = np.maximum(factors, 1 / factors)
     return Scores(
@@ -88,7 +88,7 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
         right=sum(each.published.gain * figures.gain > 0 for each, figures in significant),
         spearman=_spearman(counted),
         error=_median(errors),
-        error_of_none=_median(none),
+        error_of_none=_median(errors_of_no_change),
         skill=skill(published, simulated) if pairs else None,
         ceiling=_ceiling([each for each, _ in pairs]),
         level=_median(factors),
@@ -100,10 +100,10 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
 
 def skill(published: np.ndarray, predicted: np.ndarray) -> float:
     """Return 1 − MAE / MAE of predicting no change; -inf where nothing changed and a change is predicted."""
-    error, none = float(np.abs(predicted - published).mean()), float(np.abs(published).mean())
-    if none == 0:
+    error, error_of_no_change = float(np.abs(predicted - published).mean()), float(np.abs(published).mean())
+    if error_of_no_change == 0:
         return 1.0 if error == 0 else float("-inf")
-    return 1 - error / none
+    return 1 - error / error_of_no_change
 
 
 def reached(headline: Headline, comparisons: Sequence[Comparison]) -> bool | None:

@@ -28,7 +28,7 @@ class Simulated:
     Attributes:
         gain: per cent, from the geometric mean of the blocks' ratios; positive where the column is better.
         error: its standard error over random seeds, in points; nan with one block.
-        factor: the baseline's figure divided by the column's.
+        factor: the baseline's figure divided by the figure of the column.
         blocks: number of blocks.
     """
 

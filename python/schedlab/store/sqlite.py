@@ -133,5 +133,5 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise _refusal(f"is a schedlab store without its columns {', '.join(lost)}", path)
 
 
-def _refusal(what: str, path: Path, todo: str = "give another file with --store") -> StoreError:
-    return StoreError(what, where=str(path), todo=f"nothing was changed; {todo}")
+def _refusal(fault: str, path: Path, todo: str = "give another file with --store") -> StoreError:
+    return StoreError(fault, where=str(path), todo=f"nothing was changed; {todo}")

@@ -107,7 +107,7 @@ def _split(rest: str) -> tuple[str, str | None]:
 
 
 def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
-    """Return the target; SchedlabError when the kernel does not exist."""
+    """Return the target; SchedlabError when the machine model or the kernel model of a simulation does not exist."""
     table = table_of(spec, experiment)
     if table.kind == "host":
         return Host(sysroot) if sysroot else Host()

@@ -98,7 +98,7 @@ class YesNoCodec(Codec):
 
 
 class ChoiceCodec(Codec):
-    """A list of choices with the current one marked: `none voluntary (full) lazy`, `always [madvise] never`."""
+    """A list of choices with the current choice marked: `none voluntary (full) lazy`, `always [madvise] never`."""
 
     form = "word"
 

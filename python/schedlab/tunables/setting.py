@@ -122,15 +122,15 @@ def quantity(text: str, unit: str) -> int:
     if match is None:
         raise ValueError("is not a number with an optional unit")
     family = _family(unit)
-    given = (match[2] or unit).strip()
-    given = _SYNONYMS.get(given, given)
+    written = (match[2] or unit).strip()
+    written = _SYNONYMS.get(written, written)
     if match[2] and family is TIME_NS:
         exact = Fraction(duration_ns(text), family[unit])
-    elif given in family:
-        exact = Fraction(match[1].replace("_", "")) * family[given] / family[unit]
+    elif written in family:
+        exact = Fraction(match[1].replace("_", "")) * family[written] / family[unit]
     else:
         names = ", ".join(accepted_units(unit))
-        raise ValueError(f"has the unit {given!r}, which is not one of {names}" if names else "takes no unit")
+        raise ValueError(f"has the unit {written!r}, which is not one of {names}" if names else "takes no unit")
     if exact.denominator != 1:
         raise ValueError(f"is not a whole number of {unit}")
     return int(exact)

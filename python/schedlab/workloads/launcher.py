@@ -126,7 +126,7 @@ def background(
         report: file for the launcher's report.
         errors: file to which the command's stderr is appended.
         descriptors: open files that the command inherits.
-        folder: the command's working folder; by default this process's.
+        folder: the command's working folder; by default the folder of this process.
     """
     launcher = [need(SCHEDLOAD), "exec", _parent(), f"--report={report}", "--"]
     with errors.open("ab") as stderr:

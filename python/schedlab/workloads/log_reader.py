@@ -37,7 +37,7 @@ class Log:
         name: path of the log, for messages.
         text: the complete text, lines ended by ``\\n``.
         column: column of samples for which the log names no column.
-        alone: no other log is imported with this one, so its variants may become columns.
+        alone: no other log is imported with this log, so its variants may become columns.
         mixed: the text also contains output of other tools, which their readers read.
     """
 
@@ -49,7 +49,7 @@ class Log:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines without their ends. Only ``\\n`` ends a line, so that line numbers match an editor's."""
+        """The lines without their ends. Only ``\\n`` ends a line, so that line numbers are the numbers of editors."""
         return self.text.removesuffix("\n").split("\n")
 
     def line_at(self, position: int) -> int:

@@ -77,7 +77,7 @@ def test_counts_that_are_all_missing_are_no_results(tmp_path: Path) -> None:
         detect.read(path)
 
 
-def test_a_run_without_a_time_between_others_is_left_out_with_a_note(tmp_path: Path) -> None:
+def test_a_run_without_a_time_is_left_out_with_a_note(tmp_path: Path) -> None:
     lines = text("hackbench.log").split("\n")
     path = tmp_path / "hackbench.log"
     path.write_text("\n".join(lines[:5] + lines[6:]))

@@ -134,7 +134,7 @@ def test_the_simple_format_of_perf_bench_is_in_seconds() -> None:
     assert values(imported, "time", "perf-sched-pipe") == [24.832]
 
 
-def test_perf_stat_has_counted_events_and_names_the_others() -> None:
+def test_perf_stat_has_counted_events_and_names_other_events() -> None:
     for name in ("perf-stat.csv", "perf-stat.json"):
         imported = read(name)
         assert {series.metric for series in imported.series} == {

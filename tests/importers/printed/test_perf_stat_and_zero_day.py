@@ -64,7 +64,7 @@ def test_unsupported_counters_are_missing_cells() -> None:
     assert row(table, "cycles").cells[0].text == "<not supported>"
 
 
-def test_an_event_of_a_single_block_is_missing_in_the_others() -> None:
+def test_an_event_of_a_single_block_is_missing_in_other_blocks() -> None:
     block = " Performance counter stats for 'x' (3 runs):\n\n   100 cycles ( +- 1.00% )\n{more}\n"
     table = only(imported(f"old:\n{block.format(more='')}\nnew:\n{block.format(more='   7 page-faults ( +- 2.00% )')}"))
     assert [(r.operation, values(r)) for r in table.rows] == [("cycles", [100, 100]), ("page-faults", [None, 7])]

@@ -147,7 +147,7 @@ def test_an_ambiguous_cell_is_refused_with_its_line(cell: str, message: str) -> 
     assert caught.value.where == "mail.txt:3"
 
 
-def test_a_spread_without_unit_needs_one() -> None:
+def test_a_spread_needs_a_unit() -> None:
     with pytest.raises(ImportProblem, match="state spread_unit=percent or spread_unit=value"):
         by_layout("case a b\nx 10(0.5) 11(0.6)\n", "columns=runs,spread=unknown")
     cells = only(by_layout("case a b\nx 10±0.5 11 ± 3%\n", "columns=runs")).rows[0].cells

@@ -140,7 +140,7 @@ def test_a_listing_beside_a_table_is_left_out_and_the_table_is_read(name: str) -
     assert only(imported(f"The machine:\n\n{LISTINGS[name]}\n{TABLE}")).columns == ("base", "new")
 
 
-def test_an_unknown_table_beside_a_known_one_is_a_note_with_its_lines() -> None:
+def test_an_unknown_table_beside_a_known_table_is_a_note_with_its_lines() -> None:
     result = imported(f"{TABLE}\nAnd by hand:\n\n      a    b\nx    10   11\ny    20   21\n")
     assert len(result.tables) == 1
     (note,) = result.notes

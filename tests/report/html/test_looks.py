@@ -37,8 +37,8 @@ FAINT = """() => {
     .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = node => { for (let e = node; e; e = e.parentElement) {
-    const found = rgb(getComputedStyle(e).backgroundColor);
-    if (found.length < 4 || found[3] > 0) return found; } return rgb('255 255 255'); };
+    const colour = rgb(getComputedStyle(e).backgroundColor);
+    if (colour.length < 4 || colour[3] > 0) return colour; } return rgb('255 255 255'); };
   const faint = [];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {

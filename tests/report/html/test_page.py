@@ -33,8 +33,8 @@ def body(page: str) -> str:
 
 
 def data(page: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(next(m["text"] for m in SCRIPT.finditer(page) if 'id="data"' in m["about"]))
-    return found
+    parsed: dict[str, Any] = json.loads(next(m["text"] for m in SCRIPT.finditer(page) if 'id="data"' in m["about"]))
+    return parsed
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def made(page_file: Made) -> Callable[[str], str]:
 
 def test_the_page_names_no_address_and_its_policy_allows_none(made: Callable[[str], str]) -> None:
     page = made("measured")
-    own = "".join(match["text"] for match in SCRIPT.finditer(page) if "vegaEmbed=" not in match["text"])
+    scripts_of_schedlab = "".join(match["text"] for match in SCRIPT.finditer(page) if "vegaEmbed=" not in match["text"])
     shown = SCRIPT.sub("", page)
-    assert re.findall(r"https?://|//\w+\.\w+/", own + shown) == []
+    assert re.findall(r"https?://|//\w+\.\w+/", scripts_of_schedlab + shown) == []
     assert re.findall(r"<(?:link|img|iframe|base|object)\b|@import|url\(", shown) == []
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert unescape(policy).startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
@@ -103,12 +103,12 @@ def test_the_page_has_the_commands_that_repeat_the_run(made: Callable[[str], str
 
 def test_counters_that_moved_are_shown_with_their_row(made: Callable[[str], str]) -> None:
     text = body(made("measured"))
-    found = re.search(r"CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
-    assert found is not None
+    change = re.search(r"CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
+    assert change is not None
     # 1000 to 1006 against 2000 to 2006 migrations.
-    assert found[1].startswith("100")
-    assert found[2].startswith("200")
-    assert 99 < float(found[3].split()[0]) < 100
+    assert change[1].startswith("100")
+    assert change[2].startswith("200")
+    assert 99 < float(change[3].split()[0]) < 100
 
 
 def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]) -> None:
@@ -129,9 +129,9 @@ def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[
     assert section.count('class="strip ') == section.count('class="point"') == 7
     text = body(section)
     # The steps change 5 %, 0 % and 10 %, the total 1.05 × 1.1; trials vary by 0.1 %.
-    five, none = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
+    five, zero = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
     ten, whole = r"▼ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
-    assert re.search(rf"groups=1 time \[s\] {five} {none} {ten} - {whole}", text)
+    assert re.search(rf"groups=1 time \[s\] {five} {zero} {ten} - {whole}", text)
     assert re.search(rf"groups=4 time \[s\] {five} - - {ten} {whole}", text)
     assert "no measurement of 02" in text
 

@@ -25,7 +25,7 @@ def made() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["vega.js", "plots.json"])
-def test_a_file_of_the_package_is_what_the_code_makes(made: dict[str, str], name: str) -> None:
+def test_a_file_of_the_package_equals_the_file_that_the_code_makes(made: dict[str, str], name: str) -> None:
     # Not compared by ==, which would print a megabyte.
     is_same = (FOLDER / name).read_text(encoding="utf-8") == made[name]
     assert is_same, f"{name} is stale: run docs/make_plots.py"

@@ -75,7 +75,7 @@ ENDLESS = """[[workload]]\nuse = "command"\nrun = "sh -c '[ -e /root/go ] || sle
 
 @pytest.fixture(scope="module")
 def guest() -> Iterator[TestMachine]:
-    """One machine for all tests: each leaves it on its default kernel."""
+    """One machine for all tests. Each test leaves the machine on its default kernel."""
     if debian.files(NEW) is None:
         debian.fetch(NEW)
     with machine.running(machine.made()) as running:

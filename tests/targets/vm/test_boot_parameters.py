@@ -49,7 +49,7 @@ def test_a_parameter_with_the_requested_value_raises_no_doubt(word: str) -> None
     [
         ("workqueue.cpu_intensive_tresh_us=1", "not checked: workqueue.cpu_intensive_tresh_us=1: the guest has no "),
         ("workqueue.cpu_intensive_tresh_us=1", "is cpu_intensive_thresh_us meant?"),
-        ("workqueue.zzz=1", "but others of the module"),
+        ("workqueue.zzz=1", "but other parameters of the module"),
         ("workqueue.zzz=1", "(there is no zstd)"),
         (
             "sysctl.vm.stat_intervall=1",

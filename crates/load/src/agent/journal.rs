@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_that_of_zlib() {
+    fn the_checksum_equals_the_checksum_of_zlib() {
         assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
     }
 

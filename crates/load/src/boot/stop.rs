@@ -35,7 +35,7 @@ pub fn restart(boot: &BootId, into: Into) -> Result<(), LoadError> {
             return Err(LoadError::Boot("no kernel is loaded: nothing was changed".to_owned()));
         }
         Into::Loaded => {}
-        // An init may prefer a loaded kernel to the firmware's.
+        // An init may start a loaded kernel instead of the firmware.
         Into::Default if is_loaded() => restart::unload().map_err(LoadError::system("unloading a kernel"))?,
         Into::Default => {}
     }

@@ -95,7 +95,7 @@ pub fn die_with_parent(signal: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Make orphaned descendants children of this process instead of init's.
+/// Make orphaned descendants children of this process instead of children of init.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())?;

@@ -92,7 +92,7 @@ pub fn become_fifo(priority: u32) -> io::Result<()> {
 }
 
 /// A set of CPUs or nodes in the kernel's format, with room for the largest Linux: sched_getaffinity(2)
-/// refuses a set that is smaller than the kernel's.
+/// refuses a set that is smaller than the set of the kernel.
 type Mask = [u64; MOST_CPUS / 64];
 
 fn mask_of(numbers: impl Iterator<Item = usize>) -> Mask {

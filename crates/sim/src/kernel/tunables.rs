@@ -162,7 +162,7 @@ pub struct Change {
 }
 
 impl Tunable {
-    /// Return the tunable of a name: the catalogue's, `sched.latency_ns`, or sysctl's, `kernel.sched_latency_ns`.
+    /// Return the tunable of a name of the catalogue (`sched.latency_ns`) or of sysctl (`kernel.sched_latency_ns`).
     pub fn named(name: &str) -> Option<Self> {
         let bare = name.strip_prefix("kernel.").unwrap_or(name);
         let dotted = bare.strip_prefix("sched_").map(|rest| format!("sched.{rest}"));

@@ -94,7 +94,7 @@ pub struct TaskCounts {
     pub nr_wakeups_migrate: u64,
     /// Wake-ups onto the waker's CPU.
     pub nr_wakeups_local: u64,
-    /// Wake-ups onto a CPU other than the waker's.
+    /// Wake-ups onto another CPU than the waker's CPU.
     pub nr_wakeups_remote: u64,
     /// Wake-ups that pulled the task to the waker's CPU.
     pub nr_wakeups_affine: u64,

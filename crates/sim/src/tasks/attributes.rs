@@ -24,9 +24,9 @@ pub struct Attributes {
     pub nice: i32,
     /// CPUs that the tasks may run on; by default all CPUs that are not isolated.
     pub cpus: Option<CpuMask>,
-    /// Slice (`sched_attr::sched_runtime` under EEVDF); by default the kernel's.
+    /// Slice (`sched_attr::sched_runtime` under EEVDF); by default the kernel's slice.
     pub slice_ns: Option<Ns>,
-    /// Footprint in the caches; by default the machine's.
+    /// Footprint in the caches; by default the machine's footprint.
     pub footprint_kib: Option<u32>,
     /// Node of the tasks' memory; by default the node of the first touch.
     pub memory_node: Option<usize>,

@@ -157,7 +157,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         extras.into_iter().enumerate().for_each(|(extra, ns)| segment.add(extra, ns.into()));
     }
 
-    /// Perform a task's actions until an action takes time. `ahead`: the CPU's clock is ahead of the simulation's.
+    /// Perform a task's actions until an action takes time. `ahead`: the CPU's clock is ahead of the clock of the simulation.
     fn advance(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Next {
         loop {
             match self.tasks[task].phase {

@@ -22,7 +22,7 @@ use crate::time::{NEVER, Ns};
 const COUNT_NS: u32 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Whether the program records at the time `at`: a program with a window records only within it.
+    /// Whether the program records at the time `at`: a program with a window records only within the window.
     #[inline]
     pub(super) fn recording(&self, at: Ns) -> bool {
         let since = at.saturating_sub(self.gate.opened_at.unwrap_or(NEVER));

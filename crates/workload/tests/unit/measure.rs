@@ -15,7 +15,7 @@ fn quantiles_interpolate_between_order_statistics() {
 }
 
 #[test]
-fn metrics_are_in_their_units_and_empty_ones_have_no_value() {
+fn metrics_are_in_their_units_and_empty_metrics_have_no_value() {
     let program = Pipetest::default().program().unwrap();
     let observed = Observed {
         elapsed_ns: 3_000_000,

@@ -17,7 +17,7 @@ from schedlab.analysis.mmtests.formulas import Samples, variation
 from schedlab.results.metrics import Direction
 
 Layout = Literal["current", "2019", "2016"]
-"""MMTests' sets of rows: today's; from 2019-04 to 2024-11; from 2015-03 to 2017-06."""
+"""MMTests' sets of rows: the present set; the sets of 2019-04 to 2024-11 and of 2015-03 to 2017-06."""
 
 
 @dataclass(frozen=True)

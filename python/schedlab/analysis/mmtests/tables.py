@@ -73,7 +73,7 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """All tables over the same columns, the first of which is the baseline; ``stars`` names their rule."""
+    """All tables over the same columns. The first column is the baseline. ``stars`` names the rule of the asterisks."""
 
     columns: tuple[str, ...]
     tables: tuple[Table, ...]

@@ -49,7 +49,7 @@ _ADVICE = (
         "import the output of the tool; the examples of a manual are not results",
     ),
 )
-"""Patterns of texts that no reader takes, their names, and what to import instead."""
+"""Patterns of texts that no reader takes, their names, and files to import instead."""
 
 
 @cache

@@ -146,7 +146,7 @@ class Migrations:
 
 
 def parse(raw: bytes) -> Reading:
-    """Return ``cpu-migrations`` by CPU and generation, so that reopened counters are not compared with old ones."""
+    """Return ``cpu-migrations`` by CPU and generation, so that reopened counters are not compared with old counters."""
     counts = {f"{cpu}.{generation}": count for generation, cpu, count in _RECORD.iter_unpack(raw)}
     return {NAME: counts} if counts else {}
 

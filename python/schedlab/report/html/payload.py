@@ -28,7 +28,7 @@ _DASHES = ((1, 0), (7, 3), (2, 2), (7, 2, 2, 2), (10, 4), (4, 1), (1, 3), (8, 2,
 """Lengths of strokes and gaps in pixels."""
 
 COLOURS = 8
-"""Colours in the style sheet, ``--series-0`` to ``--series-7``; the first is the baseline's."""
+"""Colours in the style sheet, ``--series-0`` to ``--series-7``; the first is the colour of the baseline."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def upgrade_file(path: Path) -> None:
     try:
         with engine.begin() as connection:
             stored = connection.execute(select(about.c.version)).scalar()
-            # Another process may have upgraded the store while this one waited.
+            # Another process may have upgraded the store while this process waited.
             if isinstance(stored, int) and stored < VERSION:
                 upgrade(connection, stored)
     except DBAPIError as error:

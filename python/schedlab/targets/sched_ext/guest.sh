@@ -40,7 +40,7 @@ scx_loaded() {
 
 scx_loaded_or_ended() { scx_ended || scx_loaded; }
 
-# Whether no scheduler is loaded, or another one was loaded after this one.
+# Whether no scheduler is loaded, or another scheduler was loaded after this run's scheduler.
 scx_removed() {
     [ "$(scx_read state)" = disabled ] && return
     [ -n "$scx_sequence_loaded" ] && [ "$(scx_sequence)" != "$scx_sequence_loaded" ]

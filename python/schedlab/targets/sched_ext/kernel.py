@@ -45,7 +45,7 @@ class Status:
 
 
 class Kernel:
-    """The kernel below ``root``: this machine's, or a tree of files in its place."""
+    """The kernel below ``root``: this machine's kernel, or a tree of files in its place."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root

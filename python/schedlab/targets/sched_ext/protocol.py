@@ -21,7 +21,7 @@ FOLDER = "sys/kernel/sched_ext"
 """Folder of the kernel's files about sched_ext; see :mod:`.kernel`."""
 
 MARK = "sched_ext:"
-"""Prefix of the kernel's messages about sched_ext (kernel/sched/ext.c), and of schedlab's."""
+"""Prefix of messages about sched_ext, of the kernel (kernel/sched/ext.c) and of schedlab."""
 
 ENABLED = '" enabled'
 """End of the kernel's message about a loaded scheduler (kernel/sched/ext.c of 7.2), which no failure quotes."""

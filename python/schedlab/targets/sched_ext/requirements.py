@@ -54,12 +54,12 @@ def faults(system: System) -> Iterator[Fault]:
 
 def missing(system: System) -> str:
     """Explain why the running kernel has no sched_ext, as far as its version and configuration show."""
-    what = f"this kernel ({system.release}) has no sched_ext"
+    fault = f"this kernel ({system.release}) has no sched_ext"
     if system.version < FIRST:
-        return f"{what}: sched_ext came with Linux {FIRST[0]}.{FIRST[1]}"
+        return f"{fault}: sched_ext came with Linux {FIRST[0]}.{FIRST[1]}"
     if system.config is not None and OPTION not in system.config:
-        return f"{what}: the kernel was built without {OPTION}"
-    return f"{what}: /{FOLDER}/state does not exist"
+        return f"{fault}: the kernel was built without {OPTION}"
+    return f"{fault}: /{FOLDER}/state does not exist"
 
 
 def guest_fault(options: Mapping[str, str] | None, release: str) -> Fault | None:

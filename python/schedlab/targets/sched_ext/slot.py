@@ -42,7 +42,7 @@ class Slot:
             self._note(scheduler.stop())
 
     def put(self, variant: Variant) -> None:
-        """Load the variant's scheduler, or none; :meth:`fault` reports a failure.
+        """Load the variant's scheduler, if the variant has a scheduler; :meth:`fault` reports a failure.
 
         A scheduler that has failed is stopped and started again. CannotRunHere when a scheduler cannot be removed.
         """
@@ -69,7 +69,7 @@ class Slot:
         return variant.name == self._variant and not self.fault()
 
     def fault(self) -> str:
-        """Explain why a trial would be invalid now: the loaded scheduler is not the variant's. Empty otherwise."""
+        """Explain why a trial would be invalid now: another scheduler than the variant's is loaded. Empty otherwise."""
         if self._failure:
             return self._failure
         if self._scheduler is not None:

@@ -68,7 +68,7 @@ def row_program(row: Row, machine: Model) -> RowProgram:
 
 
 def kernel_of(variant: Variant, target: Model) -> Model:
-    """Return the variant's kernel model, or the target's."""
+    """Return the variant's kernel model, by default the kernel model of the target."""
     return target if variant.kernel is None else models.kernel(variant.kernel)
 
 

@@ -29,7 +29,7 @@ class Simulator(Target):
     warms = False
 
     def __init__(self, machine: Model, kernel: Model | None = None, variants: Sequence[Variant] = ()) -> None:
-        """Make the target. ``variants`` are the experiment's; the fingerprint names their kernels."""
+        """Make the target. ``variants`` are the variants of the experiment; the fingerprint names their kernels."""
         self.name = f"sim:{machine.name}" + (f"/{kernel.name}" if kernel else "")
         self._machine = machine
         self._kernel = kernel or models.kernel(models.DEFAULT_KERNEL)

@@ -42,7 +42,7 @@ def lacking(command_line: str, names: Names) -> dict[str, str]:
 def doubts(command_line: str, files: Mapping[str, str], names: Names) -> Iterator[tuple[str, str]]:
     """Yield words that have another value in the guest or could not be checked, each with a message.
 
-    ``files`` are the guest's, by path without the leading slash; ``names`` are the parameters of its kernel.
+    ``files`` are the files of the guest, by path without the leading slash; ``names`` are the parameters of its kernel.
     """
     last = {_name(word): word for word in _dotted(command_line)}
     for name, word in last.items():
@@ -73,7 +73,7 @@ def _missing(path: str, name: str, files: Mapping[str, str]) -> str:
     if not shown:
         return f"the guest has no {path}; the module is not in its kernel, or shows nothing"
     close = get_close_matches(name, shown, n=1)
-    return f"the guest has no {path}{f': is {close[0]} meant?' if close else ', but others of the module'}"
+    return f"the guest has no {path}{f': is {close[0]} meant?' if close else ', but other parameters of the module'}"
 
 
 def _dotted(command_line: str) -> list[str]:
@@ -112,20 +112,20 @@ def _pattern(word: str) -> str | None:
     return f"{path.rpartition('/')[0]}/*"
 
 
-def _same(given: str, shown: str) -> bool:
+def _same(value: str, shown: str) -> bool:
     if shown in ("Y", "N"):
-        return given.lower() in (_TRUE if shown == "Y" else _FALSE)
-    if f"[{given}]" in shown.split():  # the selected word of a list
+        return value.lower() in (_TRUE if shown == "Y" else _FALSE)
+    if f"[{value}]" in shown.split():  # the selected word of a list
         return True
-    wanted, actual = (re.split(r"[,\s]+", text) for text in (given, shown))
+    wanted, actual = (re.split(r"[,\s]+", text) for text in (value, shown))
     return len(wanted) <= len(actual) and all(
         word == other or _equal(word, other) for word, other in zip(wanted, actual, strict=False)
     )
 
 
-def _equal(given: str, shown: str) -> bool:
+def _equal(value: str, shown: str) -> bool:
     """Whether both texts are the same number in C's notations; a kernel may show a negative number as unsigned."""
-    number, other = _number(given), _number(shown)
+    number, other = _number(value), _number(shown)
     if number is None or other is None:
         return False
     return number == other or (number < 0 and other in (number % 2**32, number % 2**64))

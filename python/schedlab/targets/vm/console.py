@@ -25,7 +25,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
 kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h, kernel/workqueue.c, arch/x86/kernel/dumpstack.c and
 arch/x86/mm/fault.c, 6.1 and 6.12)."""
 
-_PATTERNS = tuple((what, re.compile(_TIME + sign)) for what, sign in _SIGNS)
+_PATTERNS = tuple((kind, re.compile(_TIME + sign)) for kind, sign in _SIGNS)
 _INIT_STARTED = re.compile(_TIME + r"Run /init as init process")
 
 BEFORE, AFTER = 5, 60
@@ -66,10 +66,10 @@ class Console:
             self.phase = "init"
         if self.fault is not None:
             return
-        for what, pattern in _PATTERNS:
+        for kind, pattern in _PATTERNS:
             if pattern.search(line):
                 self._fault_line = len(self._lines) - 1
-                self.fault = f"{what}: {re.sub(_TIME, '', line).strip()}"
+                self.fault = f"{kind}: {re.sub(_TIME, '', line).strip()}"
                 return
 
     def tail(self) -> str:

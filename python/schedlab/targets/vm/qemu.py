@@ -94,7 +94,7 @@ class Machine:
 
 
 def whole_command_line(accel: Accel, deterministic: bool, late_cpus: bool, added: str) -> str:
-    """Return a guest's command line. The ``added`` words come last and override earlier ones."""
+    """Return a guest's command line. The ``added`` words come last and override earlier words."""
     emulated = EMULATED if accel == "tcg" else ""
     fixed = DETERMINISTIC if deterministic else ""
     late = LATE_CPUS if late_cpus else ""

@@ -27,9 +27,9 @@ FAILED = 125
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _check(status: int, what: str) -> None:
+def _check(status: int, failure: str) -> None:
     if status != 0:
-        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+        raise OSError(ctypes.get_errno(), f"{failure}: {os.strerror(ctypes.get_errno())}")
 
 
 def seal() -> None:

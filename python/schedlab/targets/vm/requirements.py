@@ -201,9 +201,9 @@ def _parameter_faults(command_line: str, image: Image) -> Iterator[Fault]:
     unknown = lacking(command_line, Names.of(image)) if has_names(command_line) else {}
     if unknown and list(unknown) == list(dict.fromkeys(words(command_line))):
         reasons = "; ".join(dict.fromkeys(unknown.values()))
-        what = reasons.replace("the guest's kernel", f"kernel {image.release}")
+        reasons = reasons.replace("the guest's kernel", f"kernel {image.release}")
         yield (
-            f"cmdline: {' '.join(unknown)} changes nothing: {what}",
+            f"cmdline: {' '.join(unknown)} changes nothing: {reasons}",
             "correct or remove the parameter",
         )
 

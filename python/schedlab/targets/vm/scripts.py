@@ -53,7 +53,7 @@ class GuestRow(PreparedRow):
         return self.adapter.makes_files(self.parameters)
 
     def command(self) -> Command:
-        """Return a trial's command, with the guest's schedload in place of this machine's."""
+        """Return a trial's command, with the guest's schedload in place of the schedload of this machine."""
         command = self.adapter.command(self.parameters, GUEST_PLACE)
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 

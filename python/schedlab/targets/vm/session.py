@@ -141,7 +141,7 @@ class GuestSession:
         return self._plan.experiment.design.pause
 
     def _start(self, trial: Trial) -> _Running:
-        """Prepare a boot for this trial and the following ones of the same block and variant."""
+        """Prepare a boot for this trial and the following trials of the same block and variant."""
         rest = self._plan.trials[trial.index :]
         of_block = (trial.phase, trial.block, trial.variant.name)
         trials = list(takewhile(lambda each: (each.phase, each.block, each.variant.name) == of_block, rest))

@@ -28,7 +28,7 @@ class VirtualMachine(Target):
     warms = False
 
     def __init__(self, table: TargetTable, variants: Sequence[Variant] = ()) -> None:
-        """Make the target. ``variants`` are the experiment's; the fingerprint names their kernels."""
+        """Make the target. ``variants`` are the variants of the experiment; the fingerprint names their kernels."""
         self.name = machine.name_of_table(table)
         self.kind = machine.kind_of(table)
         self._table = table

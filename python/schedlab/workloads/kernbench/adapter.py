@@ -22,7 +22,7 @@ _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, 
 
 
 class KernbenchParameters(Parameters):
-    """Parameters of kernbench. ``target`` is make's: ``vmlinux``, ``bzImage``, or a folder like ``kernel/sched/``."""
+    """Parameters of kernbench. ``target`` is a target of make, such as ``vmlinux`` or a folder (``kernel/sched/``)."""
 
     jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="jobs (make's -j) for each CPU of this process")] = 2
     config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"

@@ -1,4 +1,4 @@
-"""Kernel source: a tree that the user names, or the distribution's, unpacked once into the cache."""
+"""Kernel source: a tree that the user names, or the distribution's tree, unpacked once into the cache."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ fn overload_flag_is_cleared_only_by_a_pass_over_the_widest_domain() {
         engine.rq.overload = false;
         engine.newidle_balance(1);
         assert_eq!((calls(engine), engine.records.counters.newidle_skipped), (0, 1));
-        // The flag is set: there is a pass on each level, and the last one clears the flag.
+        // The flag is set: there is a pass on each level, and the last pass clears the flag.
         engine.rq.overload = true;
         engine.newidle_balance(1);
         assert_eq!((calls(engine), engine.rq.overload), (levels as u64, false));

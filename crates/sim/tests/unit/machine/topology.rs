@@ -13,7 +13,7 @@ fn split_numbering_puts_siblings_half_of_the_cpus_apart() {
 }
 
 #[test]
-fn nodes_of_one_socket_are_nearer_than_nodes_of_two() {
+fn nodes_of_one_socket_are_nearer_than_nodes_of_two_sockets() {
     let topology = Topology::new(&machine("kunpeng920").unwrap());
     let distances = [1, 31, 32, 64].map(|cpu| topology.distance(0, cpu));
     assert_eq!(distances, [Distance::Llc, Distance::Llc, Distance::Near, Distance::Far]);

@@ -11,7 +11,7 @@ proptest! {
     }
 
     #[test]
-    fn quantiles_lie_in_the_bucket_of_the_exact_ones(mut all in prop::collection::vec(0u64..1 << 30, 1..200)) {
+    fn quantiles_lie_in_the_bucket_of_the_exact_quantiles(mut all in prop::collection::vec(0u64..1 << 30, 1..200)) {
         let mut histogram = Histogram::default();
         all.iter().for_each(|ns| histogram.add(*ns));
         all.sort_unstable();

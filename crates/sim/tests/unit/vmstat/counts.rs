@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::{Counts, Folded, ITEMS, Item, threshold};
 
 #[test]
-fn thresholds_are_those_of_the_kernels_table() {
+fn thresholds_equal_the_kernels_table() {
     // mm/vmstat.c: 8 for one CPU and 0.9 to 1 GB, 16 for two, 20 for 1 to 2 GB, 24 for 2 to 4, 48 for four CPUs and 8
     // to 16 GB, 125 for 1024 CPUs with the same memory.
     for (cpus, mib, expected) in
@@ -29,7 +29,7 @@ fn a_differential_over_the_threshold_is_folded_at_once() {
 }
 
 #[test]
-fn a_fold_writes_lines_that_others_wrote_last_and_its_own_again() {
+fn a_fold_counts_written_lines_and_lines_with_another_last_writer() {
     let mut counts = Counts::new(2, 2, 1000, true);
     counts.change(0, 0, Item::AnonPages, 1, 3);
     counts.change(0, 0, Item::FreePages, -1, 3);
