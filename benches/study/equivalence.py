@@ -15,7 +15,7 @@ from benches.study.noise import KINDS, draw, generator
 from schedlab.analysis.verdicts import Options
 
 DELTA = 0.02
-"""Equivalence margin. The margin equals a trial's spread, so that some designs can show equivalence and others
+"""Equivalence margin. The margin equals a trial's spread, so that some designs can show equivalence and other designs
 cannot."""
 
 

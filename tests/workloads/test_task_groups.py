@@ -92,7 +92,7 @@ def test_the_groups_of_a_file_are_named_with_their_parents_first(root: Path, tmp
     assert task_groups.new_groups(["sh", "-c", f"cd /; /usr/bin/rt-app '{file}'; true"])[-1] == root / "outer" / "inner"
 
 
-def test_a_group_that_exists_is_not_the_commands(root: Path, tmp_path: Path):
+def test_an_existing_group_does_not_belong_to_the_command(root: Path, tmp_path: Path):
     (root / "outer").mkdir()
     assert task_groups.new_groups(["rt-app", str(rt_app(tmp_path, "/outer/inner"))]) == [root / "outer" / "inner"]
 

@@ -20,7 +20,7 @@ const IDLE: i32 = 0;
 /// State of a task in the trace.
 #[derive(Clone, Copy, Default)]
 struct Task {
-    /// Number in the trace. The simulator reuses the numbers of its tasks; the trace does not.
+    /// Number in the trace. The simulator reuses the numbers of its tasks; numbers in the trace are unique.
     pid: i32,
     /// Whether the task has not been woken yet.
     new: bool,

@@ -29,7 +29,7 @@ TIMES = " × "
 
 @dataclass(frozen=True)
 class Contrast:
-    """An effect of a layout: one switch or two, and its aliases."""
+    """An effect of a layout: one or two switches, and its aliases."""
 
     switches: tuple[str, ...]
     aliases: tuple[tuple[str, ...], ...] = ()

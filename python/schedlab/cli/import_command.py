@@ -111,7 +111,9 @@ def _import_stores(stores: Sequence[Path], paths: Sequence[Path], to: Path | Non
 
     if len(stores) < len(paths):
         raise SchedlabError(
-            "is a store, other paths are not", where=str(stores[0]), todo=("import stores in a separate command")
+            "is a store, and other paths are not stores",
+            where=str(stores[0]),
+            todo=("import stores in a separate command"),
         )
     merge(list(stores), to, form)
 

@@ -1,4 +1,4 @@
-"""Comparison of columns of one run or of several: matched row by row, judged against the first column.
+"""Comparison of columns of one or more runs: matched row by row, judged against the first column.
 
     words ──choose──▶ columns ──match──▶ common rows ──judge──▶ Findings
 

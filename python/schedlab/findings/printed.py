@@ -1,4 +1,4 @@
-"""Comparison of printed tables, which have figures without samples, from one source or several."""
+"""Comparison of printed tables, which have figures without samples, from one or more sources."""
 
 from __future__ import annotations
 

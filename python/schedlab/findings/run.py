@@ -34,7 +34,7 @@ class Findings:
     """Content of a report, before any wording and layout.
 
     Attributes:
-        columns: the compared columns, the baseline first: variants of one run or of several.
+        columns: the compared columns, the baseline first: variants of one run or of several runs.
         verdicts: a verdict for each row of each column except the baseline.
         values: block means: position, block, variant (the column's name), workload, parameters, metric, value.
         failures: the failed trials, in order.

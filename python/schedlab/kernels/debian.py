@@ -2,7 +2,7 @@
 
 A name is ``debian-SERIES`` (6.12: the newest in the cache, else the newest in Debian's suites, see :mod:`.archive`) or
 ``debian-RELEASE`` (exactly 6.12.117+deb12). A kernel in the cache is used without asking apt, so that a name means the
-same kernel until the user fetches a newer one.
+same kernel until the user fetches a newer kernel.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def build(
     """Build the document.
 
     Args:
-        findings: verdicts and warnings of one run, or of columns of several.
+        findings: verdicts and warnings of one run, or of columns of several runs.
         store: path of the store, for the commands that repeat the report.
         changes: changes of counters; without them the report has no counters.
         raw_p: whether tables show p before the correction too.

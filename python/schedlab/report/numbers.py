@@ -67,5 +67,5 @@ def gain_interval(low: Number, high: Number, direction: Direction) -> str:
 
 
 def _gain(ratio: float, direction: Direction) -> float:
-    """Return 100·x/base − 100 if more is better, 100 − 100·x/base if less is."""
+    """Return 100·x/base − 100 if more is better, 100 − 100·x/base if less is better."""
     return 100 * (ratio - 1) if direction == "higher" else 100 * (1 - ratio)

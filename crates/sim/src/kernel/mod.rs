@@ -103,7 +103,7 @@ pub enum WakeAffine {
     /// By the load of both CPUs (until 4.12).
     #[default]
     Weight,
-    /// An idle CPU of both, otherwise by load (`WA_IDLE`, then `WA_WEIGHT`).
+    /// The idle CPU of the two CPUs, otherwise by load (`WA_IDLE`, then `WA_WEIGHT`).
     IdleThenWeight,
 }
 

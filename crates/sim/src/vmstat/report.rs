@@ -27,7 +27,7 @@ pub struct VmstatCounters {
     pub pgalloc_normal: u64,
     /// Pages freed (an event).
     pub pgfree: u64,
-    /// Free pages by the global counter; 0 if the simulation used more than the machine has.
+    /// Free pages by the global counter; 0 if the simulation used more pages than the machine has.
     pub nr_free_pages: u64,
     /// Anonymous pages by the global counter.
     pub nr_anon_pages: u64,

@@ -91,9 +91,9 @@ impl Check<'_> {
                 self.number(period_ns, variables)
             }
             Op::Set { attributes } => attributes.check().or_else(|reason| self.refuse(&reason)),
-            Op::Finish if visit.forks > 0 => {
-                self.refuse("a forked child cannot finish the program: only its tasks can")
-            }
+            Op::Finish if visit.forks > 0 => self.refuse(
+                "a forked child cannot finish the program: only tasks of the program can finish the program",
+            ),
             Op::Stamp { slot } => self.reference(&resources.slots, slot, variables),
             Op::Record { slot, series } | Op::Lap { slot, series } => {
                 find("series", self.place, &self.program.series, series)?;

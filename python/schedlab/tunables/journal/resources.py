@@ -129,7 +129,7 @@ def remove_group(path: Path) -> bool:
 
 
 def _remove_segments(key: int) -> bool:
-    """Remove the segments of the key; False if the group has no processes. OSError while a process uses a segment.
+    """Remove the segments of the key; False if there is no such segment. OSError while a process uses a segment.
 
     The launcher kills the processes of a dead run, which takes a moment.
     """

@@ -12,7 +12,7 @@ fn two_faults_in_a_row_from_another_node_move_a_page() {
     use Vote::{Moves, Stays};
     assert_eq!(votes(&[1]), [Stays]);
     assert_eq!(votes(&[1, 1]), [Stays, Moves]);
-    assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating faults do not");
+    assert_eq!(votes(&[1, 0, 1, 0, 1]), [Stays; 5], "alternating faults do not move the page");
     assert_eq!(votes(&[1, 2, 2]), [Stays, Stays, Moves]);
     assert_eq!(votes(&[0, 0, 0]), [Stays; 3], "the page is on that node already");
 }
