@@ -59,7 +59,7 @@ def run(
 ) -> None:
     """Run an experiment on this machine, over ssh, in virtual machines or simulated, and print its verdicts.
 
-    With several machines (ssh:A,B) each has a run of its own, side by side, and a summary follows.
+    With several machines (ssh:A,B), each machine has a separate run at the same time, and a summary follows.
 
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """

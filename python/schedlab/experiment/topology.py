@@ -98,7 +98,7 @@ class Topology:
                     raise BadTopology(
                         f"{value} is not a distance between nodes {node} and {other}",
                         where="distances",
-                        todo=f"{LOCAL} from a node to itself, {LOCAL + 1} to {FARTHEST} to other nodes, the same both ways",
+                        todo=f"{LOCAL} from a node to itself, {LOCAL + 1} to {FARTHEST} to other nodes, symmetric",
                     )
         return table
 

@@ -140,7 +140,7 @@ def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
         "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
         f"# except where a comment states another source. Idle states are {nearest}'s, the most similar shipped "
         f"machine.",
-        "# Costs that one task, or two tasks on one CPU, can measure are measured: each try is the least of many figures.",
+        "# Costs that one task, or two tasks on one CPU, can measure are measured: a try is the least of many figures.",
     ]
     lines.append(f"[costs] # measured here, or copied from {nearest}")
     taken = f"copied from {nearest}"
