@@ -8,8 +8,9 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -246,3 +247,20 @@ def test_the_pause_follows_the_setup_of_a_variant_and_precedes_its_trial(
     run_id = begin(engine, run_plan)
     execute(run_plan, target, engine, run_id, lambda trial, measurement: None)
     assert target.log == [step for trial in run_plan.trials for step in (trial.variant.name, "slept 11 s", trial)]
+
+
+def test_a_machine_that_is_lost_ends_the_run_with_its_own_error(engine: Engine, experiment: Experiment) -> None:
+    class Lost(Scripted):
+        def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
+            raise CannotRunHere("no answer in 60 s")
+
+    def lose(trial: Trial) -> float:
+        raise CannotRunHere("the connection is lost")
+
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    with pytest.raises(CannotRunHere, match="the connection is lost"):
+        execute(run_plan, Lost(lose), engine, run_id, lambda trial, measurement: None)
+    run = reader.run(engine, run_id)
+    assert run.state == "interrupted"
+    assert "whether the machine changed during the run is not known: no answer in 60 s" in run.notes

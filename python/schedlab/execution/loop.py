@@ -7,10 +7,10 @@ This module neither measures nor judges, so that a scripted target takes the sam
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Engine
 
@@ -73,8 +73,8 @@ def recorded(plan: Plan, target: Target, engine: Engine, run_id: int) -> Iterato
             try:
                 yield session
             finally:
-                changed = target.changes(reader.run(engine, run_id).fingerprint)
-                writer.add_remarks(engine, run_id, notes=session.notes, changed=changed)
+                notes, changed = _at_end(target, session, reader.run(engine, run_id).fingerprint)
+                writer.add_remarks(engine, run_id, notes=notes, changed=changed)
         state = "complete"
     except KeyboardInterrupt:
         state = "interrupted"
@@ -83,6 +83,17 @@ def recorded(plan: Plan, target: Target, engine: Engine, run_id: int) -> Iterato
         # Several signals may end the process before this line, so readers also check whether the process lives.
         with deferred_signals():
             writer.end(engine, run_id, state)
+
+
+def _at_end(target: Target, session: Session, fingerprint: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the session's notes, and what changed on the machine during the run.
+
+    A machine that is lost must not replace the error that ends the run by another.
+    """
+    try:
+        return session.notes, target.changes(fingerprint)
+    except CannotRunHere as error:
+        return [*session.notes, f"whether the machine changed during the run is not known: {error.what}"], ()
 
 
 def execute(plan: Plan, target: Target, engine: Engine, run_id: int, progress: Progress) -> None:

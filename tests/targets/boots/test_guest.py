@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -100,6 +101,16 @@ def boots_of(limit: float = LIMIT, control: Control | None = None, method: Metho
     connection.close()
 
 
+def require_unchanged(guest: TestMachine, before: str) -> None:
+    """Fail with the lines of the machine's state that differ."""
+    lines = difflib.unified_diff(
+        before.splitlines(), guest.ssh(STATE).splitlines(), "before", "after", n=0, lineterm=""
+    )
+    changed = "\n".join(lines)
+    print(changed)
+    assert not changed
+
+
 def command(folder: Path, experiment: str, *words: str, blocks: int = 1) -> Sequence[str]:
     """Write an experiment's file, and return the command that runs it."""
     file = folder / "kernels.toml"
@@ -125,7 +136,7 @@ def test_two_kernels_are_compared_over_three_blocks(guest: TestMachine, tmp_path
     stored = reader.runs(engine)[-1]
     assert (stored.state, stored.target) == ("complete", "ssh:test-machine")
     assert "6 boots" in run(command(tmp_path, HEAD + TRIALS, "--dry-run", blocks=3))
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
 
 
 def test_kernels_that_panic_or_hang_fail_their_trials_and_the_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
@@ -144,7 +155,7 @@ def test_kernels_that_panic_or_hang_fail_their_trials_and_the_run_goes_on(guest:
     assert "back on its default kernel" in failed
     assert "its guard restarted it" in failed
     assert "default pipetest" not in failed
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
 
 
 def test_a_killed_controller_s_run_goes_on(guest: TestMachine, tmp_path: Path) -> None:
@@ -161,7 +172,7 @@ def test_a_killed_controller_s_run_goes_on(guest: TestMachine, tmp_path: Path) -
     guest.ssh("touch /root/go")
     run([*argv, "--resume"])
     guest.ssh("rm /root/go")
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
     # The kernel under test has its modules, although the killed run had made the link to them.
     assert "modprobe: FATAL" not in guest.printed()
 
@@ -206,11 +217,11 @@ def test_a_connection_cut_for_longer_than_the_lease_ends_the_run_which_goes_on_l
         finally:
             guest.link(up=True)
     eventually(lambda: (now := processes(guest)) and "sleep 100000" not in now, "the trial was not ended", LIMIT)
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
     guest.ssh("touch /root/go")
     run([*argv, "--resume"])
     guest.ssh("rm /root/go")
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
 
 
 def test_an_example_runs_from_its_file_to_its_report(guest: TestMachine, tmp_path: Path) -> None:
@@ -218,7 +229,7 @@ def test_an_example_runs_from_its_file_to_its_report(guest: TestMachine, tmp_pat
     argv = command(tmp_path, (examples() / "schedstats.toml").read_text(), "--target", "ssh:test-machine", "--quick")
     report = run([*argv, "--blocks", "2"])
     assert all(row in report for row in ("TCP_STREAM", "TCP_RR", "tbench", "hackbench-pipes", "pipetest"))
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
 
 
 def test_grub_starts_a_kernel_once(guest: TestMachine) -> None:
@@ -228,7 +239,7 @@ def test_grub_starts_a_kernel_once(guest: TestMachine) -> None:
         print("through GRUB:", {key: round(s, 1) for key, s in booted.seconds.items()})
         assert {"mitigations=off", f"schedlab.boot={booted.nonce}"} <= set(booted.seen.command_line.split())
         boots.end()
-    assert guest.ssh(STATE) == before
+    require_unchanged(guest, before)
 
 
 def test_the_power_command_comes_before_the_guard(guest: TestMachine) -> None:
