@@ -47,6 +47,9 @@ def _recognises(head: str) -> bool:
 def _read(log: Log) -> Reading:
     """Return the samples by row, each row in the order of its lines."""
     names = _names(log.text)
+    if {"variant", "verdict"} <= set(names):
+        todo = "write samples with 'schedlab report --format csv --samples', or copy runs with 'schedlab import STORE'"
+        raise log.problem("is a report of schedlab, which contains no samples", 1, todo)
     if missing := [name for name in _REQUIRED if name not in names]:
         raise log.problem(f"has no column {', '.join(missing)}", 1, TODO)
     if unknown := [name for name in names if name not in _REQUIRED + _OPTIONAL]:

@@ -159,12 +159,20 @@ def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
 def _refuse_other_output(content: Document, file: File) -> None:
     """Raise NotResults for JSON and for output of tools in a form that no reader reads."""
     if _JSON.match(content.head):
-        keys = ", ".join(list(load(Log(content.name, content.text, file.column)))[:8])
+        document = load(Log(content.name, content.text, file.column))
+        if {"schema", "judging", "rows"} <= document.keys():
+            raise NotResults("is a report of schedlab, which contains no samples", where=content.name, todo=_SAMPLES)
+        keys = ", ".join(list(document)[:8])
         raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=content.name, todo=TODO)
     for pattern, kind, todo in _ADVICE:
         if re.search(pattern, content.head, re.MULTILINE):
             raise NotResults(f"is {kind}", where=f"{content.name}:1", todo=todo)
 
+
+_SAMPLES = (
+    "'schedlab import STORE' copies complete runs; 'schedlab report --format parquet --output FILE' writes the samples"
+)
+"""Remedy for a report in place of samples."""
 
 _HEADING = re.compile(
     r"""^[ \t#=*+>~_-]*
