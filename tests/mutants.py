@@ -52,6 +52,7 @@ TESTS = {
         "tests/store/test_[!cd]*.py",
         "tests/store/test_c[!r]*.py",
         "tests/findings/test_[cr]*.py",
+        "tests/execution/test_states.py",
         "tests/store/test_*.py",
     ),
     "tunables": ("tests/tunables/test_*.py", "tests/experiment/test_load.py"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import exp, nan
+from math import exp, expm1, nan
 from statistics import fmean
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import linregress
 
 from schedlab.analysis.diagnostics import RunFacts, diagnose, differing_means
 from schedlab.analysis.judging import judge
-from schedlab.analysis.series import autocorrelation, fence, outlying, two_modes, warnings
+from schedlab.analysis.series import autocorrelation, fence, outlying, trend, two_modes, warnings
 from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind
 
@@ -303,3 +304,12 @@ def test_a_machine_that_had_not_settled_is_reported_once_with_its_number_of_bloc
     found = diagnose(facts, pl.DataFrame(schema=COLUMNS), [], [], Options())
     (warning,) = (warning for warning in found if warning.kind is Kind.UNSETTLED)
     assert warning.seen == "the machine had not settled 2 times; the first: block 2: apt runs"
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.01, -0.3])
+def test_a_trend_equals_the_regression_of_a_reference(slope: float) -> None:
+    x = np.array([3.0, 1.0, 4.0, 9.0, 2.0, 6.0])
+    y = slope * x + WOBBLE[: len(x)]
+    reference = linregress(x, y)
+    assert trend(x, y) == pytest.approx((expm1(reference.slope * 8.0), reference.pvalue))
+    assert trend(np.full(6, 2.0), y) == (0.0, 1.0)

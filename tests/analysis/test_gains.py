@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy import stats
 
-from schedlab.analysis.gains import disagreements, recompute, summary_test
+from schedlab.analysis.gains import disagreements, recompute, relative_gains, summary_test
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import Direction
 
@@ -175,3 +175,11 @@ def test_the_slow_start_measurements_distinguish_numa_from_not_numa() -> None:
 )
 def test_there_is_no_test_without_repeats_or_a_known_spread(base: Cell, other: Cell) -> None:
     assert summary_test(base, other) is None
+
+
+def test_relative_gains_are_per_cent_of_the_baseline_or_missing() -> None:
+    assert relative_gains([3.0, 2.0, None, 1.0], 1, negate=False) == [50.0, None, None, -50.0]
+    assert relative_gains([3.0, 2.0, None, 1.0], 1, negate=True) == [-50.0, None, None, 50.0]
+    assert relative_gains([0.0, 2.0], 0, negate=False) == [None, None]
+    assert relative_gains([None, 2.0], 0, negate=False) == [None, None]
+    assert relative_gains([1e-300, 1e300], 0, negate=False) == [None, None]

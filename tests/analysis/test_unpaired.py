@@ -154,6 +154,7 @@ def test_order_effects_and_pooled_samples_cause_warnings() -> None:
     blocks = list(unpaired_warnings([row([1.0], [1.0])], names))
     pooled = list(unpaired_warnings([row([1.0], [1.0], independent=False)], names))
     assert [warning.kind for warning in blocks] == [Kind.UNPAIRED]
+    assert blocks[0].seen.startswith("new and base were not measured in turn")
     assert [warning.kind for warning in pooled] == [Kind.UNPAIRED, Kind.POOLED]
     assert all(warning.todo for warning in pooled)
     assert not list(unpaired_warnings([row([1.0], None)], names))

@@ -100,6 +100,14 @@ def test_a_run_that_another_process_runs_is_not_resumed(engine: Engine, experime
     assert state_after(engine, run_plan, run_id, target) == "complete"
 
 
+def test_a_run_whose_process_was_killed_is_resumed(engine: Engine, experiment: Experiment) -> None:
+    run_id = begin(engine, plan(experiment, 1))
+    edit_run(engine, run_id, process="the killed process")
+    assert reader.run(engine, run_id).state == "interrupted"
+    writer.resume(engine, run_id)
+    assert reader.run(engine, run_id).state == "running"
+
+
 def test_of_two_resumptions_at_once_the_second_is_refused(
     engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

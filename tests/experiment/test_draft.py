@@ -96,6 +96,7 @@ def test_name_and_question_are_made_of_the_words_and_the_number_of_blocks_is_wri
     [
         ("hackbench grups=1", (), "hackbench grups=1: 'hackbench' has no parameter 'grups'; did you mean 'groups'?"),
         ("hackbench groups=1,x", (), "hackbench groups=1,x: should be a valid integer"),
+        ("hackbench groups=1,1.5", (), "hackbench groups=1,1.5: should be a valid integer (is 1.5)"),
         ("hackbench groups=0", (), "hackbench groups=0: "),
         ("hakbench", (), "hakbench: unknown workload 'hakbench'; did you mean 'hackbench'?"),
         ("groups=1", (), "groups=1: is a parameter without a workload\n  → write the workload before its parameters"),

@@ -139,6 +139,11 @@ def test_a_fraction_is_balanced_and_its_switches_uncorrelated(count: int, data: 
             '\ngenerators = ["cpu = batch*slice"]\n\n[[variant]]',
             "'cpu' in 'cpu = batch*slice' is not a",
         ),
+        (
+            "\n\n[[variant]]",
+            '\ngenerators = ["cpu = bach*slice"]\n\n[[variant]]',
+            "'cpu' in 'cpu = bach*slice' is not a",
+        ),
         ("\n\n[[variant]]", '\ngenerators = ["slice = slice*batch"]\n\n[[variant]]', "names a switch twice"),
         (
             "\n\n[[variant]]",

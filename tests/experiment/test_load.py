@@ -260,3 +260,12 @@ def test_interim_analyses_are_equally_spaced_and_end_with_the_last_block() -> No
 )
 def test_a_sequential_design_without_a_valid_analysis_is_refused(old: str, new: str, words: str) -> None:
     assert words in error_of(TWO_VARIANTS.replace(old, new))
+
+
+@pytest.mark.parametrize(("control", "trials"), [("false", "7,200,006"), ("true", "9,600,008")])
+def test_a_plan_with_too_many_trials_is_refused_with_their_number(control: str, trials: str) -> None:
+    # Two rows of three variants, and the control.
+    design = f"blocks = 1200\niterations = 1000\nwarmup = 1\ncontrol = {control}"
+    third = '[[variant]]\nname = "third"\nnice = 5\n\n[[workload]]'
+    text = TWO_VARIANTS.replace("blocks = 8", design).replace("[[workload]]", third, 1)
+    assert f"the plan has {trials} trials; at most 1,000,000" in error_of(text)

@@ -23,6 +23,7 @@ def test_a_topology_that_cannot_be_built_is_refused_with_a_remedy(text: str) -> 
 
 
 def test_every_cpu_is_on_the_node_that_names_it() -> None:
+    assert [str(Topology.parse(text)) for text in ("2x4", "2x4x1/2", "2x4x2/1")] == ["2x4/1", "2x4/2", "2x4x2/1"]
     topology = Topology.parse("4x3/6")
     assert [list(topology.cpus_of(node)) for node in range(6)] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     assert all(cpu in topology.cpus_of(topology.node_of(cpu)) for cpu in range(topology.cpus))

@@ -25,8 +25,8 @@ from schedlab.tunables import (
 )
 from schedlab.tunables.codecs import Codec
 from schedlab.tunables.kernel_files import PlainFiles
-from schedlab.tunables.setting import allowed
-from schedlab.tunables.terms import PlaceKind
+from schedlab.tunables.setting import allowed, check_kernel
+from schedlab.tunables.terms import FIRST, KernelVersion, PlaceKind
 
 from .fake_tree import build_fake_tree, default_in
 
@@ -201,6 +201,52 @@ def test_hidden_domains_name_the_tunable_that_shows_them(tmp_path: Path):
     wanted = {"sched.domain.imbalance_pct": 110}
     assert list(system.check(wanted)) == ["sched.domain.imbalance_pct"]
     assert system.check({"sched.verbose": True, **wanted}) == {}
+
+
+@pytest.mark.parametrize(
+    ("lines", "source"),
+    [
+        ("proc /proc proc rw 0 0\nschedlab /sys/kernel/debug debugfs rw 0 0\n", "schedlab"),
+        ("tmpfs /sys/kernel/debug tmpfs rw 0 0\n", None),
+        ("debug /mnt/debug debugfs rw 0 0\n", None),
+        ("\n/sys/kernel/debug debugfs\n", None),
+    ],
+)
+def test_debugfs_is_mounted_if_a_debugfs_is_at_its_usual_place(
+    lines: str, source: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "mounts").write_text(lines)
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "mounts")
+    assert mounts.source() == source
+    monkeypatch.setattr(mounts, "MOUNTS", tmp_path / "missing")
+    assert mounts.source() is None
+
+
+@pytest.mark.parametrize(
+    ("uid", "why"),
+    [(0, "is not mounted (`mount -t debugfs none /sys/kernel/debug` would)"), (7, "mounting it needs root")],
+)
+def test_missing_debugfs_is_explained_by_the_users_rights(uid: int, why: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(System, "debugfs_root", None)
+    monkeypatch.setattr(System, "version", KernelVersion.parse("6.12"))
+    assert why in System(uid=uid).resolve("sched.nr_migrate").why
+
+
+def test_a_choice_is_checked_against_the_kernels_of_this_choice():
+    numa = lookup("kernel.numa_balancing")
+    check_kernel(numa, "1", KernelVersion.parse("5.10"))
+    check_kernel(numa, "2", KernelVersion.parse("5.18"))
+    with pytest.raises(BadValue, match=r"is not in kernel 5.10 \(present since 5.18\)"):
+        check_kernel(numa, "2", KernelVersion.parse("5.10"))
+
+
+def test_a_default_without_kernels_has_those_of_its_tunable():
+    tunable = lookup("sched.preempt")
+    (first, *_) = tunable.defaults
+    everywhere = first.model_copy(update={"since": FIRST, "until": None})
+    assert tunable.kernels_of(everywhere) == tunable.range != everywhere.range
+    old = first.model_copy(update={"since": FIRST, "until": KernelVersion.parse("6.1")})
+    assert tunable.kernels_of(old) == old.range
 
 
 def test_check_returns_unavailable_tunables_and_refuses_invalid_choices(tmp_path: Path):

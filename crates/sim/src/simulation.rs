@@ -115,6 +115,15 @@ impl Simulation {
     /// Call `test` with an engine before its boot.
     #[cfg(test)]
     pub(crate) fn with_engine<R>(&self, test: impl FnOnce(&mut Engine<'_, Cfs, ()>) -> R) -> R {
+        self.with_engine_of(test)
+    }
+
+    /// As [`Simulation::with_engine`], with any policy.
+    #[cfg(test)]
+    pub(crate) fn with_engine_of<P: KernelPolicy, R>(
+        &self,
+        test: impl FnOnce(&mut Engine<'_, P, ()>) -> R,
+    ) -> R {
         let (codes, code_of) = codes(&self.plan);
         test(&mut Engine::new(self.world(&codes, &code_of), self.tunables.clone(), ()))
     }

@@ -405,6 +405,21 @@ fn a_deadlock_names_the_living_tasks_at_the_other_end_of_the_channel() {
 }
 
 #[test]
+fn a_deadlock_names_the_living_children_that_a_task_waits_for() {
+    let resources =
+        Resources { semaphores: vec![semaphores("never", 1, Scope::Program, 0)], ..Resources::default() };
+    let fork = |body| Op::Fork { body };
+    let parent = vec![fork(vec![compute(1000u64)]), fork(vec![down("never")]), Op::Wait { count: None }];
+    let other = vec![fork(vec![down("never")]), down("never")];
+    let groups = vec![group("parent", 1, Mode::Process, parent), group("other", 1, Mode::Process, other)];
+    let error = try_run("laptop-4", "linux-6.12", program(groups, resources, 0), Config::default());
+    let text = error.unwrap_err().to_string();
+    let (_, children) = text.split_once("parent 0 waits for its children (").unwrap();
+    let (children, _) = children.split_once(')').unwrap();
+    assert!(children.contains("parent") && !children.contains([',', '&']), "{text}");
+}
+
+#[test]
 fn wrong_input_is_refused_with_its_place() {
     let refuse =
         |config: Config| try_run("laptop-4", "linux-5.14", hogs(&["a"], 10), config).unwrap_err().to_string();

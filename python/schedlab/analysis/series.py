@@ -76,12 +76,12 @@ def _drift(rows: Rows) -> Iterator[Warning]:
         if len(row) < 8:
             continue
         position = row["position"].to_numpy().astype(np.float64)
-        change, p = _trend(position, row["deviation"].to_numpy())
+        change, p = trend(position, row["deviation"].to_numpy())
         if p < ALARM_P / len(rows) and abs(change) >= DRIFT_SHARE:
             yield Kind.DRIFT.warning(workload=question.workload, metric=question.metric, change=100 * change)
 
 
-def _trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+def trend(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
     """Return the relative change of a least-squares line through y (logs) over the range of x, and its two-sided p."""
     centred = x - x.mean()
     square = float((centred**2).sum())

@@ -24,12 +24,14 @@ LOCK = Path("/run/schedlab-debugfs.lock")
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _UMOUNT_NOFOLLOW = 8
 
+MOUNTS = Path("/proc/self/mounts")
+
 
 def source() -> str | None:
     """Return the source of the debugfs at its usual place (`schedlab` for our mount); None when debugfs is not
     mounted."""
     try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     for line in mounts.splitlines():

@@ -113,3 +113,7 @@ impl<O: Observer> Engine<'_, O1, O> {
         u64::try_from(self.tunables.get(Tunable::CacheDecayTicks)).unwrap_or(at_boot)
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/unit/balance/o1/load_balance.rs"]
+mod tests;
