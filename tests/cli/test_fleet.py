@@ -1,4 +1,4 @@
-"""``schedlab run`` on several machines: side by side, each with a run of its own, and the summary over machines."""
+"""``schedlab run`` on several machines: at the same time, each with a separate run, and the summary over machines."""
 
 from __future__ import annotations
 

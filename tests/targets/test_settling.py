@@ -1,4 +1,4 @@
-"""Waiting until a machine is quiet: what disturbs, when a session waits, and what follows at the limit."""
+"""Waiting until a machine is quiet: disturbances, the times of waiting, and the consequence at the limit."""
 
 from __future__ import annotations
 

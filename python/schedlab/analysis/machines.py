@@ -20,7 +20,7 @@ from schedlab.analysis.paired import ratio_of
 Floats = NDArray[np.float64]
 
 LEAST_ERROR = 1e-6
-"""Smallest standard error of a log-ratio. Equal blocks have none, and would give their machine all the weight."""
+"""Smallest standard error of a log-ratio. Without this limit, a machine with equal blocks would have all the weight."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Combined:
         i_squared: share of the spread of the estimates that differences between machines explain.
         q: weighted sum of squares of the machines' estimates around their mean (Cochran's Q).
         p_equal: p of "all machines have the same ratio".
-        p_apart: by machine, p of "the machine's ratio belongs to the others'", adjusted for the number of machines.
+        p_apart: by machine, p of "the machine's ratio equals the ratios of the other machines", adjusted for the number
+            of machines.
     """
 
     ratio: float
@@ -70,7 +71,7 @@ class Combined:
 def combine(effects: Mapping[str, Effect], delta: float, confidence: float) -> Combined | None:
     """Combine the estimates of machines; None below two machines.
 
-    tau is the estimate of DerSimonian & Laird (Controlled Clinical Trials 7, 1986). The interval is that of Hartung &
+    tau is the estimate of DerSimonian & Laird (Controlled Clinical Trials 7, 1986). The interval is by Hartung &
     Knapp (Statistics in Medicine 20, 2001), never narrower than with a scale of 1 (Röver, Knapp & Friede, BMC Medical
     Research Methodology 15, 2015). p_equal is from Welch's test (Biometrika 38, 1951), because Q has no chi-squared
     distribution when the standard errors come from few blocks.
@@ -134,7 +135,7 @@ def _p_apart(effects: Mapping[str, Effect]) -> dict[str, float]:
     """Return p of each machine against the others (Viechtbauer & Cheung, Research Synthesis Methods 1, 2010).
 
     The machine is left out of the mean and of tau; Student's distribution has Satterthwaite's degrees of freedom.
-    Adjusted by Holm's method. Of two machines nobody can say which of them is apart: both have the same p.
+    Adjusted by Holm's method. Two machines have the same p, because the data do not show which machine differs.
     """
     p_values = [_p_of(name, effects) for name in effects]
     if len(effects) == 2:

@@ -37,7 +37,7 @@ HINTS = ("again:",)
 
 
 def show_plans(request: Request, names: Sequence[str], *, verbose: bool, as_json: bool) -> int:
-    """``--dry-run``: print the plan of each machine; a machine that cannot be reached does not hide the others."""
+    """``--dry-run``: print the plan of each machine that can be reached."""
     if as_json:
         raise SchedlabError(
             "plans of several machines have no JSON", where="--format json", todo="name one machine with --target"

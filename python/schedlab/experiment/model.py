@@ -279,7 +279,7 @@ class Design(_Table):
 
 
 class SettleTable(_Table):
-    """``[settle]``: what a machine waits for before the first trial of each block, or before each trial.
+    """``[settle]``: conditions that a machine waits for before the first trial of each block, or before each trial.
 
     Every key is optional: a one-minute load below ``load``, no running package manager, and the hottest sensor below
     ``temperature`` in °C. After ``limit`` the trial goes on with a warning, or fails.

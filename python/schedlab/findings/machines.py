@@ -42,7 +42,7 @@ class Row:
         verdicts: the machines' own verdicts by the machine's name.
         combined: the figures over machines; None if fewer than two machines have two blocks.
         word: the verdict on the mean ratio, with p adjusted for the variant's rows; None without ``combined``.
-        apart: machines whose ratio does not belong to the others'.
+        apart: machines whose ratio differs from the ratios of the other machines.
     """
 
     question: Question
@@ -65,7 +65,7 @@ class Fleet:
 
     @cached_property
     def has_regression(self) -> bool:
-        """Whether a variant is worse over the machines, or on one of them."""
+        """Whether a variant is worse over the machines, or on a single machine."""
         words = (
             (row.word, *(verdict.word for verdict in row.verdicts.values())) for row in self.rows if not row.control
         )

@@ -17,7 +17,7 @@ from schedlab.report.numbers import UNKNOWN, change, interval, p_value
 from schedlab.report.words import CONTROL, SYMBOLS, listed, measure, parameters
 
 SCHEMA = 1
-"""Version of the JSON. It is raised when a field changes its meaning or goes; new fields leave it as it is."""
+"""Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 
 def to_json(fleet: Fleet) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _own(row: Row, machine: str) -> Text:
 
 
 def _machines(fleet: Fleet) -> Iterator[Text]:
-    yield Text(f"{counted(len(fleet.machines), 'machine')}, each with a run and verdicts of its own")
+    yield Text(f"{counted(len(fleet.machines), 'machine')}, each with a separate run and separate verdicts")
     for machine in fleet.machines:
         parts = [f"run {machine.run.id}", machine.run.state, _kernel(machine) or ""] if machine.run else ["no run"]
         line = Text(f"  {machine.name}: {', '.join(part for part in [*parts, machine.fault] if part)}")
@@ -141,7 +141,7 @@ def _notes(fleet: Fleet) -> Iterator[str]:
     if absent:
         yield f"Left out without a complete run: {listed(absent)}."
     if any(row.apart for row in fleet.rows):
-        yield "!: the machine's ratio does not belong to the others'."
+        yield "!: the machine's ratio differs from the ratios of the other machines."
     if any(row.combined is None for row in fleet.rows):
         yield "-: fewer than two machines have two blocks in the row."
     control = [row for row in fleet.rows if row.control and row.word in ("better", "worse")]
@@ -149,5 +149,5 @@ def _notes(fleet: Fleet) -> Iterator[str]:
         yield f"The {CONTROL} DIFFERS over machines in {listed([_name(row).plain for row in control])}."
     yield (
         "Random effects (DerSimonian and Laird) with the interval of Hartung and Knapp: for machines like these. "
-        "I² and tau: how much the machines differ; p equal: Welch's test that they do not."
+        "I² and tau: how much the machines differ; p equal: Welch's test of equal ratios."
     )

@@ -25,7 +25,7 @@ PACKAGE_MANAGERS = frozenset(
 """Names of processes, cut to 15 characters (proc(5)). Waiting services, as of unattended-upgrades, have other names."""
 
 POLL = 1.0
-"""Seconds between two looks at the machine."""
+"""Seconds between two readings of the machine's state."""
 
 
 class SettlingSession(Session):
@@ -62,7 +62,7 @@ class SettlingSession(Session):
         return self._session.run(trial)
 
     def _wait(self) -> str:
-        """Wait until the machine has settled; return why it has not by the limit."""
+        """Wait until the machine has settled; return the reason if the machine has not settled by the limit."""
         deadline = time.monotonic() + self._table.limit
         while reasons := list(disturbances(self._table, self._read)):
             if time.monotonic() >= deadline:
@@ -78,7 +78,7 @@ def settled(session: Session, plan: Plan, read: Read) -> Session:
 
 
 def disturbances(table: SettleTable, read: Read) -> Iterator[str]:
-    """Yield what the table does not allow now. Files that the machine lacks, such as sensors, disturb nothing."""
+    """Yield disturbances that the table does not allow. Missing files, such as sensors, are no disturbances."""
     wanted = {LOAD: table.load is not None, ZONES: table.temperature is not None, NAMES: table.packages}
     files = read([path for path, is_wanted in wanted.items() if is_wanted])
     if table.load is not None and LOAD in files:

@@ -25,7 +25,7 @@ printf '{_MARK}command_line\\n'; cat /proc/cmdline"""
 
 LINKED = "/var/lib/schedlab/"
 """Folder to which schedlab's links in ``/lib/modules`` lead. A killed run leaves its links, and the next run removes
-them: what they name is not installed."""
+the links. The kernels of these links are not installed."""
 
 KEXEC_FILE, EVERYWHERE = "CONFIG_KEXEC_FILE=y", "CONFIG_MMU=y"
 """Lines of a kernel's configuration; the second line shows that the configuration can be read."""
