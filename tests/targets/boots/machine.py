@@ -22,22 +22,11 @@ from schedlab.files import cache
 
 RELEASE = "bookworm"
 KERNEL = "linux-image-cloud-amd64"
-PACKAGES = (
-    "systemd-sysv",
-    "udev",
-    "openssh-server",
-    "initramfs-tools",
-    "grub-pc",
-    "kmod",
-    "iproute2",
-    "zstd",
-    "dbench",
-    KERNEL,
-)
+PACKAGES = ("systemd-sysv", "udev", "openssh-server", "initramfs-tools", "grub-pc", "kmod", "iproute2", "zstd", KERNEL)
 TOOLS = ("mmdebstrap", "mke2fs", "sfdisk", "qemu-system-x86_64", "ssh", "ssh-keygen", "depmod")
 """Programs of this machine that make and run the test machine."""
 
-FORMAT = "2"
+FORMAT = "1"
 """Part of the disk's name in the cache; to be raised when this file begins to make another disk."""
 
 HERE = Path(__file__).parent
