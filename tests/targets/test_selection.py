@@ -1,0 +1,59 @@
+"""The targets that a command line and a file name: one machine or several."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.errors import ExperimentError, SchedlabError
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Experiment
+from schedlab.targets.selection import choose, machines, table_of
+
+FILE = """
+[experiment]
+name = "machines"
+[[variant]]
+name = "base"
+[[workload]]
+use = "pipetest"
+"""
+TABLES = '[[machine]]\nhost = "anna"\npower = "reset anna"\n[[machine]]\nhost = "root@berta:2222"\n'
+
+
+def experiment(more: str = "") -> Experiment:
+    return parse(FILE + more, "x.toml")
+
+
+def test_a_list_or_tables_name_several_machines() -> None:
+    assert machines("ssh:root@anna,berta:22", experiment()) == ["ssh:root@anna", "ssh:berta:22"]
+    assert machines(None, experiment(TABLES)) == ["ssh:anna", "ssh:root@berta:2222"]
+
+
+@pytest.mark.parametrize("spec", [None, "host", "ssh:anna", "sim:laptop-4"])
+def test_a_single_target_is_no_fleet(spec: str | None) -> None:
+    assert machines(spec, experiment()) == []
+
+
+def test_a_machine_of_the_file_keeps_its_keys() -> None:
+    assert table_of("ssh:anna", experiment(TABLES)).power == ("reset", "anna")
+    assert table_of("ssh:root@berta:2222", experiment(TABLES)).power is None
+    assert table_of("ssh:carl", experiment('[target]\nkind = "ssh"\nhost = "x"\npower = "p"\n')).power == ("p",)
+
+
+@pytest.mark.parametrize("spec", ["ssh:anna,anna", "ssh:anna,", "ssh:a b,c"])
+def test_wrong_lists_are_refused(spec: str) -> None:
+    with pytest.raises(SchedlabError):
+        machines(spec, experiment())
+
+
+def test_tables_exclude_a_target_and_each_other() -> None:
+    with pytest.raises(ExperimentError, match=r"remove \[target\]"):
+        experiment(TABLES + '[target]\nkind = "host"\n')
+    with pytest.raises(ExperimentError, match="same host"):
+        experiment('[[machine]]\nhost = "anna"\n[[machine]]\nhost = "anna"\n')
+
+
+def test_commands_for_one_target_refuse_several_machines() -> None:
+    with pytest.raises(SchedlabError, match="2 machines"):
+        choose(None, experiment(TABLES))
+    assert choose("ssh:anna", experiment(TABLES)).name == "ssh:anna"
