@@ -93,7 +93,9 @@ def test_each_machine_has_a_run_and_the_summary_can_be_shown_again(
     assert f"run {berta.id}" in text
 
 
-def test_machines_fail_alone_and_resume_continues_each_of_them(config: Path, tmp_path: Path) -> None:
+def test_machines_fail_alone_and_resume_continues_each_of_them(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     up = config.parent / "berta/up"
     up.unlink()
     done = schedlab(command(tmp_path))
@@ -102,9 +104,10 @@ def test_machines_fail_alone_and_resume_continues_each_of_them(config: Path, tmp
     assert list(runs(tmp_path)) == ["ssh:anna"]
     up.touch()
     tables = '[[machine]]\nhost = "anna"\n[[machine]]\nhost = "berta"\n'
-    refused = schedlab(command(tmp_path, "--resume", target="", experiment=TRIALS + tables))
-    assert refused.returncode == 2
-    assert "no unfinished run" in refused.stderr
+    words = command(tmp_path, "--resume", target="", experiment=TRIALS + tables)[3:]
+    refused = runner(monkeypatch, capsys)(*words)
+    assert refused.code == 2
+    assert "no unfinished run" in refused.err
     done = schedlab(command(tmp_path, "--resume"))
     assert done.returncode == 0, done.stderr
     assert {name: run.state for name, run in runs(tmp_path).items()} == {
@@ -129,11 +132,13 @@ def test_the_file_names_the_machines_and_a_killed_command_ends_their_runs(config
     assert {run.state for run in runs(tmp_path).values()} == {"complete"}
 
 
-def test_a_dry_run_shows_the_plan_of_each_machine(config: Path, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_plan_of_each_machine(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (config.parent / "anna/up").unlink()
-    done = schedlab(command(tmp_path, "--dry-run"))
-    assert done.returncode == 3
-    first, second = done.stdout.split("\nssh:berta\n")
+    done = runner(monkeypatch, capsys)(*command(tmp_path, "--dry-run")[3:])
+    assert done.code == 3
+    first, second = done.out.split("\nssh:berta\n")
     assert "cannot run here" in first
     assert "pipetest" in second
     assert not os.path.exists(tmp_path / "store")
