@@ -68,7 +68,8 @@ MARKERS = "not (verify or root or real)"
 SAME_OPERATORS = re.compile(r"ReplaceComparisonOperator_(Eq_Is|Is_Eq|NotEq_IsNot|IsNot_NotEq)$")
 # A mutant may allocate in an endless loop. The tests need less than 4 GiB of address space.
 ADDRESS_SPACE = 8 << 30
-# A run that takes this many times as long as the tests of the unchanged code counts as timed out.
+# A test that takes this many times as long as the slowest test of the unchanged code fails. A run that takes this many
+# times as long as the unchanged run counts as timed out.
 SLOWER, PATIENCE_S = 4, 60
 
 
@@ -155,6 +156,8 @@ def test_package(package: str, sample: int, seed: int, deadline: float) -> int:
     collected = subprocess.run([*pytest, "--collect-only", *files], check=True, capture_output=True, text=True)
     seconds_of = durations(DURATIONS)
     tests = {line: seconds_of.get(line, 0.0) for line in collected.stdout.split("\n") if "::" in line}
+    # A mutant that loops for ever in a test is killed by that test's limit.
+    pytest += ["--timeout", str(round(SLOWER * max(tests.values()) + PATIENCE_S))]
 
     drawn, places = draw(package, sample, seed)
     print(f"{package}: {len(drawn)} mutants at {places} places, seed {seed}", flush=True)
