@@ -37,7 +37,7 @@ from xml.etree import ElementTree
 
 TOP = Path(__file__).resolve().parent.parent
 PACKAGES = Path("python/schedlab")
-# pytest-cov and coverage in a folder of their own: the environment of the tests has neither.
+# pytest-cov and coverage in a separate folder: the environment of the tests lacks both packages.
 COVERAGE = Path(sys.prefix) / "coverage"
 
 # Patterns of the tests that should notice a mutant of a package, the quickest first.

@@ -184,7 +184,7 @@ def test_groups_too_small_or_too_unequal_for_the_test_cause_a_warning(small: int
     assert (Kind.GROUPS in kinds) == warned
 
 
-def test_values_that_are_not_finite_have_a_reason_of_their_own() -> None:
+def test_values_that_are_not_finite_have_a_separate_reason() -> None:
     verdict = compared(np.array([1.0, 2.0, inf]), np.array([1.0, 2.0, 3.0]), 0.95)
     assert verdict.reason == "a value is not a finite number: no test is possible"
     assert isnan(verdict.p)

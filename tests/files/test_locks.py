@@ -33,7 +33,7 @@ def test_shared_locks_exclude_an_exclusive_lock_until_a_single_holder_is_left(tm
         assert try_lock(first)
 
 
-def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_held_lock_is_reported_without_waiting(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with try_locked(path) as first, try_locked(path) as second:
         assert first is not None

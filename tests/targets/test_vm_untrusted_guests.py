@@ -149,7 +149,7 @@ def test_a_missing_host_file_suggests_the_host_files_option(guest: Guests, path:
     error = f"cat: can't open '{path}': No such file or directory"
     measurement = guest.measure(f'{ended}\nresult["stderr"] = {error.encode()!r}\nsend("result", 1, archive(**result))')
     assert measurement.reason.startswith(f"exit code 1: {error}")
-    assert (f"a guest has no {path}, which is this machine's: set host_files" in measurement.reason) is expected
+    assert (f"a guest has no {path}, a file of this machine: set host_files" in measurement.reason) is expected
     assert ("host_files = true" in measurement.reason) is expected
 
 

@@ -110,7 +110,7 @@ fn the_shown_program_is_equivalent_to_the_file() {
 }
 
 /// Two threads that compete for one CPU, with nice values 1 and 6: weights 820 and 272 (`sched_prio_to_weight` of the
-/// kernel), so 75.1 % and 24.9 % of the CPU. Neither is 0, which rt-app does not apply to a thread.
+/// kernel), so 75.1 % and 24.9 % of the CPU. Neither nice value is 0, because rt-app does not apply 0 to a thread.
 fn competition(scratch: &Scratch) -> String {
     let directory = scratch.path("");
     let text = format!(

@@ -159,7 +159,7 @@ fn cfs_keeps_a_moved_tasks_distance_from_its_queue() {
 fn eevdf_runs_the_eligible_task_with_the_earliest_deadline() {
     let mut bench = Bench::<Eevdf>::new("linux-6.12", &[0, 0, 0]);
     (0..3).for_each(|task| bench.enqueue(task, WAKE));
-    // All begin at V = 0 with deadlines at 0.75 ms; the first task runs.
+    // All tasks begin at V = 0 with deadlines at 0.75 ms; the first task runs.
     assert_eq!(bench.pick(None), Some(0));
     assert!(!bench.charge(0, 749_999));
     // The slice is over: a new deadline at 0.75 + 0.75 ms, and its turn ends.

@@ -1,4 +1,4 @@
-"""An OpenSSH server on this machine's loopback, with configuration, keys, port and /run of its own."""
+"""An OpenSSH server on this machine's loopback, with separate configuration, keys, port and /run."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def server(folder: Path, prepare: str = "true") -> Iterator[Server]:
 
 @contextmanager
 def machines(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield an OpenSSH configuration with machines of these names, each with a machine lock of its own; root only.
+    """Yield an OpenSSH configuration with machines of these names, each with a separate machine lock; root only.
 
     A machine can be reached while the file ``folder/NAME/up`` exists. Each connection starts a server in new mount and
     network namespaces: the locks are files in /run, and sockets of the network namespace.

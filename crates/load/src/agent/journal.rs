@@ -279,9 +279,9 @@ pub fn dead(folder: &Path) -> io::Result<Vec<Dead>> {
 pub enum Fate {
     /// Everything is undone: the file is deleted.
     Delete,
-    /// The file is damaged: it is kept in a folder of its own, and never undone again.
+    /// The file is damaged: it is kept in a separate folder, and never undone again.
     Damaged,
-    /// Somebody else changed a value: the file is kept in a folder of its own.
+    /// Somebody else changed a value: the file is kept in a separate folder.
     LeftAlone,
     /// A value could not be put back: the next agent tries again.
     Keep,

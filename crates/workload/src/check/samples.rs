@@ -1,4 +1,4 @@
-//! Upper bounds of the samples that a task records, which size an executor's buffers.
+//! Upper bounds of the samples that a task records, for the sizes of an executor's buffers.
 
 use super::range::{Flaw, Variables};
 use super::walk::walk;

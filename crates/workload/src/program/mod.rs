@@ -30,14 +30,14 @@ pub use resource::{
 /// resources of these operations.
 pub const SCHEMA: u32 = 2;
 
-/// Oldest layout that is read. All these parts belong to [`SCHEMA`].
+/// Oldest layout that is read.
 pub const OLDEST_SCHEMA: u32 = 1;
 
 /// A workload: resources, tasks and metrics.
 ///
 /// `replicas` copies of all task groups exist, each with a separate copy of every resource of scope
 /// [`Scope::Replica`]. Tasks are created replica by replica, group by group, in the order given here. All
-/// wait at the gate; the measured interval runs from its opening until every task has been reaped.
+/// tasks wait at the gate. The measured interval begins when the gate opens, and ends when the last task is reaped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {

@@ -82,7 +82,7 @@ CLOSING = 10.0
 
 
 class Connection(Shell):
-    """Commands on the machine at ``address``. All share a TCP connection, which the first command opens."""
+    """Commands on the machine at ``address``. All commands share a TCP connection, which the first command opens."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -154,7 +154,7 @@ class Connection(Shell):
         return CannotRunHere(f"a command failed there: {reason}", where=f"ssh:{self.address}", todo=todo)
 
     def _argv(self, script: str) -> list[str]:
-        # The login shell may be any shell. All of them understand a single-quoted word; a script with a quote or a line
+        # The login shell may be any shell. Each shell reads a single-quoted word; a script with a quote or a line
         # break, as for boots, needs a login shell with the quoting of POSIX.
         return [*self._words(), "-T", self.address.host, f"exec sh -c {shlex.quote(script)}"]
 

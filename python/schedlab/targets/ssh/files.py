@@ -50,7 +50,7 @@ class RemoteFiles:
         return any(self._agent.read([str(place / "sched*")]))
 
     def debugfs(self) -> AbstractContextManager[object]:
-        # The mount ends with the agent, which has a mount namespace of its own.
+        # The mount ends with the agent, which has a separate mount namespace.
         try:
             self._agent.ask("debugfs")
         except Refusal as error:

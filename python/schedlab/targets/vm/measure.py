@@ -27,7 +27,7 @@ REPORT_KEYS = {
     "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
     "involuntary_switches",
 }  # fmt: skip
-"""Keys of the launcher's report that a measurement needs; a report without them is incomplete or forged."""
+"""Keys of the launcher's report that a measurement needs; a report without these keys is incomplete or forged."""
 
 
 FULL = "the guest's memory was full and its kernel killed the largest process: give the guest a larger memory_mib"
@@ -94,7 +94,7 @@ def measurement(
     if state != "ok" and _killed_for_memory(files):
         reason = f"{reason}; {FULL}"
     if state == "failed" and not row.host_files and (path := _only_here(launched)):
-        reason = f"{reason}; a guest has no {path}, which is this machine's: {SEE_FILES}"
+        reason = f"{reason}; a guest has no {path}, a file of this machine: {SEE_FILES}"
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     try:

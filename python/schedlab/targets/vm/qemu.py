@@ -44,7 +44,7 @@ BRINGS_UP_BY_ITSELF = KernelVersion(6, 5)
 """The first kernel that puts its CPUs online while instructions are counted.
 
 Earlier kernels wait for a second CPU by calling ``schedule()`` in a loop (``native_cpu_up``,
-arch/x86/kernel/smpboot.c). QEMU before 8.1 gives CPU 0 all instructions until the next timer, and CPU 1 runs none
+arch/x86/kernel/smpboot.c). QEMU before 8.1 gives CPU 0 all instructions until the next timer, and CPU 1 does not run
 (``rr_cpu_thread_fn``, accel/tcg/tcg-accel-ops-rr.c). In a running system the loop ends."""
 
 ICOUNT_SHIFT = NS_PER_INSTRUCTION.bit_length() - 1

@@ -65,7 +65,7 @@ def recover(directory: Path, system: System) -> list[Outcome]:
     outcomes: list[Outcome] = []
     if any(not journal.live for journal in pending(directory)):
         with deferred_signals(), locked(directory / ".recover.lock", 0o600):
-            # Read again: another start may have recovered some journals while this one waited for the lock.
+            # Read again: another start may have recovered some journals while this start waited for the lock.
             for journal in pending(directory):
                 if not journal.live:
                     outcomes.extend(_recover_one(journal, system))

@@ -27,7 +27,7 @@ pub trait Item: Copy + Debug + PartialEq {
     /// Whether the entry comes before another, independent of the order of insertion.
     fn before(&self, other: &Self) -> bool;
 
-    /// Value for searches; `i64::MAX` if the type has none.
+    /// Value for searches; `i64::MAX` if the type has no such value.
     fn value(&self) -> i64 {
         i64::MAX
     }

@@ -7,7 +7,7 @@ use crate::sched::Sum;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
-/// A group of `width` CPUs with `number` tasks of weight 1024, of which `idle` CPUs have none.
+/// A group of `width` CPUs, `idle` of them without tasks, with `number` tasks of weight 1024.
 fn group(width: u64, number: u64, idle: u64) -> Sum {
     Sum { width, number, load: 1024 * number, idle }
 }
