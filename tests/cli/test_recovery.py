@@ -101,7 +101,7 @@ def test_the_values_of_a_live_run_are_reported_as_its_values(schedlab: Schedlab,
     with Journal.open(tmp_path / "journals", "alive", fake) as journal:
         journal.put({"vm.stat_interval": 7})
         done = schedlab("tunables", "list", "stat_interval")
-        assert f"a run is alive: alive (process {os.getpid()}); the machine's values are its values" in done.words
+        assert f"a run is alive: alive (process {os.getpid()}); the machine has the values of this run" in done.words
         assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
     assert "alive" not in schedlab("tunables", "list", "stat_interval").err
 
@@ -111,7 +111,7 @@ def test_a_user_reads_that_root_has_a_run(tmp_path: Path) -> None:
     (tmp_path / "run-2-process-999999999.999999999.jsonl").touch()
     (first, alive), (second, dead) = recovery._runs_of_root(tmp_path)
     assert (first, second) == ("a run of root is alive:", "a run of root was killed:")
-    assert "values may be its values" in alive
+    assert "the machine may have the values of this run" in alive
     assert "'schedlab tunables undo' as root" in dead
 
 

@@ -160,7 +160,7 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"kernel": "linux-5.14", "slice": "3ms"}, errors.SettingRefused, "use a kernel model with slices: linux-6.12"),
         ({"horizon": "soon"}, errors.SettingRefused, "soon"),
         ({"seed": -1}, errors.SettingRefused, "2^64"),
-        ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "not both"),
+        ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "cannot be combined"),
     ],
 )
 def test_invalid_arguments_are_refused_with_a_message(

@@ -1,7 +1,7 @@
 """Before every command: undo the changes of a killed run, remove the resources that it made, and report both.
 
-Without this, a command would show or measure a dead run's values as the machine's own. Messages go to standard error,
-because standard output may be a report for a program.
+Without this step, a command would show or measure the values of a dead run as values of the machine. Messages go to
+standard error, because standard output may be a report for a program.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _recovered(folder: Path) -> list[tuple[str, str]]:
         lines = [("a run was killed, and its journal cannot be used:", str(error))]
     for journal in pending(folder):
         if journal.live and journal.histories and journal.opened is not None:
-            text = f"{journal.run_id} (process {journal.opened.pid}); the machine's values are its values"
+            text = f"{journal.run_id} (process {journal.opened.pid}); the machine has the values of this run"
             lines.append(("a run is alive:", text))
     return lines
 
@@ -75,8 +75,10 @@ def _runs_of_root(folder: Path) -> list[tuple[str, str]]:
     for name in names:
         run, _, process = name.partition(".")
         if Path(f"/proc/{process.partition('.')[0]}").exists():
-            lines.append(("a run of root is alive:", f"{run}; the machine's values may be its values"))
+            lines.append(("a run of root is alive:", f"{run}; the machine may have the values of this run"))
         else:
-            todo = "'schedlab tunables undo' as root puts them back"
-            lines.append(("a run of root was killed:", f"{run}; the machine's values may still be its values: {todo}"))
+            todo = "'schedlab tunables undo' as root puts the values back"
+            lines.append(
+                ("a run of root was killed:", f"{run}; the machine may still have the values of this run: {todo}")
+            )
     return lines

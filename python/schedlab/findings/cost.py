@@ -22,7 +22,7 @@ METRIC = "latency-p50"
 
 @dataclass(frozen=True)
 class Cell:
-    """Instructions of one path in one column, by random seed (block), beside the column that it is compared with.
+    """Instructions of one path in one column, by random seed (block), beside the compared column.
 
     Seeds without a figure in this column are left out of ``values``.
     """
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def differences(self) -> list[float]:
-        """Difference to the compared column under each seed that both have, rounded to tenths of an instruction."""
+        """Difference to the compared column under each common seed, rounded to tenths of an instruction."""
         return [round(value - self.compared[seed], 1) for seed, value in self.values.items() if seed in self.compared]
 
     @property

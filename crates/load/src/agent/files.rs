@@ -111,7 +111,7 @@ pub fn number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// The files of tunables: the kernel's, or plain files in a folder in their place.
+/// The files of tunables: files of the kernel, or plain files in a folder in their place.
 #[derive(Debug, Clone)]
 pub struct Tunables {
     root: PathBuf,
@@ -123,7 +123,7 @@ impl Tunables {
         Self { root: root.to_owned() }
     }
 
-    /// Whether the files are the running kernel's.
+    /// Whether the files are files of the running kernel.
     pub fn real(&self) -> bool {
         self.root == Path::new("/")
     }
