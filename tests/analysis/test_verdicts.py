@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.judging import judge
-from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact
+from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact, word
 
 TIME = Question("w", "{}", "time", "s", "lower")
 RATE = Question("w", "{}", "rate", "1/s", "higher")
@@ -351,3 +351,20 @@ def test_other_ratios_stay_as_they_are_judged(new: list[float], question: Questi
 def test_a_row_with_lost_trials_is_not_exact() -> None:
     verdict = replace(verdict_of({"base": [1.0, 1.0], "new": [1.1, 1.1]}, INSTRUCTIONS), failed=1)
     assert with_exact([verdict], 0.01) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "p_different", "p_same", "expected"),
+    [
+        (1.1, 0.05, 1.0, "worse"),
+        (0.9, 0.05, 1.0, "better"),
+        (1.1, 0.0501, 1.0, "inconclusive"),
+        (1.0, 0.0, 1.0, "inconclusive"),
+        (1.1, 0.05, 0.05, "equivalent"),
+        (1.1, 0.05, 0.0501, "worse"),
+    ],
+)
+def test_a_p_of_exactly_alpha_is_significant(ratio: float, p_different: float, p_same: float, expected: str) -> None:
+    assert word(TIME, ratio, p_different, p_same, 0.05) == expected
+    turned = {"better": "worse", "worse": "better"}
+    assert word(RATE, ratio, p_different, p_same, 0.05) == turned.get(expected, expected)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import inf
+from math import exp, inf
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere, StoreError
-from schedlab.execution.bisection import bisection
+from schedlab.execution.bisection import bisection, pilot_noise
 from schedlab.execution.search import REFERENCE_FAILURES, Budget, search
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, rows, variants
@@ -21,6 +22,7 @@ from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
+from tests.conftest import TWO_VARIANTS
 
 NAMES = [f"s{index}" for index in range(12)]
 CULPRIT = 7
@@ -184,3 +186,31 @@ def test_another_kind_of_run_is_not_a_bisection(
     run, _ = run_script(lambda trial: 1.0)
     with pytest.raises(StoreError, match="is not a bisection"):
         bisection(engine, run)
+
+
+def test_noise_of_an_earlier_bisection_is_pooled_over_its_states(bench: Bench) -> None:
+    bench.search()
+    run = reader.run(bench.engine, bench.run)
+    groups = [state.logs for state in bisection(bench.engine, run).states if len(state.logs)]
+    assert len(groups) > 2
+    squares = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in groups)
+    degrees = sum(map(len, groups)) - len(groups)
+    noise = pilot_noise(bench.engine, bench.run, run.design.questions[0].metric)
+    assert noise == pytest.approx((squares / degrees) ** 0.5)
+
+
+def test_noise_of_a_run_with_a_control_is_that_of_its_blocks(
+    run_script: Callable[..., tuple[int, Scripted]], engine: Engine
+) -> None:
+    logs = [0.01, -0.02, 0.03, 0.0]
+
+    def script(trial: Trial) -> float:
+        return exp(logs[trial.block - 1]) if trial.variant.name == "control" else 1.0
+
+    text = TWO_VARIANTS.replace("groups = [1, 4]", "groups = 1")
+    run_id, _ = run_script(script, text.replace("blocks = 8", "blocks = 4\nwarmup = 0"))
+    metric = reader.run(engine, run_id).design.questions[0].metric
+    assert pilot_noise(engine, run_id, metric) == pytest.approx(stdev(logs))
+    two, _ = run_script(script, text.replace("blocks = 8", "blocks = 2\nwarmup = 0"))
+    with pytest.raises(StoreError, match=f"run {two} does not show the noise of {metric}"):
+        pilot_noise(engine, two, metric)
