@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -65,7 +66,7 @@ def test_a_command_is_judged_by_the_figures_that_it_prints(schedlab: Schedlab, t
     assert rows == {("elapsed", "s", "lower"), ("score", "points", "higher"), ("delay", "us", "lower")}
     assert (tmp_path / "log").read_text() == "setup\ncleanup\n"
     samples = schedlab("report", "--store", tmp_path / "s.sqlite", "--format", "csv", "--samples").out
-    values = [float(line.split(",")[-2]) for line in samples.splitlines() if ",score,points," in line]
+    values = [float(line["value"]) for line in csv.DictReader(samples.splitlines()) if line["metric"] == "score"]
     assert values == 2 * 3 * [41.0]
 
 

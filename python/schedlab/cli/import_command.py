@@ -87,6 +87,9 @@ def import_(
         _import_stores(stores, paths, store, output)
         return
     statements = Statements(names or [], baseline, lower or [], higher or [], table or [])
+    if not (dry_run or again or form) and statements == Statements([], None, [], [], []) and _are_exports(paths):
+        _import_exports(paths, store, output)
+        return
     imports = _read(paths, form, statements)
     outlines = [outline(imported) for imported in imports]
     if dry_run:
@@ -116,6 +119,25 @@ def _import_stores(stores: Sequence[Path], paths: Sequence[Path], to: Path | Non
             todo=("import stores in a separate command"),
         )
     merge(list(stores), to, form)
+
+
+def _are_exports(paths: Sequence[Path]) -> bool:
+    """Whether all paths are exports of samples that contain the records of their runs."""
+    if not all(path.suffix in (".csv", ".parquet") and path.is_file() for path in paths):
+        return False
+    from schedlab.store.exports import has_records  # loads polars
+
+    return all(map(has_records, paths))
+
+
+def _import_exports(paths: Sequence[Path], to: Path | None, form: OutputFormat) -> None:
+    """Copy the runs of exports, and print what exports lack."""
+    from schedlab.cli.console import make
+    from schedlab.cli.merge_command import copy
+    from schedlab.store.exports import LOSS, read_export
+
+    copy(paths, store_path(to), form, read_export)
+    make(stderr=True).say("runs of exported samples:", LOSS)
 
 
 def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.options import GivenFormat, OutputFormat, store_path
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 
 def merge(
@@ -25,17 +29,23 @@ def merge(
 
     Runs get new numbers, which are printed. A run that the store contains already is recognised and not copied again.
     """
+    from schedlab.store.file import open_store
+
+    copy(sources, store_path(to), form, lambda source: open_store(source, create=False))
+
+
+def copy(sources: Sequence[Path], path: Path, form: OutputFormat, opened: Callable[[Path], Engine]) -> None:
+    """Copy all runs of the sources into the store at ``path``, and print their numbers."""
     from schedlab.cli.console import make, table
     from schedlab.cli.json_output import print_json
     from schedlab.errors import StoreError
     from schedlab.store.file import open_store
     from schedlab.store.merging import copy_runs
 
-    path = store_path(to)
     for source in sources:
         if path.exists() and source.exists() and source.samefile(path):
             raise StoreError("is the store to add to", where=str(source), todo="name another store with --to")
-    engines = [open_store(source, create=False) for source in sources]
+    engines = [opened(source) for source in sources]
     target = open_store(path, create=True)
     merged = [
         (str(source), run) for source, engine in zip(sources, engines, strict=True) for run in copy_runs(engine, target)

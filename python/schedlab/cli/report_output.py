@@ -197,6 +197,7 @@ def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
 
 def _samples(scope: Scope) -> DataFrame:
     """Return every sample; SchedlabError for printed figures alone."""
+    from schedlab.store.exports import with_records
     from schedlab.store.samples import sample_table
 
     if not any(column.run.design.questions for column in scope.chosen):
@@ -205,4 +206,4 @@ def _samples(scope: Scope) -> DataFrame:
             where=scope.chosen[0].run.experiment_path,
             todo="use --format csv or --format json for their figures",
         )
-    return sample_table(scope.engine, scope.chosen)
+    return with_records(sample_table(scope.engine, scope.chosen), scope.engine, scope.chosen)

@@ -20,12 +20,12 @@ from schedlab.workloads.json_logs import parameter
 from schedlab.workloads.log_reader import Log, Reader, Reading, Samples
 
 _REQUIRED = ("column", "workload", "metric", "unit", "direction", "value")
-_OPTIONAL = ("run", "block", "position", "iteration", "parameters", "kind")
+_OPTIONAL = ("run", "block", "position", "iteration", "parameters", "kind", "record")
 _VALUE = re.compile(r"[+-]?\d{1,20}(?:\.\d{0,25})?(?:[eE][+-]?\d{1,3})?")
 
 SAMPLES_ONLY = (
-    "samples alone: the file contains no design, failed trials or counters, so that blocks are not compared in pairs; "
-    "'schedlab import STORE' copies complete runs"
+    "samples alone, without design, failed trials and counters, so that blocks are not compared in pairs; 'schedlab "
+    "import' without other options reads the runs of an export with the column record, and of a store"
 )
 """Note on an export of measured runs."""
 
