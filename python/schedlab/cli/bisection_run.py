@@ -74,8 +74,8 @@ class Request:
             "--only": self.only, "--target": self.target, "--sysroot": self.sysroot, "--blocks": self.blocks,
             "--store": self.store, "--tree": self.tree if self.commits else None,
         }  # fmt: skip
-        given = [word for option, value in options.items() if value is not None for word in (option, str(value))]
-        return ["bisect", *([str(self.file)] if self.file else []), *given]
+        words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+        return ["bisect", *([str(self.file)] if self.file else []), *words]
 
 
 def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:

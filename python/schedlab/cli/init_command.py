@@ -56,12 +56,12 @@ def init(
 
     require_new(path, "schedlab init FILE")
     about = {"name": name or path.stem[:60]}
-    given = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
+    design = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
     if not words:
         words, variant = _asked(about, question, variant)
     elif question:
         about["question"] = question
-    made = drafted(words, variant or [], given, about)
+    made = drafted(words, variant or [], design, about)
     made.parsed()
     write_new(path, commented(made.text), "schedlab init FILE")
     console = make()

@@ -71,11 +71,11 @@ def try_(
     from schedlab.cli.console import make
     from schedlab.cli.output_file import write_new
 
-    given = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
+    design = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
     as_json = form is OutputFormat.JSON
-    tried = drafted(words, variant or [], given)
+    tried = drafted(words, variant or [], design)
     experiment, text = tried.parsed(), tried.text
-    options = [word for option, value in given.items() if value is not None for word in (option, str(value))]
+    options = [word for option, value in design.items() if value is not None for word in (option, str(value))]
     options += [word for each in variant or [] for word in ("--variant", each)]
     if save is not None:
         write_new(save, text, "--save")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,6 +14,7 @@ from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import UNKNOWN, change, interval, p_value
 from schedlab.report.words import CONTROL, SYMBOLS, listed, measure, parameters
+from schedlab.results.metrics import finite
 
 SCHEMA = 1
 """Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
@@ -41,7 +41,7 @@ def to_json(fleet: Fleet) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     combined = row.combined
     names = ("ratio", "low", "high", "p", "p_equivalent", "tau", "i_squared", "q", "p_equal")
-    figures = {name: _known(getattr(combined, name)) if combined else None for name in names}
+    figures = {name: finite(getattr(combined, name)) if combined else None for name in names}
     return {
         "workload": row.question.workload,
         "parameters": json.loads(row.question.parameters),
@@ -56,9 +56,9 @@ def _row(row: Row) -> dict[str, Any]:
         "machines": [
             {
                 "name": name,
-                "ratio": _known(verdict.ratio),
-                "low": _known(verdict.low),
-                "high": _known(verdict.high),
+                "ratio": finite(verdict.ratio),
+                "low": finite(verdict.low),
+                "high": finite(verdict.high),
                 "blocks": verdict.n,
                 "verdict": verdict.word,
             }
@@ -67,17 +67,13 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def _known(number: float) -> float | None:
-    return number if isfinite(number) else None
-
-
 def _kernel(machine: Machine) -> str | None:
     kernel: str | None = machine.run.fingerprint.get("kernel", {}).get("release") if machine.run else None
     return kernel
 
 
 def render(fleet: Fleet) -> RenderableType:
-    """Return the machines, a line for each row with its figures over machines, and the machines' own verdicts."""
+    """Return the machines, a line for each row with its figures over machines, and the verdicts of each machine."""
     complete = [machine for machine in fleet.machines if machine.complete]
     shown = [row for row in fleet.rows if not row.control]
     names = [_name(row) for row in shown]
@@ -96,14 +92,14 @@ def render(fleet: Fleet) -> RenderableType:
             Column("p equal", [Text(p_value(row.combined.p_equal) if row.combined else UNKNOWN) for row in shown]),
         ]
     )
-    own = Columns(
+    by_machine = Columns(
         [
             Column("by machine", names, "name"),
             Column("variant", [Text(row.variant) for row in shown], "name"),
-            *(Column(machine.name, [_own(row, machine.name) for row in shown]) for machine in complete),
+            *(Column(machine.name, [_on_machine(row, machine.name) for row in shown]) for machine in complete),
         ]
     )
-    return Group(*_machines(fleet), Text(), summary, Text(), own, Text(), *map(Text, _notes(fleet)))
+    return Group(*_machines(fleet), Text(), summary, Text(), by_machine, Text(), *map(Text, _notes(fleet)))
 
 
 def _name(row: Row) -> Text:
@@ -117,8 +113,8 @@ def _word(row: Row) -> Text:
     return Text(f"{SYMBOLS[row.word]} {row.word}") if row.word else Text(UNKNOWN, style="dim")
 
 
-def _own(row: Row, machine: str) -> Text:
-    """Return a machine's own change and verdict; ``!`` marks a machine that is apart."""
+def _on_machine(row: Row, machine: str) -> Text:
+    """Return the change and the verdict of one machine; ``!`` marks a machine that is apart."""
     verdict = row.verdicts.get(machine)
     if verdict is None:
         return Text(UNKNOWN, style="dim")
