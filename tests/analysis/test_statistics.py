@@ -281,3 +281,12 @@ def test_below_the_blocks_of_a_verdict_nothing_is_detectable() -> None:
 
 def test_extreme_noise_needs_more_than_100000_blocks() -> None:
     assert blocks_needed(50.0, 0.01, Rule(0.05)) is None
+
+
+def test_p_of_an_effect_that_no_drawn_flip_reaches_is_at_most_hoeffdings_bound() -> None:
+    blocks = 40
+    alone = step_down(np.full((blocks, 1), 0.1), 1)
+    # Σd / √Σd² is √40, so that the bound is 2·exp(−40 / 2).
+    assert alone == pytest.approx([2 * exp(-20)])
+    # Both effects are compared with the larger of two effects.
+    assert step_down(np.full((blocks, 2), 0.1), 1) == pytest.approx([4 * exp(-20)] * 2)

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from schedlab.analysis.judging import judge
+from schedlab.analysis.resolution import Rule
 from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact, word
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -368,3 +369,9 @@ def test_a_p_of_exactly_alpha_is_significant(ratio: float, p_different: float, p
     assert word(TIME, ratio, p_different, p_same, 0.05) == expected
     turned = {"better": "worse", "worse": "better"}
     assert word(RATE, ratio, p_different, p_same, 0.05) == turned.get(expected, expected)
+
+
+def test_max_t_tests_rows_together_and_other_corrections_divide_the_level() -> None:
+    assert Options(correction="max-t").rule(4) == Rule(0.05, 4)
+    assert Options(correction="holm").rule(4) == Rule(0.05 / 4, 1)
+    assert Options(correction="max-t").rule(0) == Options(correction="holm").rule(0) == Rule(0.05, 1)
