@@ -226,8 +226,8 @@ def test_a_connection_cut_for_longer_than_the_lease_ends_the_run_which_goes_on_l
 
 def test_an_example_runs_from_its_file_to_its_report(guest: TestMachine, tmp_path: Path) -> None:
     before = guest.ssh(STATE)
-    # tbench needs a private network, which only this machine can make.
-    rows = ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "hackbench-pipes", "pipetest")
+    # tbench needs a private network, which only this machine can make; pipetest takes minutes in the emulator.
+    rows = ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "hackbench-pipes")
     words = [word for row in rows for word in ("--only", row)]
     text = (examples() / "schedstats.toml").read_text()
     report = run(command(tmp_path, text, "--target", "ssh:test-machine", "--quick", "--blocks", "2", *words))
