@@ -210,7 +210,7 @@ def fetch_kernels(
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from schedlab.cli.console import make, table
 
-    listed = table(*columns, no_wrap=(columns[0], "release"))
+    listed = table(*columns, right=("CPUs", "nodes", "tunables"), no_wrap=(columns[0], "release"))
     for row in rows:
         listed.add_row(*row)
     make().print(listed)
