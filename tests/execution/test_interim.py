@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
+from schedlab.execution.interim import InterimAnalyses
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, Trial, plan
@@ -51,6 +52,16 @@ def test_two_clear_rows_need_more_than_eight_blocks_under_holm(run_script: RunSc
 def test_two_clear_rows_stop_as_early_as_a_single_row(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(clear, SEQUENTIAL)
     assert reader.run(engine, run_id).recorded == 6 + 8 * 6
+
+
+def test_an_interim_analysis_needs_all_trials_of_its_blocks(run_script: RunScript, engine: Engine) -> None:
+    run_id, _ = run_script(clear, SEQUENTIAL)
+    run_plan = plan(parse(SEQUENTIAL, "f"), 1)
+    done = writer.done(engine, run_id)
+    assert "stopped after block 8" in InterimAnalyses(run_plan, engine, run_id).stopped(done)
+    (early, *_) = (trial.index for trial in run_plan.trials if trial.block == 5)
+    # The analysis after block 4 decides no row, and a trial of block 5 is to be repeated before the next analysis.
+    assert InterimAnalyses(run_plan, engine, run_id).stopped(set(done) - {early}) == ""
 
 
 ONE_ROW = SEQUENTIAL.replace("groups = [1, 4]", "groups = 1")

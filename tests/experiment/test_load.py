@@ -269,3 +269,12 @@ def test_a_plan_with_too_many_trials_is_refused_with_their_number(control: str, 
     third = '[[variant]]\nname = "third"\nnice = 5\n\n[[workload]]'
     text = TWO_VARIANTS.replace("blocks = 8", design).replace("[[workload]]", third, 1)
     assert f"the plan has {trials} trials; at most 1,000,000" in error_of(text)
+
+
+def test_a_deterministic_guest_cannot_run_under_kvm() -> None:
+    def with_target(lines: str) -> str:
+        return TWO_VARIANTS.replace("[design]", f'[target]\nkind = "vm"\nkernel = "debian-6.12"\n{lines}\n[design]')
+
+    assert "counts instructions, which KVM cannot" in error_of(with_target('deterministic = true\naccel = "kvm"'))
+    for lines in ('deterministic = true\naccel = "tcg"', 'accel = "kvm"', "deterministic = true"):
+        assert parse(with_target(lines), "f").target.kind == "vm"
