@@ -8,9 +8,9 @@ machine's lock, journals and values, and detects every process that survives a k
 Commands are forked from a process that has loaded Python's modules. The fork saves the time of a thousand loads, and
 kills fall into the work of a command instead of its start.
 
-1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU). The next
-   command must put all values back; no process, folder, shared memory or temporary file may stay, no stored trial may
-   be lost, and the store must be readable.
+1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU), half of
+   them together with the agent that keeps the journal. After the next command all values must be back; no process,
+   folder, shared memory or temporary file may stay, no stored trial may be lost, and the store must be readable.
 2. Stores with random damage: every command ends with an exit code that schedlab documents.
 3. Experiment files with random damage: as for stores.
 4. A full disk, of several sizes.
@@ -50,7 +50,7 @@ sys.path.insert(0, str(TOP))
 import schedlab  # noqa: E402
 from schedlab.cli import main as main_of_schedlab  # noqa: E402
 from schedlab.tunables import pending  # noqa: E402
-from schedlab.tunables.journal.undo import LEFT_ALONE  # noqa: E402
+from schedlab.tunables.journal.recovery import LEFT_ALONE  # noqa: E402
 from tests.kernels.kernel_files import bzimage  # noqa: E402
 from tests.kernels.tiny_tree import repository_with_series  # noqa: E402
 from tests.targets.test_vm_untrusted_guests import GUEST  # noqa: E402
@@ -196,9 +196,20 @@ class Machine:
         has_ended = has_ended or bool(select.select([handle], [], [], seconds)[0])
         os.close(handle)
         if not has_ended:
-            os.kill(pid, signal.SIGKILL)
+            self._kill(pid)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return status, status == -signal.SIGKILL
+
+    def _kill(self, pid: int) -> None:
+        """Kill a command; in half of the cases together with its agent, which would put the values back."""
+        victims = [pid]
+        if self.chance.random() < 0.5:
+            victims += _agents()
+            self.figures.add("kills together with an agent", int(len(victims) > 1))
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for victim in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(victim, number)
 
     def _forked(self, words: Sequence[object], errors: IO[bytes]) -> int:
         """Start a command in a copy of this process instead of ``python -m schedlab``; return its PID."""
@@ -267,7 +278,6 @@ class Machine:
         journals = [str(path) for path in Path("/var/lib/schedlab").rglob("*") if path.is_file()]
         temporary = [str(path) for path in self.work.rglob(".*")]
         work = [str(path) for path in (self.folder / "cache/schedlab").rglob("work/[!.]*")]
-        journals = [path for path in journals if not path.endswith(".recover.lock")]
         return [*processes, *folders, *segments, *journals, *temporary, *work]
 
 
@@ -278,6 +288,16 @@ def _processes() -> Iterator[str]:
             state = (path / "stat").read_text().rpartition(")")[2].split()[0]
             if state != "Z" and int(path.name) != os.getpid():
                 yield f"process {(path / 'cmdline').read_text().replace(chr(0), ' ')[:80]}"
+
+
+def _agents() -> list[int]:
+    """Return the processes that keep journals."""
+    agents = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if b"\0agent\0--journals\0" in (path / "cmdline").read_bytes():
+                agents.append(int(path.name))
+    return agents
 
 
 def stored(store: Path) -> int | None:
@@ -329,7 +349,7 @@ def kill(machine: Machine, number: int) -> None:
         before = stored(store) if store else 0
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
         journals = pending(Path("/var/lib/schedlab/journal"))
-        machine.figures.add("kills with open records in the journal", int(any(j.histories or j.made for j in journals)))
+        machine.figures.add("kills with open records in the journal", int(any(j.values or j.made for j in journals)))
         machine.figures.add("values restored", len(machine.changed_values()))
         listed = machine.run("runs", "--store", store) if store and store.exists() else machine.run("machines", "list")
         _check(machine, f"{kind} {attempt}", store, before, listed)

@@ -185,7 +185,7 @@ def run(
     from schedlab.experiment.plan import plan
     from schedlab.store import writer
     from schedlab.targets.selection import choose
-    from schedlab.tunables import System, recover, restore_on_signals
+    from schedlab.tunables import recover, restore_on_signals
 
     if isinstance(experiment, str) and "\n" in experiment:
         parsed, text, path = load.parse(experiment, "experiment"), experiment, "experiment"
@@ -197,7 +197,7 @@ def run(
     seed = parsed.design.seed if seed is None else seed
     trials = plan(parsed, secrets.randbits(32) if seed is None else seed, quick=quick)
     chosen = choose(target, parsed, None)
-    recover(folders.journals(), System())
+    recover(folders.journals())
     require_runnable(trials, chosen)
     engine = file.open_store(_path(store), create=True)
     fingerprint = chosen.fingerprint()

@@ -21,6 +21,7 @@ from schedlab.files import folders
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.cli.in_process import runner
 from tests.tunables.fake_tree import build_fake_tree
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.slow,
@@ -242,8 +243,11 @@ needs_root = pytest.mark.skipif(
 )
 
 
-def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
-    """Signal a run while its second variant has changed vm.stat_interval; return the exit status and the value."""
+def interrupted_run(tmp_path: Path, how: signal.Signals, *, with_agent: bool = False) -> tuple[int, str]:
+    """Signal a run while its second variant has changed vm.stat_interval; return the exit status and the value.
+
+    ``with_agent`` also signals the agent that keeps the journal.
+    """
     before = STAT_INTERVAL.read_text().strip()
     other = "7" if before != "7" else "8"
     path = small(tmp_path, blocks=50, variant=f'tunables = {{ "vm.stat_interval" = {other} }}', run="sleep 0.1")
@@ -253,8 +257,19 @@ def interrupted_run(tmp_path: Path, how: signal.Signals) -> tuple[int, str]:
     while STAT_INTERVAL.read_text().strip() != other:
         assert time.monotonic() < end, "the variant was never applied"
         time.sleep(0.01)
-    running.send_signal(how)
+    victims = [running.pid]
+    if with_agent:
+        (keeper,) = (pid for pid in children(running.pid) if b"agent" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        victims += [keeper, *children(keeper)]
+    for number in (signal.SIGSTOP, how) if with_agent else (how,):
+        for victim in victims:
+            os.kill(victim, number)
     return running.wait(60), STAT_INTERVAL.read_text().strip()
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process's main thread."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @needs_root
@@ -282,9 +297,18 @@ def test_ctrl_c_and_sigterm_restore_tunables(tmp_path: Path, how: signal.Signals
 
 @needs_root
 @pytest.mark.root
-def test_after_kill_9_the_next_start_restores_tunables(tmp_path: Path) -> None:
+def test_after_kill_9_the_agent_restores_tunables(tmp_path: Path) -> None:
     before = STAT_INTERVAL.read_text().strip()
-    status, left = interrupted_run(tmp_path, signal.SIGKILL)
+    assert interrupted_run(tmp_path, signal.SIGKILL)[0] == -signal.SIGKILL
+    eventually(lambda: STAT_INTERVAL.read_text().strip() == before, "the agent did not restore the value")
+    assert "nothing to undo" in schedlab("tunables", "undo").stdout
+
+
+@needs_root
+@pytest.mark.root
+def test_after_kill_9_of_run_and_agent_the_next_start_restores_tunables(tmp_path: Path) -> None:
+    before = STAT_INTERVAL.read_text().strip()
+    status, left = interrupted_run(tmp_path, signal.SIGKILL, with_agent=True)
     assert status == -signal.SIGKILL
     assert left != before
     script = schedlab("tunables", "undo", "--print").stdout

@@ -13,17 +13,8 @@ import pytest
 from schedlab.cli import recovery
 from schedlab.tunables import Journal, System
 from tests.cli.in_process import Schedlab, runner
-from tests.tunables.conftest import file_of
+from tests.tunables.conftest import file_of, kill
 from tests.tunables.fake_tree import build_fake_tree
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from schedlab.tunables import Journal, System
-journal = Journal.open(Path(sys.argv[2]), "killed", System(Path(sys.argv[1]), uid=0))
-journal.put({"vm.stat_interval": 7})
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 COMMANDS = [
     ["runs"],
@@ -59,7 +50,9 @@ def fake(tmp_path: Path) -> System:
 
 
 def kill_a_run(fake: System, journals: Path) -> None:
-    subprocess.run([sys.executable, "-c", KILLED, str(fake.root), str(journals)], check=False)
+    journal = Journal.open(journals, "killed", fake)
+    journal.put({"vm.stat_interval": 7})
+    kill(journal)
     assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
 
 
@@ -86,7 +79,7 @@ def test_a_question_about_schedlab_changes_nothing(
 def test_printing_the_undo_script_changes_nothing(schedlab: Schedlab, fake: System, tmp_path: Path) -> None:
     kill_a_run(fake, tmp_path / "journals")
     done = schedlab("tunables", "undo", "--print")
-    assert (done.err, "put_back plain" in done.out) == ("", True)
+    assert (done.err, "put_back whole" in done.out) == ("", True)
     assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
 
 
@@ -107,8 +100,8 @@ def test_the_values_of_a_live_run_are_reported_as_its_values(schedlab: Schedlab,
 
 
 def test_a_user_reads_that_root_has_a_run(tmp_path: Path) -> None:
-    (tmp_path / f"run-1-process-{os.getpid()}.{os.getpid()}.jsonl").touch()
-    (tmp_path / "run-2-process-999999999.999999999.jsonl").touch()
+    (tmp_path / f"run-1-process-{os.getpid()}.{os.getpid()}.journal").touch()
+    (tmp_path / "run-2-process-999999999.999999999.journal").touch()
     (first, alive), (second, dead) = recovery._runs_of_root(tmp_path)
     assert (first, second) == ("a run of root is alive:", "a run of root was killed:")
     assert "the machine may have the values of this run" in alive
@@ -117,8 +110,8 @@ def test_a_user_reads_that_root_has_a_run(tmp_path: Path) -> None:
 
 def test_a_damaged_journal_is_reported_once_by_any_command(schedlab: Schedlab, tmp_path: Path) -> None:
     (tmp_path / "journals").mkdir()
-    (tmp_path / "journals" / "r.1.jsonl").touch()
-    kept = tmp_path / "journals" / "damaged" / "r.1.jsonl"
+    (tmp_path / "journals" / "r.1.journal").touch()
+    kept = tmp_path / "journals" / "damaged" / "r.1.journal"
     assert f"kept as {kept}" in schedlab("runs").words
     assert kept.exists()
     assert f"journals 1 damaged, kept in {kept.parent}" in " ".join(schedlab("doctor").out.split())

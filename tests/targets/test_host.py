@@ -214,7 +214,7 @@ def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypat
     run_plan = plan(parse(text(), "f"), 1)
     with Host(journal_dir=tmp_path).session(run_plan, 1) as session:
         (journal,) = pending(tmp_path)
-        assert [resource.name for resource in journal.made] == [str(session._place.scratch)]
+        assert [resource["name"] for resource in journal.made] == [str(session._place.scratch)]
     assert pending(tmp_path) == []
 
 

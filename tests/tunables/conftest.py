@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from schedlab.files import processes
 from schedlab.files.locks import locked
-from schedlab.tunables import Available, Journal, System
+from schedlab.tunables import Available, Journal, Outcome, System
+from tests.waiting import eventually
 
 from .fake_tree import build_fake_tree
 
 
 def kill(journal: Journal) -> None:
-    """Leave the journal as SIGKILL would: unlocked, with its records, and with nothing undone."""
-    if journal._file is not None:
-        journal._file.close()
-    journal._file = None
-    atexit.unregister(journal._at_exit)
+    """Kill the journal's agent, both processes at once, so that nobody undoes anything."""
+    agent, journal._agent = journal._agent, None
+    assert agent is not None
+    keeper = agent._process.pid
+    (worker,) = map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split())
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (keeper, worker):
+            os.kill(pid, number)
+    agent.close()
+    eventually(lambda: processes.start_of(worker) is None, "the worker has not ended")
+    atexit.unregister(journal.close)
 
 
 REAL = (
@@ -73,6 +82,11 @@ def real() -> Iterator[System]:
 def currents(system: System, names: tuple[str, ...] = REAL) -> dict[str, str | None]:
     """Return the current values, by name."""
     return {name: getattr(system.resolve(name), "current", None) for name in names}
+
+
+def hows(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return what happened, in alphabetical order."""
+    return sorted(outcome.how for outcome in outcomes)
 
 
 def file_of(system: System, name: str) -> Path:

@@ -18,6 +18,8 @@ import pytest
 
 pytestmark = pytest.mark.root
 
+TOP = Path(__file__).parents[2]
+
 HEAD = """
 import json, os, signal, sys
 from contextlib import suppress
@@ -42,7 +44,7 @@ def run_in_namespace(folder: Path, code: str) -> Any:
         pytest.skip("the command unshare (util-linux) is missing")
     command = 'while umount /sys/kernel/debug 2>/dev/null; do :; done; exec "$0" "$@"'
     argv = ["unshare", "--mount", "sh", "-c", command, sys.executable, "-c", HEAD + code, str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30, cwd=TOP)
     if "unshare failed" in done.stderr:
         pytest.skip(f"no mount namespace: {done.stderr.strip()}")
     assert done.stdout, done.stderr
@@ -100,7 +102,7 @@ import subprocess
 subprocess.run(["mount", "-t", "debugfs", "none", "/sys/kernel/debug"], check=True)
 with system.debugfs():
     inside = mounts.source()
-recover(journals, system)
+recover(journals)
 print(json.dumps([inside, mounts.source()]))
 """,
     )
@@ -116,7 +118,7 @@ if (child := os.fork()) == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 os.waitpid(child, 0)
 left = mounts.source()
-recover(journals, system)
+recover(journals)
 print(json.dumps([left, mounts.source()]))
 """,
     )
@@ -157,3 +159,36 @@ print(json.dumps([inside, mounts.source(), getattr(after, "current", None) != "8
 """,
     )
     assert reported == ["schedlab", None, True]
+
+
+RECOVER = """
+import sys; from pathlib import Path; from schedlab.tunables import recover
+print(*recover(Path(sys.argv[1])))
+"""
+
+
+def test_values_in_debugfs_stay_in_the_journal_until_debugfs_can_be_mounted(tmp_path: Path):
+    if shutil.which("setpriv") is None:
+        pytest.skip("the command setpriv (util-linux) is missing")
+    refused, number, gone = run_in_namespace(
+        tmp_path,
+        f"""
+import subprocess
+sys.path.insert(0, ".")
+from tests.tunables.test_recovery import line, opened
+value = {{"write": "1", "shown": ["1"]}}
+write = {{"record": "write", "n": 1, "name": "x", "path": "/sys/kernel/debug/no-such-file", "form": "whole"}}
+values = {{"steady": True, "original": value, "old": value, "new": {{"write": "2", "shown": ["2"]}}}}
+records = [opened(boot_id=system.boot_id), write | values, {{"record": "end", "closed": False}}]
+journals.mkdir()
+(journals / "r.1.journal").write_bytes(b"".join(line(seq, record) for seq, record in enumerate(records, 1)))
+with suppress(OSError):
+    mounts.unmount_leftover()
+words = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-c", {RECOVER!r}]
+refused = subprocess.run([*words, journals], capture_output=True, text=True)
+print(json.dumps([refused.stdout + refused.stderr, len(pending(journals)), *map(str, recover(journals))]))
+""",
+    )
+    assert "debugfs is not mounted; mounting debugfs needs root" in refused
+    assert number == 1
+    assert "no-such-file is gone" in gone

@@ -14,16 +14,16 @@ import pytest
 from schedlab.tunables import (
     Interrupted,
     Journal,
-    LeftAlone,
-    Restored,
     System,
     deferred_signals,
     pending,
     recover,
     restore_on_signals,
 )
+from schedlab.tunables.journal.client import Client
+from tests.waiting import eventually
 
-from .conftest import OTHER_VALUES, REAL, currents, file_of
+from .conftest import OTHER_VALUES, REAL, currents, file_of, hows, kill
 
 pytestmark = pytest.mark.slow
 
@@ -102,17 +102,27 @@ def test_values_are_back_after_a_signal_and_the_child_is_reaped(real: System, jo
 
 
 @pytest.mark.root
-def test_values_are_back_after_kill_9_and_the_next_start(real: System, journals: Path):
+def test_values_are_back_after_kill_9(real: System, journals: Path):
     before = currents(real)
     run = start(journals)
     assert pending(journals)[0].live
-    assert recover(journals, real) == [], "a live run is not changed"
+    assert recover(journals) == [], "a live run is not changed"
     run.kill()
     run.wait(timeout=100)
+    eventually(lambda: currents(real) == before, "the agent did not put the values back")
+    eventually(lambda: pending(journals) == [], "the agent did not remove its journal")
+
+
+@pytest.mark.root
+def test_values_are_back_after_kill_9_of_the_agent_and_the_next_start(real: System, journals: Path):
+    before = currents(real)
+    journal = Journal.open(journals, "run", real)
+    journal.put(OTHER_VALUES)
+    kill(journal)
     assert currents(real) == CHANGED, "no process put the values back"
     code = (
-        "import sys; from pathlib import Path; from schedlab.tunables import System, recover\n"
-        "for outcome in recover(Path(sys.argv[1]), System()): print(outcome)"
+        "import sys; from pathlib import Path; from schedlab.tunables import recover\n"
+        "for outcome in recover(Path(sys.argv[1])): print(outcome)"
     )
     done = subprocess.run([sys.executable, "-c", code, journals], capture_output=True, text=True, check=True)
     assert done.stdout.count("put back in /proc/sys/") == len(REAL)
@@ -138,30 +148,27 @@ def test_a_sysctl_that_another_user_changed_is_left_alone(real: System, journals
     with Journal.open(journals, "run", real) as journal:
         journal.put(OTHER_VALUES)
         file_of(real, "vm.stat_interval").write_text("3\n")
-        outcomes = {type(outcome): outcome.name for outcome in journal.close()}
-    assert outcomes[LeftAlone] == "vm.stat_interval"
-    assert Restored in outcomes
+        outcomes = journal.close()
+    assert [outcome.name for outcome in outcomes if outcome.how == "left"] == ["vm.stat_interval"]
+    assert "restored" in hows(outcomes)
     assert currents(real)["vm.stat_interval"] == "3"
     assert currents(real)["kernel.numa_balancing"] != "1"
 
 
-def test_a_second_signal_waits_for_the_undo(fake: System, journals: Path):
-    class Interrupting(type(fake.files)):  # type: ignore[misc]
-        def write(self, path: Path, text: str, codec: object) -> None:
-            if ending:
-                signal.raise_signal(signal.SIGTERM)
-                signal.raise_signal(signal.SIGINT)
-            super().write(path, text, codec)
+def test_a_second_signal_waits_for_the_undo(fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch):
+    end = Client.end
 
-    ending = False
+    def interrupted_end(agent: Client) -> object:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        return end(agent)
+
     before = {name: file_of(fake, name).read_text() for name in ("vm.stat_interval", "sched.nr_migrate")}
-    system = System(fake.root, uid=0, files=Interrupting())
+    monkeypatch.setattr(Client, "end", interrupted_end)
 
     def run() -> None:
-        nonlocal ending
-        with restore_on_signals(), Journal.open(journals, "run", system) as journal:
+        with restore_on_signals(), Journal.open(journals, "run", fake) as journal:
             journal.put({"vm.stat_interval": 5, "sched.nr_migrate": 8})
-            ending = True
             signal.raise_signal(signal.SIGHUP)
 
     with pytest.raises(Interrupted) as ended:

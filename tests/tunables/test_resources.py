@@ -7,17 +7,19 @@ import fcntl
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from schedlab.files import folders
-from schedlab.tunables import Journal, JournalError, NotRemoved, Removed, System, pending, recover, undo_script
-from schedlab.tunables.journal import journal_file, resources
+from schedlab.files.locks import is_locked
+from schedlab.tunables import Journal, Refusal, System, pending, recover, undo_script
+from tests.waiting import eventually
+
+from .conftest import hows, kill
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +43,7 @@ def killed(system: System, journals: Path, *made: tuple[str, str]) -> None:
     journal = Journal.open(journals, "killed", system)
     for kind, name in made:
         journal.made(kind, name)
-    assert journal._file is not None
-    journal._file.close()
-    journal._file = None
+    kill(journal)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def exists(key: int) -> bool:
 
 def test_a_folder_of_a_killed_run_is_removed_by_the_next_start(fake: System, journals: Path, folder: Path):
     killed(fake, journals, ("folder", str(folder)))
-    assert recover(journals, fake) == [Removed("folder", str(folder), was_there=True)]
+    assert list(map(str, recover(journals))) == [f"folder {folder} removed"]
     assert not folder.exists()
     assert pending(journals) == []
 
@@ -87,7 +87,7 @@ def test_a_folder_of_a_killed_run_is_removed_by_the_next_start(fake: System, jou
 def test_a_live_run_keeps_its_folder_and_removes_it_when_it_closes(fake: System, journals: Path, folder: Path):
     with Journal.open(journals, "live", fake) as journal:
         journal.made("folder", str(folder))
-        assert recover(journals, fake) == []
+        assert recover(journals) == []
         assert folder.exists()
     assert not folder.exists()
     assert pending(journals) == []
@@ -104,20 +104,19 @@ def test_a_resource_recorded_as_removed_is_left_alone(fake: System, journals: Pa
 def test_a_resource_is_on_record_before_it_is_made(fake: System, journals: Path):
     with Journal.open(journals, "run", fake) as journal:
         journal.made("folder", "/nowhere")
-        assert journal.path is not None
-        assert resources.left(journal_file.read(journal.path).records)[0].name == "/nowhere"
+        assert pending(journals)[0].made == ({"what": "folder", "name": "/nowhere"},)
 
 
 def test_without_a_journal_nothing_is_made(fake: System, tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(JournalError, match=rf"nothing was changed(.|\n)*set {folders.state_variable()} to"):
+    with pytest.raises(Refusal, match=rf"nothing was made(.|\n)*set {folders.state_variable()} to"):
         Journal.open(tmp_path / "file", "run", fake).made("folder", "/nowhere")
 
 
 def test_a_link_in_place_of_the_folder_is_not_followed(fake: System, journals: Path, folder: Path):
     (folder.parent / "link").symlink_to(folder)
     killed(fake, journals, ("folder", str(folder.parent / "link")))
-    assert recover(journals, fake) == []
+    assert recover(journals) == []
     assert (folder / "deep" / "file").exists()
 
 
@@ -127,7 +126,7 @@ def test_another_users_folder_of_the_same_name_stays(fake: System, journals: Pat
         pytest.skip("needs root to make a folder of another user")
     os.chown(folder, OTHER_UID, OTHER_UID)
     killed(fake, journals, ("folder", str(folder)))
-    assert recover(journals, fake) == []
+    assert recover(journals) == []
     assert folder.exists()
     assert pending(journals) == []
 
@@ -137,7 +136,7 @@ def test_a_folder_that_a_live_run_has_taken_over_stays(fake: System, journals: P
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        assert recover(journals, fake) == []
+        assert recover(journals) == []
         assert folder.exists()
     finally:
         os.close(handle)
@@ -148,44 +147,40 @@ def test_shared_memory_of_a_killed_server_is_removed(fake: System, journals: Pat
         pass
     assert exists(key)
     killed(fake, journals, ("segment", str(key)))
-    assert recover(journals, fake) == [Removed("segment", str(key), was_there=True)]
+    assert list(map(str, recover(journals))) == [f"segment {key} removed"]
     assert not exists(key)
 
 
-def test_shared_memory_in_use_stays_until_a_later_start(
-    fake: System, journals: Path, key: int, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(resources, "_ENDING_SECONDS", 0.0)
+def test_shared_memory_in_use_stays_until_a_later_start(fake: System, journals: Path, key: int):
     killed(fake, journals, ("segment", str(key)))
     with segment(key, "attached"):
-        (outcome,) = recover(journals, fake)
-        assert isinstance(outcome, NotRemoved)
+        (outcome,) = recover(journals)
+        assert outcome.how == "failed"
         assert "still in use" in str(outcome)
         assert exists(key)
-    assert [type(each) for each in recover(journals, fake)] == [Removed]
+    assert hows(recover(journals)) == ["removed"]
     assert not exists(key)
 
 
-def test_shared_memory_is_removed_when_its_last_user_ends(
-    fake: System, journals: Path, key: int, monkeypatch: pytest.MonkeyPatch
-):
+def test_shared_memory_is_removed_when_its_last_user_ends(fake: System, journals: Path, key: int):
     killed(fake, journals, ("segment", str(key)))
-    with ExitStack() as user:
+    with ExitStack() as user, ThreadPoolExecutor() as pool:
         user.enter_context(segment(key, "attached"))
-
-        def sleep(seconds: float) -> None:
-            """End the user while the recovery waits."""
-            time.sleep(seconds)
-            user.close()
-
-        monkeypatch.setattr(resources, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
-        assert recover(journals, fake) == [Removed("segment", str(key), was_there=True)]
+        outcomes = pool.submit(recover, journals)
+        eventually(lambda: is_being_recovered(journals))
+        user.close()
+        assert list(map(str, outcomes.result())) == [f"segment {key} removed"]
     assert not exists(key)
+
+
+def is_being_recovered(journals: Path) -> bool:
+    (path,) = journals.glob("*.journal")
+    return is_locked(path)
 
 
 def test_a_kind_of_a_later_version_is_reported_and_stays_on_record(fake: System, journals: Path):
     killed(fake, journals, ("satellite", "7"))
-    assert [str(each) for each in recover(journals, fake)] == [
+    assert list(map(str, recover(journals))) == [
         "satellite 7 could not be removed: this program does not support this kind"
     ]
     assert len(pending(journals)) == 1

@@ -23,7 +23,6 @@ from schedlab.tunables import (
     mounts,
     names_of,
 )
-from schedlab.tunables.codecs import Codec
 from schedlab.tunables.kernel_files import PlainFiles
 from schedlab.tunables.setting import allowed, check_kernel
 from schedlab.tunables.terms import FIRST, KernelVersion, PlaceKind
@@ -47,10 +46,6 @@ class LockedFiles(PlainFiles):
         if not self.readable:
             self._refuse(path)
         return super().read(path)
-
-    def write(self, path: Path, text: str, codec: Codec) -> None:
-        self._refuse(path)
-        super().write(path, text, codec)
 
     def check_writable(self, path: Path) -> None:
         self._refuse(path)

@@ -16,13 +16,15 @@ import pytest
 
 from schedlab.experiment.model import Variant
 from schedlab.targets.trial import launch
-from schedlab.tunables import Journal, NotRemoved, Removed, System, pending, recover, undo_script
-from schedlab.tunables.journal import resources
+from schedlab.tunables import Journal, System, pending, recover, undo_script
 from schedlab.workloads.base import Place
 from schedlab.workloads.command import task_groups
 from schedlab.workloads.command.adapter import CommandLine, CommandParameters
+from schedlab.workloads.launcher import remove_group
 from schedlab.workloads.tools import SCHEDLOAD, need
+from tests.tunables.conftest import kill
 from tests.tunables.fake_tree import build_fake_tree
+from tests.tunables.test_recovery import line, opened
 from tests.waiting import eventually
 from tests.workloads.conftest import require
 
@@ -83,7 +85,7 @@ def real_group() -> Iterator[Path]:
         yield group / "below"
     finally:
         for path in (group / "below", group):
-            resources.remove_group(path)
+            remove_group(path)
 
 
 def test_the_groups_of_a_file_are_named_with_their_parents_first(root: Path, tmp_path: Path):
@@ -120,36 +122,34 @@ def test_a_group_is_in_the_journal_before_the_trial_and_removed_by_the_next_star
     journal = Journal.open(journals, "run", system)
     with CommandLine().prepared(parameters, Place(tmp_path, tmp_path, journal)):
         (root / "outer" / "inner").mkdir(parents=True)
-        # A kill is the end of the journal's file without a record of the end.
-        assert journal._file is not None
-        journal._file.close()
+        kill(journal)
         assert f"rmdir {root}/outer/inner || status=1" in undo_script(journals)
-        removed = [Removed("group", str(root / name), was_there=True) for name in ("outer/inner", "outer")]
-        assert recover(journals, system) == removed
+        removed = [f"group {root / name} removed" for name in ("outer/inner", "outer")]
+        assert list(map(str, recover(journals))) == removed
     assert not (root / "outer").exists()
     assert pending(journals) == []
 
 
-def test_after_a_reboot_a_group_of_the_same_name_stays(root: Path, tmp_path: Path, system: System):
-    journals = tmp_path / "journals"
-    journal = Journal.open(journals, "run", system)
-    journal.made("group", str(root / "g"))
-    assert journal._file is not None
-    journal._file.close()
+def test_after_a_reboot_a_group_of_the_same_name_stays(root: Path, tmp_path: Path):
     (root / "g").mkdir()
-    boot_id = system.root / "proc/sys/kernel/random/boot_id"
-    boot_id.write_text("11111111-2222-3333-4444-555555555555\n")
-    assert recover(journals, System(system.root)) == []
+    made = {"record": "made", "what": "group", "name": str(root / "g")}
+    lines = [opened(boot_id="another"), made, {"record": "end", "closed": False}]
+    journals = tmp_path / "journals"
+    journals.mkdir()
+    (journals / "run.1.journal").write_bytes(b"".join(line(seq, record) for seq, record in enumerate(lines, 1)))
+    assert recover(journals) == []
+    assert pending(journals) == []
     assert (root / "g").exists()
 
 
 @pytest.mark.root
-def test_a_group_in_use_stays_and_is_reported(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(resources, "_ENDING_SECONDS", 0.0)
-    with real_group() as group:
+@pytest.mark.slow
+def test_a_group_in_use_stays_and_is_reported(tmp_path: Path, system: System):
+    with real_group() as group, Journal.open(tmp_path / "journals", "run", system) as journal:
         group.mkdir(parents=True)
-        outcome = resources.remove(resources.Made("group", str(group.parent)))
-        assert isinstance(outcome, NotRemoved)
+        journal.made("group", str(group.parent))
+        (outcome,) = journal.close()
+        assert outcome.how == "failed"
         assert "busy" in str(outcome).lower()
 
 
@@ -171,7 +171,7 @@ def test_a_trial_that_is_killed_leaves_no_group(tmp_path: Path):
 
 @pytest.mark.root
 @pytest.mark.slow
-def test_after_a_kill_of_schedlab_the_next_start_removes_the_groups(tmp_path: Path, system: System):
+def test_after_a_kill_of_schedlab_the_agent_removes_the_groups(tmp_path: Path, system: System):
     require("command")
     with real_group() as group:
         file = rt_app(tmp_path, f"/{group.parent.name}/{group.name}")
@@ -179,7 +179,5 @@ def test_after_a_kill_of_schedlab_the_next_start_removes_the_groups(tmp_path: Pa
         with subprocess.Popen([sys.executable, "-c", RUN, *words]) as process:
             eventually(group.exists)
             process.send_signal(signal.SIGKILL)
-        assert recover(tmp_path / "journals", system) == [
-            Removed("group", str(path), was_there=True) for path in (group, group.parent)
-        ]
+        recover(tmp_path / "journals")
         assert not group.parent.exists()

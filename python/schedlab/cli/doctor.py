@@ -90,8 +90,7 @@ def _print(examined: Examination) -> None:
 def _journals() -> Iterator[Check]:
     """Yield where damaged journals of killed runs are kept."""
     from schedlab.files import folders
-    from schedlab.tunables.journal.journal_file import SUFFIX
-    from schedlab.tunables.journal.undo import DAMAGED
+    from schedlab.tunables.journal.recovery import DAMAGED, SUFFIX
 
     place = folders.journals() / DAMAGED
     if number := len(list(place.glob(f"*{SUFFIX}"))):

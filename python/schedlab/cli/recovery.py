@@ -53,24 +53,25 @@ def _is_anything_left(folder: Path) -> bool:
 
 
 def _recovered(folder: Path) -> list[tuple[str, str]]:
-    from schedlab.tunables import JournalError, System, pending, recover
+    from schedlab.errors import CannotRunHere
+    from schedlab.tunables import pending, recover
 
     try:
-        lines = [("after a run that was killed:", str(outcome)) for outcome in recover(folder, System())]
-    except (OSError, JournalError) as error:
+        lines = [("after a run that was killed:", str(outcome)) for outcome in recover(folder)]
+        for journal in pending(folder):
+            if journal.live and journal.values:
+                text = f"{journal.run_id} (process {journal.process}); the machine has the values of this run"
+                lines.append(("a run is alive:", text))
+    except (OSError, CannotRunHere) as error:
         lines = [("a run was killed, and its journal cannot be used:", str(error))]
-    for journal in pending(folder):
-        if journal.live and journal.histories and journal.opened is not None:
-            text = f"{journal.run_id} (process {journal.opened.pid}); the machine has the values of this run"
-            lines.append(("a run is alive:", text))
     return lines
 
 
 def _runs_of_root(folder: Path) -> list[tuple[str, str]]:
-    """Name the journals of root, which only root can read; a journal's name ends in the process of its run."""
+    """Name the journals of root, which only root can read; a journal's name ends in the process of its agent."""
     names: list[str] = []
     with suppress(OSError):
-        names = sorted(path.stem for path in folder.iterdir() if path.suffix == ".jsonl")
+        names = sorted(path.stem for path in folder.iterdir() if path.suffix == ".journal")
     lines = []
     for name in names:
         run, _, process = name.partition(".")

@@ -126,7 +126,7 @@ def undo(
     """Put back every value that a killed run left changed."""
     from schedlab.errors import Exit
     from schedlab.files import folders
-    from schedlab.tunables import Failed, NotRemoved, System, pending, recover, undo_script
+    from schedlab.tunables import pending, recover, undo_script
 
     folder = folders.journals()
     if script:
@@ -135,10 +135,10 @@ def undo(
     for journal in pending(folder):
         if journal.live:
             typer.echo(f"{journal.run_id} is still running and puts its values back when it ends")
-    outcomes = recover(folder, System())
+    outcomes = recover(folder)
     for outcome in outcomes:
         typer.echo(str(outcome))
     if not outcomes:
         typer.echo("nothing to undo")
-    if any(isinstance(outcome, Failed | NotRemoved) for outcome in outcomes):
+    if any(outcome.how == "failed" for outcome in outcomes):
         raise typer.Exit(Exit.CANNOT_RUN)

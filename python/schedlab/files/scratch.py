@@ -10,6 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+FOLDER = "folder"
+"""A folder by its path, with its contents."""
+
+SEGMENT = "segment"
+"""A segment of System V shared memory (shmget(2)) by its key."""
+
+GROUP = "group"
+"""A control group by its path (cgroups(7))."""
+
 PREFIX = "schedlab-run-"
 """Prefix of the folders' names."""
 
@@ -18,7 +27,7 @@ class Register(Protocol):
     """Register of a run's resources (the journal), from which the next start removes the resources of a killed run."""
 
     def made(self, what: str, name: str) -> None:
-        """Record durably that the run is about to make a resource; see ``schedlab.tunables.journal.resources``."""
+        """Record durably that the run is about to make a resource; ``what`` is its kind."""
 
     def gone(self, what: str, name: str) -> None:
         """Record that the run has removed the resource."""
@@ -44,11 +53,11 @@ def root() -> Path:
 def folder(register: Register, within: Path | None = None, prefix: str = PREFIX) -> Iterator[Path]:
     """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit."""
     new = (within or root()) / f"{prefix}{secrets.token_hex(8)}"
-    register.made("folder", str(new))
+    register.made(FOLDER, str(new))
     try:
         new.mkdir(mode=0o700)
         yield new
     finally:
         shutil.rmtree(new, ignore_errors=True)
         if not new.exists():
-            register.gone("folder", str(new))
+            register.gone(FOLDER, str(new))

@@ -10,21 +10,15 @@ on first use.
 from .availability import Absent, Available, BootOnly, ReadOnly, Refused, State
 from .errors import (
     BadValue,
-    ChangedMeanwhile,
-    JournalDamaged,
     JournalError,
-    JournalUnreadable,
-    NotTaken,
     TunableError,
     Unavailable,
     UnknownTunable,
-    WriteFailed,
 )
-from .journal.live import Journal
+from .journal.client import Lost, Outcome, Refusal
+from .journal.journal import Journal
 from .journal.recovery import pending, recover
-from .journal.resources import GROUP, NotRemoved, Removed, remove_group
 from .journal.script import undo_script
-from .journal.undo import Damaged, Failed, LeftAlone, Restored
 from .library import catalogue, lookup, names_of
 from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, restore_on_signals
@@ -32,34 +26,25 @@ from .system import System
 from .terms import KernelVersion
 
 __all__ = [
-    "GROUP",
     "Absent",
     "Available",
     "BadValue",
     "BootOnly",
-    "ChangedMeanwhile",
-    "Damaged",
-    "Failed",
     "Interrupted",
     "Journal",
-    "JournalDamaged",
     "JournalError",
-    "JournalUnreadable",
     "KernelVersion",
-    "LeftAlone",
-    "NotRemoved",
-    "NotTaken",
+    "Lost",
+    "Outcome",
     "ReadOnly",
+    "Refusal",
     "Refused",
-    "Removed",
-    "Restored",
     "Setting",
     "State",
     "System",
     "TunableError",
     "Unavailable",
     "UnknownTunable",
-    "WriteFailed",
     "catalogue",
     "deferred_signals",
     "lookup",
@@ -67,7 +52,6 @@ __all__ = [
     "names_of",
     "pending",
     "recover",
-    "remove_group",
     "restore_on_signals",
     "setting",
     "undo_script",

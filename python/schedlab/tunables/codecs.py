@@ -2,11 +2,8 @@
 
 `decode` turns the text of a file into the canonical value, and `encode` turns a canonical value into the text to
 write. The two differ where a file shows more than the value: a list with the current choice in brackets, or sixteen
-scheduler features in one line. A codec has a short name, which a journal records so that a later start of the program
-can undo the write.
-
-`emulate` serves trees of plain files in place of a kernel. The method returns the text that the kernel's file would
-show after the write. A plain file would show only the written text.
+scheduler features in one line. The agent that writes the files (`crates/load/src/agent`) receives the texts of `encode`
+and `shown`.
 """
 
 from __future__ import annotations
@@ -51,10 +48,6 @@ class Codec:
         """Return the values that the file offers; None when the format has no list of values."""
         return None
 
-    def emulate(self, raw: str, written: str) -> str:
-        """Return the text that the file shows after `written`, when it showed `raw` before."""
-        return written + "\n"
-
 
 class VolatileCodec(Codec):
     """A number that the kernel itself adapts, such as the measured balancing cost of a domain."""
@@ -92,10 +85,6 @@ class YesNoCodec(Codec):
     def shown(self, value: str) -> tuple[str, ...]:
         return ("Y", "y", "1", "true", "True") if value == "1" else ("N", "n", "0", "false", "False")
 
-    def emulate(self, raw: str, written: str) -> str:
-        yes, no = ("true", "false") if raw.strip() in {"true", "false"} else ("Y", "N")
-        return (yes if self._shown.get(written.lower()) == "1" else no) + "\n"
-
 
 class ChoiceCodec(Codec):
     """A list of choices with the current choice marked: `none voluntary (full) lazy`, `always [madvise] never`."""
@@ -114,11 +103,6 @@ class ChoiceCodec(Codec):
     def options(self, raw: str) -> tuple[str, ...] | None:
         return tuple(re.sub(r"[()\[\]]", " ", raw).split())
 
-    def emulate(self, raw: str, written: str) -> str:
-        opening, closing = ("[", "]") if "[" in raw else ("(", ")")
-        marked = (f"{opening}{o}{closing}" if o == written else o for o in self.options(raw) or ())
-        return " ".join(marked) + "\n"
-
 
 class FeatureCodec(Codec):
     """A flag of the scheduler's feature list. Canonical: `NAME` when on, `NO_NAME` when off."""
@@ -132,10 +116,6 @@ class FeatureCodec(Codec):
     def decode(self, raw: str) -> str | None:
         words = raw.split()
         return next((word for word in (self.flag, f"NO_{self.flag}") if word in words), None)
-
-    def emulate(self, raw: str, written: str) -> str:
-        flag = written.removeprefix("NO_")
-        return " ".join(written if w.removeprefix("NO_") == flag else w for w in raw.split()) + "\n"
 
 
 class TextCodec(Codec):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from schedlab.errors import Exit, SchedlabError
 
 
@@ -48,59 +46,5 @@ class Unavailable(TunableError):
         super().__init__(f"{name}: {why}")
 
 
-class ChangedMeanwhile(TunableError):
-    """Another process changed a value during this run. The value is left alone."""
-
-    def __init__(self, name: str, path: Path, ours: str, current: str) -> None:
-        self.name = name
-        self.path = path
-        super().__init__(
-            f"{name}: another process changed {path} from {ours} to {current} during this run; schedlab did not "
-            f"restore the value"
-        )
-
-
-class NotTaken(TunableError):
-    """The kernel accepted a write but shows another value (rounding, clamping, a concurrent writer)."""
-
-    def __init__(self, name: str, path: Path, wrote: str, current: str | None) -> None:
-        self.name = name
-        self.path = path
-        shown = "nothing" if current is None else current
-        super().__init__(
-            f"{name}: wrote {wrote} to {path}, which contains {shown}; choose a value that the kernel keeps"
-        )
-
-
-class WriteFailed(TunableError):
-    """A write that the kernel refused, with the kernel's reason."""
-
-    def __init__(self, name: str, path: Path, wrote: str, error: OSError) -> None:
-        self.name = name
-        self.path = path
-        self.errno = error.errno
-        super().__init__(f"{name}: writing {wrote} to {path} failed: {error.strerror or error}")
-
-
 class JournalError(TunableError):
-    """Error for an unusable journal: another run uses the journal, or its folder cannot be written."""
-
-
-class JournalUnreadable(JournalError):
-    """A journal that has another format or cannot be read. Nothing was changed, and the journal stays."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: the journal {why}; nothing was changed. Undo the changes with the program that wrote the journal"
-        )
-
-
-class JournalDamaged(JournalError):
-    """A damaged journal: `line` is the first line that differs from the written line."""
-
-    def __init__(self, path: Path, line: int, why: str) -> None:
-        self.path = path
-        self.line = line
-        self.why = why
-        super().__init__(f"{path}:{line}: damaged journal ({why})")
+    """A name of a run that cannot name a journal."""

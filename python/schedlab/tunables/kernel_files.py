@@ -1,4 +1,4 @@
-"""Reading and writing the files of the kernel, or of a tree of plain files in its place."""
+"""Reading the files of the kernel, or of a tree of plain files in its place. Only a journal's agent writes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from schedlab.files.replacement import replacing
-
 from . import mounts
-from .codecs import Codec
 
 
 class Files(Protocol):
@@ -19,9 +16,6 @@ class Files(Protocol):
 
     def read(self, path: Path) -> str:
         """The file's text; OSError when the file cannot be read."""
-
-    def write(self, path: Path, text: str, codec: Codec) -> None:
-        """Write `text` (already encoded by `codec`); OSError when the kernel refuses."""
 
     def check_writable(self, path: Path) -> None:
         """Raise OSError when the file cannot be opened for writing. Changes nothing."""
@@ -80,30 +74,16 @@ class KernelFiles(_LocalFiles):
     def debugfs(self) -> AbstractContextManager[object]:
         return mounts.debugfs()
 
-    def write(self, path: Path, text: str, codec: Codec) -> None:
-        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(handle, f"{text}\n".encode())
-        finally:
-            os.close(handle)
-
 
 class PlainFiles(_LocalFiles):
-    """Plain files under another root. After a write, the file contains the text that the kernel's file would show."""
+    """Plain files under another root. After a write, the file contains the text that the kernel's file would show
+    (`emulate` in `crates/load/src/agent/files.rs`)."""
 
     def has_debugfs(self, place: Path) -> bool:
         return place.is_dir()
 
     def debugfs(self) -> AbstractContextManager[object]:
         return nullcontext()
-
-    def write(self, path: Path, text: str, codec: Codec) -> None:
-        shown = codec.emulate(_read(path), text)
-        self.check_writable(path)
-        # Write in one step, as the kernel does: recovery would treat a partly written value as a value of another
-        # process.
-        with replacing(path) as new:
-            new.write_text(shown)
 
 
 def fixed_part(pattern: str) -> str:

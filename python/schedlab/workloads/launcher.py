@@ -6,6 +6,7 @@ the command ends or schedlab dies.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -18,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab.tunables import remove_group
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, need
 
@@ -27,6 +27,9 @@ GRACE = 15.0
 
 PREPARING_SECONDS = 86_400.0
 """Limit of each step before a run: loading the largest database takes hours."""
+
+ENDING_SECONDS = 5.0
+"""Limit for the processes of a control group to leave the group."""
 
 LARGEST_OUTPUT = 64 << 20
 """Largest size in bytes of an output stream. A command that prints more is ended, because the output is kept in
@@ -99,6 +102,25 @@ def run(
                 with suppress(OSError):
                     remove_group(group)
         return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))
+
+
+def remove_group(path: Path) -> None:
+    """Remove a control group, if there is one. OSError while the group contains processes or groups.
+
+    A process leaves its group a moment after its end was reported.
+    """
+    deadline = time.monotonic() + ENDING_SECONDS
+    while True:
+        try:
+            path.rmdir()
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:

@@ -41,7 +41,7 @@ class Server:
     @property
     def journals(self) -> list[Path]:
         """The journals of agents."""
-        return sorted((self.state / "agent").glob("*.journal"))
+        return sorted((self.state / "journal").glob("*.journal"))
 
 
 def require() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from schedlab.files.folders import state_variable
 from schedlab.observe.fingerprint import take
 from schedlab.store import reader
 from schedlab.store.file import open_store
@@ -81,12 +82,12 @@ def texts(tree: Path) -> dict[str, str]:
     return {str(path.relative_to(tree)): " ".join(path.read_text(errors="replace").split()) for path in files}
 
 
-def arguments(tmp_path: Path, tree: Path, text: str) -> list[str]:
+def arguments(tmp_path: Path, tree: Path, text: str, target: str = "ssh:box") -> list[str]:
     """The command line of a run."""
     file = tmp_path / "experiment.toml"
     file.write_text(text)
     store = str(tmp_path / "store.sqlite")
-    command = [sys.executable, "-m", "schedlab", "run", str(file), "--target", "ssh:box"]
+    command = [sys.executable, "-m", "schedlab", "run", str(file), "--target", target]
     return [*command, "--sysroot", str(tree), "--store", store, "--seed", "1"]
 
 
@@ -135,11 +136,13 @@ def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, serv
 
 
 @contextmanager
-def running(tmp_path: Path, tree: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    tmp_path: Path, tree: Path, target: str = "ssh:box", **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A controller in the middle of a trial under the changed values."""
     log = (tmp_path / "log").open("wb")
     controller = subprocess.Popen(
-        arguments(tmp_path, tree, ENDLESS.replace("TREE", str(tree))),
+        arguments(tmp_path, tree, ENDLESS.replace("TREE", str(tree)), target),
         stdout=log,
         stderr=log,
         env=os.environ | environment,
@@ -167,12 +170,16 @@ def restored(tree: Path, before: dict[str, str], controller: int = 0) -> None:
     eventually(lambda: set(loopback.processes(str(tree))) <= {controller}, left)
 
 
+TARGETS = pytest.mark.parametrize("target", ["ssh:box", "host"])
+
+
+@TARGETS
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_the_end_of_the_controller_undoes_everything(
-    tmp_path: Path, tree: Path, server: loopback.Server, number: signal.Signals
+    tmp_path: Path, tree: Path, server: loopback.Server, number: signal.Signals, target: str
 ) -> None:
     before = texts(tree)
-    with running(tmp_path, tree) as controller:
+    with running(tmp_path, tree, target, **{state_variable(): str(server.state)}) as controller:
         controller.send_signal(number)
         status = controller.wait()
     assert status == (-number if number == signal.SIGKILL else 128 + number)
@@ -180,9 +187,12 @@ def test_the_end_of_the_controller_undoes_everything(
     eventually(lambda: server.journals == [], "a journal is left")
 
 
-def test_a_killed_worker_is_undone_by_its_keeper(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
+@TARGETS
+def test_a_killed_worker_is_undone_by_its_keeper(
+    tmp_path: Path, tree: Path, server: loopback.Server, target: str
+) -> None:
     before = texts(tree)
-    with running(tmp_path, tree) as controller:
+    with running(tmp_path, tree, target) as controller:
         os.kill(_agents(tree)[1], signal.SIGKILL)
         assert controller.wait() == 3
     restored(tree, before)
@@ -201,7 +211,7 @@ def test_the_next_contact_undoes_a_killed_agent(
     assert folder.is_dir()
     agent = Agent(connection)
     outcomes = agent.begin("next")
-    assert {outcome["how"] for outcome in outcomes} == {"restored"}
+    assert {outcome.how for outcome in outcomes} == {"restored"}
     assert not folder.exists()
     assert agent.end() == []
     restored(tree, before)
@@ -243,13 +253,13 @@ def test_a_value_of_somebody_else_is_left_alone_and_reported(
     agent.begin("run")
     agent.ask("put", wanted=[change(tree)])
     (tree / MIGRATION_COST).write_text("7\n")
-    with pytest.raises(Refusal, match="somebody else changed"):
+    with pytest.raises(Refusal, match="another process changed"):
         agent.ask("put", wanted=[change(tree)])
     (outcome,) = agent.end()
-    assert outcome["how"] == "left"
-    assert "before the run it was 500000" in outcome["text"]
+    assert outcome.how == "left"
+    assert "before the run the value was 500000" in outcome.text
     assert (tree / MIGRATION_COST).read_text() == "7\n"
-    assert len(list((server.state / "agent/left-alone").iterdir())) == 1
+    assert len(list((server.state / "journal/left-alone").iterdir())) == 1
 
 
 def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(
@@ -265,10 +275,10 @@ def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(
     (journal,) = server.journals
     journal.write_bytes(journal.read_bytes()[:-10])
     agent = Agent(connection, tree)
-    assert [outcome["how"] for outcome in agent.begin("next")] == ["restored", "damaged"]
+    assert [outcome.how for outcome in agent.begin("next")] == ["restored", "damaged"]
     agent.end()
     assert texts(tree) == before
-    assert len(list((server.state / "agent/damaged").iterdir())) == 1
+    assert len(list((server.state / "journal/damaged").iterdir())) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
@@ -287,7 +297,7 @@ def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(
         with pytest.raises(Refusal, match="nothing was changed") as refused:
             fill(agent, tree)
         assert refused.value.kind == "journal"
-        assert {outcome["how"] for outcome in agent.end()} == {"restored"}
+        assert {outcome.how for outcome in agent.end()} == {"restored"}
         connection.close()
     assert texts(tree) == before
 

@@ -1,13 +1,16 @@
-//! The changed tunables: put in place, taken back, undone.
+//! The changes of a run: tunables put in place, taken back, undone; resources recorded and removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use super::files::{Tunables, number, shows};
-use super::journal::{self, Fate, Journal, Record, Write};
+use super::journal::{self, Fate, Found, Journal, Opened, Record, Write};
+use super::place;
 use super::protocol::{Change, Kind, Refusal, Value};
+use super::resources::Resource;
 
 /// A file that the run has changed.
 #[derive(Debug, Clone)]
@@ -51,28 +54,39 @@ enum Verdict {
     Foreign,
 }
 
-/// Outcome for a file at the end of a run, or for a journal.
+/// Everything that a journal is responsible for.
+#[derive(Debug, Default)]
+struct State {
+    /// Changed files, in the order of first writes.
+    held: Vec<Held>,
+    /// Resources, in the order of creation.
+    made: Vec<Resource>,
+}
+
+/// Outcome for a file or resource at the end of a run, or for a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// What happened.
     pub how: How,
-    /// Name of the tunable; empty for a journal.
+    /// Name of the tunable; kind of the resource; empty for a journal.
     pub name: String,
-    /// The file.
+    /// The file, or the name of the resource.
     pub path: String,
     /// Description for people.
     pub text: String,
 }
 
-/// What happened to a file or journal.
+/// What happened to a file, resource or journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// The original value is in place.
     Restored,
-    /// Somebody else changed the value, which stays.
+    /// Another process changed the value, which stays.
     Left,
-    /// The original could not be written; the journal is kept.
+    /// The resource is removed.
+    Removed,
+    /// The original could not be written, or the resource not removed; the journal is kept.
     Failed,
     /// The journal is damaged and kept.
     Damaged,
@@ -85,31 +99,29 @@ pub enum How {
 pub struct Changes {
     tunables: Tunables,
     folder: PathBuf,
-    run: String,
-    boot_id: String,
+    opened: Opened,
     journal: Option<Journal>,
-    held: Vec<Held>,
+    state: State,
     writes: u64,
     left: Vec<Outcome>,
 }
 
 impl Changes {
-    /// No changes yet. The journal is created with the first write.
-    pub fn new(tunables: Tunables, folder: &Path, run: &str, boot_id: &str) -> Self {
+    /// No changes yet. The journal is created with the first record.
+    pub fn new(tunables: Tunables, folder: &Path, opened: Opened) -> Self {
         Self {
             tunables,
             folder: folder.to_owned(),
-            run: run.to_owned(),
-            boot_id: boot_id.to_owned(),
+            opened,
             journal: None,
-            held: Vec::new(),
+            state: State::default(),
             writes: 0,
             left: Vec::new(),
         }
     }
 
     /// Give the files their wanted values, and the other files of the run their original values. Return the number of
-    /// writes and the files that somebody else had changed. After an error the state is as before.
+    /// writes and the files that another process had changed. After an error the state is as before.
     pub fn put(&mut self, wanted: &[Change]) -> Result<(usize, Vec<Outcome>), Refusal> {
         let mut steps = self.returns(wanted)?;
         for change in wanted {
@@ -123,16 +135,25 @@ impl Changes {
     }
 
     /// Undo every change in reverse order, and retire the journal. Return the outcomes, and the files that were left to
-    /// somebody else before.
+    /// other processes before.
     pub fn undo(&mut self) -> Vec<Outcome> {
         let mut outcomes = std::mem::take(&mut self.left);
-        let held = std::mem::take(&mut self.held);
-        outcomes.extend(undo(&held, &self.tunables));
-        if let Some(journal) = self.journal.take() {
-            let path = journal.path().to_owned();
-            retire(&path, fate_of(&outcomes), &mut outcomes);
+        let state = std::mem::take(&mut self.state);
+        if let Some(mut journal) = self.journal.take() {
+            outcomes.extend(state.undo(&self.tunables, &mut journal, false));
+            retire(journal.path(), fate_of(&outcomes), &mut outcomes);
         }
         outcomes
+    }
+
+    /// Record a resource durably.
+    pub fn made(&mut self, resource: Resource) -> Result<(), Refusal> {
+        self.record(&[Record::Made(resource)], "nothing was made")
+    }
+
+    /// Record that the run has removed a resource.
+    pub fn gone(&mut self, resource: Resource) {
+        self.note(Record::Gone(resource));
     }
 
     /// Writes that restore the files that the next variant does not set, last first.
@@ -142,7 +163,7 @@ impl Changes {
         };
         let mut steps = Vec::new();
         let mut released = Vec::new();
-        for held in self.held.iter().rev().filter(|held| others(held)) {
+        for held in self.state.held.iter().rev().filter(|held| others(held)) {
             let last = &held.last;
             let text =
                 self.tunables.read(&last.path).map_err(|error| unreadable(&last.name, &last.path, &error))?;
@@ -167,12 +188,12 @@ impl Changes {
     fn step(&self, change: &Change) -> Result<Option<Write>, Refusal> {
         let Change { name, path, form, steady, .. } = change;
         let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
-        let held = self.held.iter().find(|held| held.last.path == *path && held.last.name == *name);
+        let held = self.state.held.iter().find(|held| held.last.path == *path && held.last.name == *name);
         let (original, old) =
             held.map_or((&change.original, &change.original), |held| (&held.last.original, held.ours()));
         if *steady && !shows(&text, *form, old) && !shows(&text, *form, &change.new) {
             let text = text.trim();
-            let reason = format!("{name}: somebody else changed {path} from {} to {text}", old.write);
+            let reason = format!("{name}: another process changed {path} from {} to {text}", old.write);
             return Err(Refusal::new(Kind::Changed, reason));
         }
         if shows(&text, *form, &change.new) {
@@ -196,13 +217,8 @@ impl Changes {
             step.n = n;
         }
         let records: Vec<Record> = steps.iter().cloned().map(Record::Write).collect();
-        self.journal().and_then(|journal| journal.append(&records, true)).map_err(|error| {
-            let text =
-                format!("cannot keep a journal in {}: {error}; nothing was changed", self.folder.display());
-            Refusal::new(Kind::Journal, text)
-        })?;
+        self.record(&records, "nothing was changed")?;
         self.writes += steps.len() as u64;
-        records.iter().for_each(|record| add(&mut self.held, record));
         let mut made = Vec::new();
         let done = self.write_all(&steps, &mut made);
         if done.is_ok() {
@@ -245,7 +261,7 @@ impl Changes {
         let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
         if step.steady && !shows(&text, step.form, &step.new) {
             let text =
-                format!("{name}: {} was written to {path}, which reads {}", step.new.write, text.trim());
+                format!("{name}: {} was written to {path}, which contains {}", step.new.write, text.trim());
             return Err(Refusal::new(Kind::Refused, text));
         }
         Ok(())
@@ -263,70 +279,125 @@ impl Changes {
         self.note(Record::Back { n: back });
     }
 
+    /// Append the records durably.
+    fn record(&mut self, records: &[Record], otherwise: &str) -> Result<(), Refusal> {
+        self.journal().and_then(|journal| journal.append(records, true)).map_err(|error| {
+            let text = format!("cannot keep a journal in {}: {error}; {otherwise}", self.folder.display());
+            Refusal::new(Kind::Journal, text)
+        })?;
+        records.iter().for_each(|record| self.state.add(record));
+        Ok(())
+    }
+
     /// Append without a sync: if the record is lost, the kernel's file gives the same information.
     fn note(&mut self, record: Record) {
         if let Some(journal) = &mut self.journal {
             let _ = journal.append(std::slice::from_ref(&record), false);
         }
-        add(&mut self.held, &record);
+        self.state.add(&record);
     }
 
     fn journal(&mut self) -> io::Result<&mut Journal> {
         if self.journal.is_none() {
-            let created = Journal::create(&self.folder, &self.run, self.tunables.root(), &self.boot_id)?;
-            self.journal = Some(created);
+            self.journal = Some(Journal::create(&self.folder, self.opened.clone())?);
         }
         self.journal.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
-/// Update the changed files with the next record.
-fn add(all: &mut Vec<Held>, record: &Record) {
-    match record {
-        Record::Write(write) => {
-            match all.iter_mut().find(|held| held.last.path == write.path && held.last.name == write.name) {
-                Some(held) => *held = Held { last: write.clone(), made: false, taken_back: false },
-                None => all.push(Held { last: write.clone(), made: false, taken_back: false }),
-            }
-        }
-        Record::Done { n } => {
-            all.iter_mut().filter(|held| n.contains(&held.last.n)).for_each(|held| held.made = true)
-        }
-        Record::Back { n } => {
-            all.iter_mut().filter(|held| n.contains(&held.last.n)).for_each(|held| held.taken_back = true);
-        }
-        Record::Released { n } => all.retain(|held| !n.contains(&held.last.n)),
-        Record::Opened { .. } | Record::End { .. } => {}
+impl State {
+    /// The state after these records.
+    fn of(records: &[Record]) -> Self {
+        let mut state = Self::default();
+        records.iter().for_each(|record| state.add(record));
+        state
     }
-    // A file that is back at its original is forgotten; a later write begins anew.
-    all.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.original));
-}
 
-fn undo(all: &[Held], tunables: &Tunables) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
-    let mut waiting: Vec<&Held> = all.iter().rev().collect();
-    while !waiting.is_empty() {
-        let mut again = Vec::new();
-        for held in &waiting {
-            match undo_one(held, tunables) {
-                Err(error) if number(&error) == libc::EINVAL => again.push((*held, error)),
-                Err(error) => outcomes.push(failed(held, &error)),
-                Ok(outcome) => outcomes.push(outcome),
+    /// Update the state with the next record.
+    fn add(&mut self, record: &Record) {
+        let all = &mut self.held;
+        match record {
+            Record::Write(write) => {
+                match all.iter_mut().find(|held| held.last.path == write.path && held.last.name == write.name)
+                {
+                    Some(held) => *held = Held { last: write.clone(), made: false, taken_back: false },
+                    None => all.push(Held { last: write.clone(), made: false, taken_back: false }),
+                }
+            }
+            Record::Done { n } => {
+                all.iter_mut().filter(|held| n.contains(&held.last.n)).for_each(|held| held.made = true);
+            }
+            Record::Back { n } => {
+                all.iter_mut()
+                    .filter(|held| n.contains(&held.last.n))
+                    .for_each(|held| held.taken_back = true);
+            }
+            Record::Released { n } => all.retain(|held| !n.contains(&held.last.n)),
+            Record::Made(resource) => self.made.push(resource.clone()),
+            Record::Gone(resource) => self.made.retain(|made| made != resource),
+            Record::Opened(_) | Record::End { .. } => {}
+        }
+        // A file that is back at its original is forgotten; a later write begins anew.
+        self.held.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.original));
+    }
+
+    /// Restore all values and remove all resources, last first. The journal records each success, so that a later attempt
+    /// does not undo a change that another process has made since.
+    fn undo(self, tunables: &Tunables, journal: &mut Journal, booted: bool) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        let mut finished = Vec::new();
+        let is_reset = booted && tunables.real();
+        let mut waiting: Vec<&Held> = if is_reset { Vec::new() } else { self.held.iter().rev().collect() };
+        while !waiting.is_empty() {
+            let mut again = Vec::new();
+            for held in &waiting {
+                match undo_one(held, tunables) {
+                    // Two tunables may bound each other, so that only one order of writes is valid.
+                    Err(error) if number(&error) == libc::EINVAL => again.push((*held, error)),
+                    Err(error) => outcomes.push(failed(held, &error)),
+                    Ok(outcome) => {
+                        outcomes.push(outcome);
+                        finished.push(Record::Released { n: vec![held.last.n] });
+                    }
+                }
+            }
+            if again.len() == waiting.len() {
+                outcomes.extend(again.iter().map(|(held, error)| failed(held, error)));
+                break;
+            }
+            waiting = again.into_iter().map(|(held, _)| held).collect();
+        }
+        for resource in self.made.into_iter().rev() {
+            let Resource { what, name } = &resource;
+            let outcome = |how, text: String| Outcome { how, name: what.clone(), path: name.clone(), text };
+            match resource.remove(booted) {
+                Ok(there) => {
+                    if there {
+                        outcomes.push(outcome(How::Removed, format!("{what} {name} removed")));
+                    }
+                    finished.push(Record::Gone(resource));
+                }
+                Err(error) => {
+                    let text = format!("{what} {name} could not be removed: {error}");
+                    outcomes.push(outcome(How::Failed, text));
+                }
             }
         }
-        if again.len() == waiting.len() {
-            outcomes.extend(again.iter().map(|(held, error)| failed(held, error)));
-            break;
+        if !finished.is_empty() {
+            let _ = journal.append(&finished, false);
         }
-        waiting = again.into_iter().map(|(held, _)| held).collect();
+        outcomes
     }
-    outcomes
 }
 
 fn undo_one(held: &Held, tunables: &Tunables) -> io::Result<Outcome> {
     let last = &held.last;
     let text = match tunables.read(&last.path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            if last.path.starts_with(place::DEBUGFS) && !place::has_debugfs() {
+                let text = "debugfs is not mounted; mounting debugfs needs root, and a kernel that permits the mount";
+                return Err(io::Error::other(text));
+            }
             let text = format!("{}: {} is gone, and its value with it", last.name, last.path);
             return Ok(outcome(How::Left, held, text));
         }
@@ -342,7 +413,7 @@ fn undo_one(held: &Held, tunables: &Tunables) -> io::Result<Outcome> {
     };
     let text = tunables.read(&last.path)?;
     if last.steady && !held.shows(&text, &last.original) {
-        return Err(io::Error::other(format!("it was written, but the file reads {}", text.trim())));
+        return Err(io::Error::other(format!("it was written, but the file contains {}", text.trim())));
     }
     let verb = if wrote { "put back in" } else { "already in" };
     Ok(outcome(How::Restored, held, format!("{}: {} {verb} {}", last.name, last.original.write, last.path)))
@@ -355,7 +426,7 @@ fn outcome(how: How, held: &Held, text: String) -> Outcome {
 fn left(held: &Held, text: &str) -> Outcome {
     let Write { name, path, original, .. } = &held.last;
     let text = format!(
-        "{name}: {path} left at {}, somebody else changed it from {}; before the run it was {}",
+        "{name}: {path} left at {}, another process changed the value from {}; before the run the value was {}",
         text.trim(),
         held.ours().write,
         original.write
@@ -383,159 +454,113 @@ fn fate_of(outcomes: &[Outcome]) -> Fate {
     }
 }
 
-fn retire(path: &Path, fate: Fate, outcomes: &mut Vec<Outcome>) {
-    if let Err(error) = journal::retire(path, fate) {
+/// Retire a journal, and return its new path.
+fn retire(path: &Path, fate: Fate, outcomes: &mut Vec<Outcome>) -> Option<PathBuf> {
+    journal::retire(path, fate).unwrap_or_else(|error| {
         let text = format!("the journal {} could not be removed: {error}", path.display());
-        outcomes.push(Outcome {
-            how: How::Failed,
-            name: String::new(),
-            path: path.display().to_string(),
-            text,
-        });
+        let path = path.display().to_string();
+        outcomes.push(Outcome { how: How::Failed, name: String::new(), path, text });
+        None
+    })
+}
+
+/// Undo the changes of dead agents, and retire their journals. Failures stay in the journals.
+pub fn recover(folder: &Path) -> io::Result<Vec<Outcome>> {
+    let journals: Vec<Found> =
+        journal::all(folder, true)?.into_iter().filter(|found| !found.is_live()).collect();
+    if journals.iter().any(needs_debugfs) {
+        let _ = place::mount_debugfs();
     }
+    Ok(journals.into_iter().flat_map(recover_one).collect())
 }
 
-/// Whether a dead agent's journal has files in debugfs, which may have to be mounted first.
-pub fn needs_debugfs(journals: &[journal::Dead]) -> bool {
-    let in_debugfs = |record: &Record| matches!(record, Record::Write(write) if write.path.starts_with("/sys/kernel/debug/"));
-    journals.iter().any(|dead| dead.contents.records.iter().any(in_debugfs))
+/// Whether a journal has files in debugfs, which may have to be mounted first.
+fn needs_debugfs(found: &Found) -> bool {
+    let in_debugfs = |record: &Record| matches!(record, Record::Write(write) if Path::new(&write.path).starts_with(place::DEBUGFS));
+    found.contents.as_ref().is_ok_and(|contents| contents.records.iter().any(in_debugfs))
 }
 
-/// Undo the changes of dead agents, and retire their journals.
-pub fn recover(journals: Vec<journal::Dead>, boot_id: &str) -> Vec<Outcome> {
-    journals.iter().flat_map(|dead| recover_one(dead, boot_id)).collect()
-}
-
-fn recover_one(dead: &journal::Dead, boot_id: &str) -> Vec<Outcome> {
+fn recover_one(found: Found) -> Vec<Outcome> {
+    let path = found.path.clone();
     let about =
-        |how, text: String| Outcome { how, name: String::new(), path: dead.path.display().to_string(), text };
-    let (root, boot) = match dead.contents.records.first() {
-        Some(Record::Opened { root, boot_id, .. }) => (root.clone(), Some(boot_id.as_str())),
-        // The head is damaged. Each write names its whole path; values of the kernel are the likely ones.
-        _ => (PathBuf::from("/"), None),
+        |how, text: String| Outcome { how, name: String::new(), path: path.display().to_string(), text };
+    let contents = match &found.contents {
+        Err(why) => {
+            let text = format!("the journal {} {why}; nothing was changed", path.display());
+            return vec![about(How::Failed, text)];
+        }
+        Ok(contents) => contents,
     };
-    let tunables = Tunables::new(&root);
-    let mut outcomes = Vec::new();
-    let mut fate = Fate::Delete;
-    if tunables.real() && boot.is_some_and(|boot| boot != boot_id) {
-        let text = format!("{}: the machine was booted since, which undid every change", dead.path.display());
-        outcomes.push(about(How::Rebooted, text));
-    } else {
-        let mut all = Vec::new();
-        dead.contents.records.iter().for_each(|record| add(&mut all, record));
-        outcomes.extend(undo(&all, &tunables));
-        fate = fate_of(&outcomes);
+    let opened = contents.opened();
+    if opened.is_some_and(Opened::is_foreign) {
+        return Vec::new();
     }
-    if let Some(damage) = &dead.contents.damage
-        && fate != Fate::Keep
-    {
+    let tunables = Tunables::new(opened.map_or_else(|| root_of(&contents.records), |opened| &opened.root));
+    let booted = opened.is_some_and(Opened::is_of_another_boot);
+    let state = State::of(&contents.records);
+    // A power cut tears the last line, and the reboot undoes the change that the line announced.
+    let damage = contents.damage.clone().filter(|_| !booted);
+    let mut outcomes = Vec::new();
+    if booted && tunables.real() && !state.held.is_empty() {
+        let text = format!("{}: the machine was booted since, which undid every change", path.display());
+        outcomes.push(about(How::Rebooted, text));
+    }
+    let Some(mut journal) = found.into_journal() else { return outcomes };
+    outcomes.extend(state.undo(&tunables, &mut journal, booted));
+    let mut fate = fate_of(&outcomes);
+    if let Some(damage) = damage {
+        fate = if fate == Fate::Keep { fate } else { Fate::Damaged };
+        let kept = retire(&path, fate, &mut outcomes).unwrap_or(path.clone());
         let text = format!(
-            "the journal {} is damaged ({damage}); every readable record is undone, other values may still be \
-             changed. The file is kept in the folder `damaged`: read it, or reboot, which undoes every change",
-            dead.path.display()
+            "a journal was damaged ({damage}); the values that can be read are undone, other values may still be \
+             changed. The journal is kept as {}: read the file, or reboot, which undoes every change",
+            kept.display()
         );
         outcomes.push(about(How::Damaged, text));
-        fate = Fate::Damaged;
+    } else {
+        retire(&path, fate, &mut outcomes);
     }
-    retire(&dead.path, fate, &mut outcomes);
     outcomes
 }
 
-#[cfg(test)]
-mod tests {
-    use std::path::{Path, PathBuf};
-
-    use super::{Changes, How, recover};
-    use crate::agent::files::Tunables;
-    use crate::agent::journal;
-    use crate::agent::protocol::{Change, Form, Kind, Value};
-
-    /// A folder that is deleted with the test.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("schedlab-changes-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            journal::private(&path).unwrap();
-            std::fs::write(path.join("number"), "5\n").unwrap();
-            Self(path)
-        }
-
-        fn number(&self) -> PathBuf {
-            self.0.join("number")
-        }
-
-        fn text(&self) -> String {
-            std::fs::read_to_string(self.number()).unwrap()
-        }
-
-        fn changes(&self, root: &Path) -> Changes {
-            Changes::new(Tunables::new(root), &self.0.join("journals"), "run", "this boot")
-        }
-
-        fn wanted(&self, new: &str) -> Change {
-            let value = |text: &str| Value { write: text.to_owned(), shown: vec![text.to_owned()] };
-            let path = self.number().display().to_string();
-            let form = Form::Whole;
-            Change { name: "number".into(), path, form, steady: true, original: value("5"), new: value(new) }
-        }
-
-        fn dead(&self) -> Vec<journal::Dead> {
-            journal::dead(&self.0.join("journals")).unwrap()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
-    #[test]
-    fn the_next_variant_gets_the_original_of_every_value_that_it_does_not_set() {
-        let folder = Folder::new("next");
-        let mut changes = folder.changes(&folder.0);
-        assert_eq!(changes.put(&[folder.wanted("7")]).unwrap().0, 1);
-        assert_eq!(changes.put(&[folder.wanted("7")]).unwrap().0, 0);
-        assert_eq!(changes.put(&[]).unwrap().0, 1);
-        assert_eq!(folder.text(), "5\n");
-        assert!(changes.undo().is_empty());
-        assert!(folder.dead().is_empty());
-    }
-
-    #[test]
-    fn a_failed_move_takes_its_writes_back() {
-        let folder = Folder::new("failed");
-        let mut changes = folder.changes(&folder.0);
-        let mut refused = folder.wanted("7");
-        refused.name = "refused".into();
-        refused.path = folder.0.join("nothing").display().to_string();
-        assert_eq!(changes.put(&[folder.wanted("7"), refused]).unwrap_err().kind, Kind::Refused);
-        assert_eq!(folder.text(), "5\n");
-    }
-
-    #[test]
-    fn a_journal_of_another_boot_is_closed_without_a_write() {
-        let folder = Folder::new("boot");
-        let mut changes = folder.changes(Path::new("/"));
-        changes.put(&[folder.wanted("7")]).unwrap();
-        drop(changes);
-        let outcomes = recover(folder.dead(), "another boot");
-        assert_eq!(outcomes.iter().map(|outcome| outcome.how).collect::<Vec<_>>(), [How::Rebooted]);
-        assert_eq!(folder.text(), "7\n");
-        assert!(folder.dead().is_empty());
-    }
-
-    #[test]
-    fn a_journal_of_this_boot_is_undone_unless_its_agent_lives() {
-        let folder = Folder::new("dead");
-        let mut changes = folder.changes(Path::new("/"));
-        changes.put(&[folder.wanted("7")]).unwrap();
-        assert!(folder.dead().is_empty());
-        drop(changes);
-        let outcomes = recover(folder.dead(), "this boot");
-        assert_eq!(outcomes.iter().map(|outcome| outcome.how).collect::<Vec<_>>(), [How::Restored]);
-        assert_eq!(folder.text(), "5\n");
-    }
+/// The root of the tunables of a journal without a head: each write names its whole path.
+fn root_of(records: &[Record]) -> &Path {
+    let in_kernel = |path: &str| path.starts_with("/proc/") || path.starts_with("/sys/");
+    let elsewhere = |record: &Record| matches!(record, Record::Write(write) if !in_kernel(&write.path));
+    Path::new(if records.iter().any(elsewhere) { "elsewhere" } else { "/" })
 }
+
+/// A description of each journal in the folder.
+pub fn journals(folder: &Path) -> io::Result<Json> {
+    let described = journal::all(folder, false)?.iter().map(describe).collect::<Vec<_>>();
+    Ok(json!({ "journals": described }))
+}
+
+fn describe(found: &Found) -> Json {
+    let records = found.contents.as_ref().map_or(&[][..], |contents| &contents.records);
+    let state = State::of(records);
+    let value = |held: &Held| {
+        let last = &held.last;
+        let in_doubt = !held.made && !held.taken_back;
+        let ours: Vec<&Value> = if in_doubt { vec![&last.old, &last.new] } else { vec![held.ours()] };
+        json!({
+            "name": last.name, "path": last.path, "form": last.form, "steady": last.steady,
+            "original": last.original, "ours": ours,
+        })
+    };
+    json!({
+        "path": found.path,
+        "live": found.is_live(),
+        "opened": found.contents.as_ref().ok().and_then(|contents| contents.opened()),
+        "fault": match &found.contents {
+            Err(why) => Some(why),
+            Ok(contents) => contents.damage.as_ref().filter(|_| !found.is_live()),
+        },
+        "values": state.held.iter().map(value).collect::<Vec<_>>(),
+        "made": state.made,
+    })
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/agent/changes.rs"]
+mod tests;

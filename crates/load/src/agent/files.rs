@@ -140,7 +140,15 @@ impl Tunables {
 
     /// Write a value. A plain file gets the text that the kernel's file would show, in one step, as the kernel does.
     pub fn write(&self, path: &str, form: Form, old: &Value, new: &Value) -> io::Result<()> {
-        let path = Path::new(path);
+        #[cfg(test)]
+        let new = &kernel::takes(Path::new(path), new)?;
+        self.write_file(Path::new(path), form, old, new)?;
+        #[cfg(test)]
+        kernel::has_taken(Path::new(path), new)?;
+        Ok(())
+    }
+
+    fn write_file(&self, path: &Path, form: Form, old: &Value, new: &Value) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         if self.real() {
             return file.write_all(format!("{}\n", new.write).as_bytes());
@@ -186,6 +194,44 @@ fn emulate(text: &str, form: Form, old: &Value, new: &Value) -> String {
     words.collect::<Vec<_>>().join(" ") + "\n"
 }
 
+/// A kernel that refuses or changes writes, for tests.
+#[cfg(test)]
+pub mod kernel {
+    use std::cell::RefCell;
+    use std::io;
+    use std::path::Path;
+
+    use crate::agent::protocol::Value;
+
+    /// Called before and after each write with path and text; before the write, the result is the text to write.
+    pub type Behaviour = Box<dyn Fn(&Path, &str, bool) -> io::Result<String>>;
+
+    thread_local! {
+        static BEHAVIOUR: RefCell<Option<Behaviour>> = const { RefCell::new(None) };
+    }
+
+    /// Replace the behaviour of this thread's kernel.
+    pub fn behave(behaviour: Option<Behaviour>) {
+        BEHAVIOUR.set(behaviour);
+    }
+
+    pub fn takes(path: &Path, new: &Value) -> io::Result<Value> {
+        let text = call(path, &new.write, false)?;
+        Ok(if text == new.write { new.clone() } else { Value { write: text.clone(), shown: vec![text] } })
+    }
+
+    pub fn has_taken(path: &Path, new: &Value) -> io::Result<()> {
+        call(path, &new.write, true).map(drop)
+    }
+
+    fn call(path: &Path, text: &str, is_done: bool) -> io::Result<String> {
+        BEHAVIOUR.with_borrow(|behaviour| match behaviour {
+            Some(behaviour) => behaviour(path, text, is_done),
+            None => Ok(text.to_owned()),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{emulate, fits, shows};
@@ -207,6 +253,8 @@ mod tests {
             (value("madvise", &["[madvise]", "(madvise)"]), value("never", &["[never]", "(never)"]));
         assert_eq!(emulate("always [madvise] never\n", Form::Word, &old, &new), "always madvise [never]\n");
         assert_eq!(emulate("never (madvise)\n", Form::Word, &old, &new), "(never) madvise\n");
+        assert_eq!(emulate("none (madvise) never\n", Form::Word, &old, &new), "none madvise (never)\n");
+        assert_eq!(emulate(" 5\n", Form::Whole, &value("5", &["5"]), &value("1", &["Y", "1"])), "Y\n");
         let (on, off) = (value("PLACE_LAG", &["PLACE_LAG"]), value("NO_PLACE_LAG", &["NO_PLACE_LAG"]));
         assert_eq!(emulate("A PLACE_LAG NO_B\n", Form::Word, &on, &off), "A NO_PLACE_LAG NO_B\n");
     }

@@ -1,7 +1,9 @@
 //! The journal: a file of records, on disk before each write of a tunable.
 //!
 //! ```text
-//! CHECKSUM SEQ {"record":"opened","format":1,"run":…,"root":"/","boot_id":…,"pid":…}
+//! CHECKSUM SEQ {"record":"opened","format":2,"run":…,"root":"/","boot_id":…,"host":…,"pid":…,"controller":…,…}
+//! CHECKSUM SEQ {"record":"made","what":"folder","name":…}    about to be made
+//! CHECKSUM SEQ {"record":"gone","what":"folder","name":…}    removed
 //! CHECKSUM SEQ {"record":"write","n":1,"name":…,"path":…,"original":…,"old":…,"new":…}    about to be made
 //! CHECKSUM SEQ {"record":"done","n":[1]}             made and read back
 //! CHECKSUM SEQ {"record":"back","n":[1]}             the file contains its `old`
@@ -9,45 +11,47 @@
 //! CHECKSUM SEQ {"record":"end","closed":false}
 //! ```
 //!
-//! The last line is always the end mark, which the next records replace: without the mark records are missing. `write`
-//! records are on disk before the write. The other records may be lost: the kernel's file gives the same information.
+//! The last line is always the end mark, which the next records replace: without the mark records are missing. `write` and
+//! `made` records are on disk before the write or the creation. The other records may be lost: the kernel's file gives the
+//! same information.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::place;
 use super::protocol::{Form, Value};
+use super::resources::Resource;
+use crate::sys::process::{self, Pid};
 
 /// Version of the records.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Suffix of journals.
 const SUFFIX: &str = "journal";
+/// Suffix of a journal that is being created. Nothing depends on such a file.
+const INCOMPLETE: &str = "new";
+/// Suffix of journals of earlier versions, which this version cannot undo.
+const EARLIER: &str = "jsonl";
+/// Folder, beside the folder of journals, in which agents of earlier versions kept their journals.
+const EARLIER_FOLDER: &str = "agent";
+/// Time for the agent of a controller that has ended, or for another recovery, to undo a journal.
+const ENDING: Duration = Duration::from_secs(5);
 /// Folder, beside the journals, of damaged journals.
 const DAMAGED: &str = "damaged";
-/// Folder, beside the journals, of journals with a value that somebody else changed.
+/// Folder, beside the journals, of journals with a value that another process changed.
 const LEFT: &str = "left-alone";
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// The first record: the agent that owns the journal.
-    Opened {
-        /// [`FORMAT`].
-        format: u32,
-        /// Name of the run.
-        run: String,
-        /// Root of the tunables.
-        root: PathBuf,
-        /// Boot of the machine.
-        boot_id: String,
-        /// Process of the agent.
-        pid: i32,
-    },
+    /// The first record.
+    Opened(Opened),
     /// A write that is about to be made.
     Write(Write),
     /// Writes that were made and read back.
@@ -60,16 +64,73 @@ pub enum Record {
         /// Numbers of the writes.
         n: Vec<u64>,
     },
-    /// The files of these writes are restored or left to somebody else.
+    /// The files of these writes are restored or left to another process.
     Released {
         /// Numbers of the writes.
         n: Vec<u64>,
     },
+    /// A resource that is about to be made.
+    Made(Resource),
+    /// A resource that the run has removed.
+    Gone(Resource),
     /// The end mark.
     End {
         /// Whether everything is undone.
         closed: bool,
     },
+}
+
+/// The agent that owns the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Name of the run.
+    pub run: String,
+    /// Root of the tunables.
+    pub root: PathBuf,
+    /// Boot of the machine.
+    pub boot_id: String,
+    /// Name of the machine.
+    pub host: String,
+    /// Namespace of the processes.
+    pub namespace: String,
+    /// Process of the agent.
+    pub pid: Pid,
+    /// Process of a controller on the same machine.
+    pub controller: Option<Pid>,
+}
+
+impl Opened {
+    /// The first record of a journal of this process.
+    pub fn new(run: &str, root: &Path, controller: Option<Pid>) -> Self {
+        Self {
+            format: FORMAT,
+            run: run.to_owned(),
+            root: root.to_owned(),
+            boot_id: place::boot_id(),
+            host: place::host(),
+            namespace: place::namespace(),
+            pid: process::own_pid(),
+            controller,
+        }
+    }
+
+    /// Whether another machine, which shares the folder, wrote the journal.
+    pub fn is_foreign(&self) -> bool {
+        self.root == Path::new("/") && self.host != place::host() && self.boot_id != place::boot_id()
+    }
+
+    /// Whether the machine was booted since, which undid every change of the running kernel.
+    pub fn is_of_another_boot(&self) -> bool {
+        self.boot_id != place::boot_id()
+    }
+
+    /// Whether the controller has certainly ended. The agent then undoes the journal by itself.
+    fn is_abandoned(&self) -> bool {
+        let is_gone = |pid: Pid| !Path::new(&format!("/proc/{pid}")).exists();
+        self.namespace == place::namespace() && self.controller.is_some_and(is_gone)
+    }
 }
 
 /// A write of a tunable.
@@ -103,25 +164,18 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Create the journal of a run, durably.
-    pub fn create(folder: &Path, run: &str, root: &Path, boot_id: &str) -> io::Result<Self> {
-        private(folder)?;
-        let pid = crate::sys::process::own_pid();
-        let path = folder.join(format!("{run}.{pid}.{SUFFIX}"));
-        let incomplete = path.with_extension("new");
+    /// Create a journal durably.
+    pub fn create(folder: &Path, opened: Opened) -> io::Result<Self> {
+        // Other users may list the folder, so that their schedlab can report that a run changed the machine.
+        private(folder, 0o755)?;
+        let path = free(folder, &format!("{}.{}.{SUFFIX}", opened.run, opened.pid));
+        let incomplete = path.with_extension(INCOMPLETE);
         let _ = fs::remove_file(&incomplete);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&incomplete)?;
         let file = lock(file)?.ok_or(io::ErrorKind::ResourceBusy)?;
         let mut journal = Self { file, path, last: 0, end: 0 };
-        let opened = Record::Opened {
-            format: FORMAT,
-            run: run.to_owned(),
-            root: root.to_owned(),
-            boot_id: boot_id.to_owned(),
-            pid,
-        };
         journal
-            .append(&[opened], true)
+            .append(&[Record::Opened(opened)], true)
             .and_then(|()| fs::rename(&incomplete, &journal.path))
             .and_then(|()| sync_folder(folder))
             .inspect_err(|_| drop(fs::remove_file(&incomplete)))?;
@@ -194,6 +248,22 @@ pub struct Contents {
     pub records: Vec<Record>,
     /// The first damage.
     pub damage: Option<String>,
+    /// Sequence number of the last record before the end mark.
+    last: u64,
+    /// Offset of the end mark in bytes; of the end of a damaged journal.
+    end: u64,
+    /// Whether the last line is incomplete.
+    torn: bool,
+}
+
+impl Contents {
+    /// The first record; `None` when it cannot be read.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.records.iter().find_map(|record| match record {
+            Record::Opened(opened) => Some(opened),
+            _ => None,
+        })
+    }
 }
 
 /// Decode the bytes of a journal. Every readable record counts, also after a damage.
@@ -201,7 +271,7 @@ pub fn decode(bytes: &[u8]) -> Contents {
     let text = String::from_utf8_lossy(bytes);
     let mut records = Vec::new();
     let mut damage = None;
-    let (mut last, mut ended) = (0, false);
+    let (mut last, mut ended, mut end, mut offset) = (0, false, 0, 0);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         let mut fault = |text: &str| {
             damage.get_or_insert_with(|| format!("line {number}: {text}"));
@@ -212,66 +282,189 @@ pub fn decode(bytes: &[u8]) -> Contents {
         let Some((seq, record)) = parse(line) else {
             fault("the checksum does not match");
             last += 1;
+            offset += line.len();
             continue;
         };
         if seq != last + 1 {
             fault("a record is missing before this line");
         }
-        last = seq;
         match record {
-            Record::End { .. } => ended = true,
-            record => records.push(record),
+            Record::End { .. } => (ended, end) = (true, offset),
+            record => {
+                records.push(record);
+                last = seq;
+            }
         }
+        offset += line.len();
     }
     if !ended {
         damage.get_or_insert("the end is missing, and the last records with it".to_owned());
     }
-    if !matches!(records.first(), Some(Record::Opened { format: FORMAT, .. })) {
-        damage.get_or_insert(format!("the first record is not the head of a journal of format {FORMAT}"));
+    if !matches!(records.first(), Some(Record::Opened(_))) {
+        damage.get_or_insert("the first record does not name the run".to_owned());
     }
-    Contents { records, damage }
+    let end = if damage.is_none() { end } else { bytes.len() };
+    let torn = bytes.last().is_some_and(|byte| *byte != b'\n');
+    Contents { records, damage, last, end: end as u64, torn }
+}
+
+/// The format of a journal, if the first line is undamaged.
+fn format_of(bytes: &[u8]) -> Option<u64> {
+    let line = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
+    let (_, json) = checked(std::str::from_utf8(line).ok()?)?;
+    serde_json::from_str::<serde_json::Value>(json).ok()?["format"].as_u64()
 }
 
 fn parse(line: &str) -> Option<(u64, Record)> {
+    let (seq, json) = checked(line)?;
+    Some((seq, serde_json::from_str(json).ok()?))
+}
+
+/// The sequence number and the JSON of an undamaged line.
+fn checked(line: &str) -> Option<(u64, &str)> {
     let (sum, body) = line.strip_suffix('\n')?.split_once(' ')?;
     let (seq, json) = body.split_once(' ')?;
     let sum = u32::from_str_radix(sum, 16).ok()?;
     (sum == checksum(body.as_bytes())).then_some(())?;
-    Some((seq.parse().ok()?, serde_json::from_str(json).ok()?))
+    Some((seq.parse().ok()?, json))
 }
 
-/// The journal of an agent that has died: locked, and read.
+/// A journal in the folder.
 #[derive(Debug)]
-pub struct Dead {
-    /// The file; the lock excludes another recovery.
-    _file: Flock<File>,
+pub struct Found {
     /// Its path.
     pub path: PathBuf,
-    /// Its contents.
-    pub contents: Contents,
+    /// Its contents, or why the journal cannot be used.
+    pub contents: Result<Contents, String>,
+    /// The file of a dead agent, locked: the lock excludes another recovery. `None` while the agent lives.
+    file: Option<Flock<File>>,
 }
 
-/// The journals of dead agents in a folder, in the order of their names; empty without the folder.
-pub fn dead(folder: &Path) -> io::Result<Vec<Dead>> {
+impl Found {
+    /// Whether the agent lives.
+    pub fn is_live(&self) -> bool {
+        self.file.is_none() && self.contents.is_ok()
+    }
+
+    /// The journal of a dead agent, to be continued.
+    pub fn into_journal(self) -> Option<Journal> {
+        let Contents { last, mut end, torn, .. } = self.contents.ok()?;
+        let file = self.file?;
+        if torn {
+            end += u64::from(file.write_all_at(b"\n", end).is_ok());
+        }
+        Some(Journal { file, path: self.path, last, end })
+    }
+}
+
+/// All journals in a folder, in the order of their names; empty without the folder.
+///
+/// With `patience`, wait a moment for an agent whose controller has ended, and remove journals that were never complete.
+pub fn all(folder: &Path, patience: bool) -> io::Result<Vec<Found>> {
+    let earlier = |path| {
+        let why = "is of an earlier version of schedlab; undo it with that version, or reboot and delete it";
+        Found { path, contents: Err(why.to_owned()), file: None }
+    };
+    let is_journal = |path: &PathBuf| path.extension().is_some_and(|suffix| suffix == SUFFIX);
+    let beside = entries(&folder.with_file_name(EARLIER_FOLDER)).unwrap_or_default();
+    let mut journals: Vec<Found> = beside.into_iter().filter(is_journal).map(earlier).collect();
+    for path in entries(folder)? {
+        match path.extension().and_then(|suffix| suffix.to_str()) {
+            Some(SUFFIX) => journals.extend(find(path, patience)),
+            Some(EARLIER) => journals.push(earlier(path)),
+            Some(INCOMPLETE) if patience => drop(remove_incomplete(&path)),
+            _ => {}
+        }
+    }
+    Ok(journals)
+}
+
+/// The paths in a folder, in the order of their names; empty without the folder.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    private(folder)?;
+    private(folder, 0o755)?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX));
     paths.sort();
-    let mut journals = Vec::new();
-    for path in paths {
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path)?;
-        let Some(mut file) = lock(file)? else { continue };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        journals.push(Dead { _file: file, path, contents: decode(&bytes) });
+    Ok(paths)
+}
+
+/// The journal with this path; `None` when the file has disappeared.
+fn find(path: PathBuf, patience: bool) -> Option<Found> {
+    let deadline = Instant::now() + ENDING;
+    loop {
+        let file = match open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                return Some(Found { path, contents: Err(format!("cannot be used: {error}")), file: None });
+            }
+        };
+        let (bytes, file) = match read(file) {
+            Ok(read) => read,
+            Err(error) => {
+                return Some(Found { path, contents: Err(format!("cannot be read: {error}")), file: None });
+            }
+        };
+        if let Some(file) = &file
+            && !is_file_of(&path, file)
+        {
+            continue; // its agent, or another recovery, has just removed the file
+        }
+        let contents = match format_of(&bytes) {
+            Some(format) if format != u64::from(FORMAT) => {
+                Err(format!("has format {format}, and this version reads format {FORMAT}"))
+            }
+            _ => Ok(decode(&bytes)),
+        };
+        let is_abandoned =
+            contents.as_ref().is_ok_and(|contents| contents.opened().is_some_and(Opened::is_abandoned));
+        if file.is_some() || !(patience && is_abandoned) || Instant::now() > deadline {
+            return Some(Found { path, contents, file });
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(journals)
+}
+
+/// Open a regular file of this user. Other users' files are refused: the undo removes folders that a journal names.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let options = |write| OpenOptions::new().read(true).write(write).custom_flags(flags).open(path);
+    let file = options(true).or_else(|error| match error.raw_os_error() {
+        Some(libc::EROFS) => options(false),
+        _ => Err(error),
+    })?;
+    let state = file.metadata()?;
+    if !state.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    if state.uid() != nix::unistd::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    Ok(file)
+}
+
+/// The contents of a file, and the file if this process can lock it.
+fn read(file: File) -> io::Result<(Vec<u8>, Option<Flock<File>>)> {
+    let mut bytes = Vec::new();
+    let mut reader = file.try_clone()?;
+    // The lock is taken first: the file of a dead agent no longer changes.
+    let file = lock(file)?;
+    reader.read_to_end(&mut bytes)?;
+    Ok((bytes, file))
+}
+
+fn is_file_of(path: &Path, file: &File) -> bool {
+    let number = |state: fs::Metadata| (state.dev(), state.ino());
+    let named = fs::symlink_metadata(path).map(number).ok();
+    named.is_some() && named == file.metadata().map(number).ok()
+}
+
+fn remove_incomplete(path: &Path) -> io::Result<()> {
+    if lock(open(path)?)?.is_some() { fs::remove_file(path) } else { Ok(()) }
 }
 
 /// End of a journal.
@@ -281,7 +474,7 @@ pub enum Fate {
     Delete,
     /// The file is damaged: it is kept in a separate folder, and never undone again.
     Damaged,
-    /// Somebody else changed a value: the file is kept in a separate folder.
+    /// Another process changed a value: the file is kept in a folder of its own.
     LeftAlone,
     /// A value could not be put back: the next agent tries again.
     Keep,
@@ -300,19 +493,24 @@ pub fn retire(path: &Path, fate: Fate) -> io::Result<Option<PathBuf>> {
         Fate::Damaged => folder.join(DAMAGED),
         Fate::LeftAlone => folder.join(LEFT),
     };
-    private(&place)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let free =
-        (1..).map(|number| place.join(if number == 1 { name.clone() } else { format!("{name}.{number}") }));
-    let target = free.into_iter().find(|path| !path.exists()).unwrap_or_else(|| place.join(&name));
+    private(&place, 0o700)?;
+    let target = free(&place, &path.file_name().unwrap_or_default().to_string_lossy());
     fs::rename(path, &target)?;
     sync_folder(folder)?;
     Ok(Some(target))
 }
 
+/// A name that no file in the folder has.
+fn free(folder: &Path, name: &str) -> PathBuf {
+    let (stem, suffix) = name.rsplit_once('.').unwrap_or((name, SUFFIX));
+    let path = |number: u32| folder.join(format!("{stem}.{number}.{suffix}"));
+    let first = folder.join(name);
+    if first.exists() { (2..).map(path).find(|path| !path.exists()).unwrap_or(first) } else { first }
+}
+
 /// Make a folder that only this user can write, or check that an existing folder has this property.
-pub fn private(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+pub fn private(folder: &Path, mode: u32) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
     let state = fs::symlink_metadata(folder)?;
     if !state.is_dir() || state.uid() != nix::unistd::geteuid().as_raw() || state.mode() & 0o022 != 0 {
         let text = format!("{} is not a folder that only this user can write", folder.display());
@@ -321,7 +519,8 @@ pub fn private(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn lock(file: File) -> io::Result<Option<Flock<File>>> {
+/// Lock a file or folder; `None` if another process has the lock.
+pub fn lock(file: File) -> io::Result<Option<Flock<File>>> {
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(file) => Ok(Some(file)),
         Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
@@ -336,11 +535,12 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Contents, Record, checksum, decode, line};
+    use std::path::Path;
+
+    use super::{Contents, Opened, Record, checksum, decode, line};
 
     fn text() -> Vec<String> {
-        let opened =
-            Record::Opened { format: 1, run: "run-1".into(), root: "/".into(), boot_id: "b".into(), pid: 7 };
+        let opened = Record::Opened(Opened::new("run-1", Path::new("/"), None));
         let records = [opened, Record::Done { n: vec![1] }, Record::End { closed: false }];
         (1..).zip(&records).map(|(seq, record)| line(seq, record).unwrap()).collect()
     }

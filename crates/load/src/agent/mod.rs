@@ -15,12 +15,13 @@ mod files;
 mod journal;
 mod place;
 mod protocol;
+mod resources;
 mod session;
 mod trial;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -39,14 +40,33 @@ pub struct Arguments {
     root: PathBuf,
     /// Private folder of the agent: the working folder of trials, deleted at the end.
     #[arg(long, value_name = "FOLDER")]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
+    /// Folder of the journals [default: journal in $SCHEDLAB_STATE or /var/lib/schedlab; in $XDG_STATE_HOME/schedlab for
+    /// users other than root].
+    #[arg(long, value_name = "FOLDER")]
+    journals: Option<PathBuf>,
+    /// Process of the controller on this machine; the agent ends with this process too.
+    #[arg(long, value_name = "PID")]
+    controller: Option<Pid>,
+}
+
+impl Arguments {
+    fn journals(&self) -> PathBuf {
+        self.journals.clone().unwrap_or_else(place::journals)
+    }
+
+    fn delete_folder(&self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
 }
 
 /// Run the agent until its controller ends it; return the exit status.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
-    let _lock = place::hold(&arguments.folder)?;
+    let _lock = arguments.folder.as_deref().map(place::hold).transpose()?;
     let keeper = process::own_pid();
     match process::fork().map_err(LoadError::system("starting the worker"))? {
         Forked::Child => {
@@ -67,9 +87,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
             let how = keep(&mut events, worker)?;
             if how != How::Exited(0) {
                 kill_descendants(&[]);
-                recover();
+                // Failures stay in the journals.
+                let _ = changes::recover(&arguments.journals());
             }
-            let _ = fs::remove_dir_all(&arguments.folder);
+            arguments.delete_folder();
             Ok(if how == How::Exited(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
@@ -80,9 +101,9 @@ fn worker(arguments: &Arguments, keeper: Pid) -> Result<(), LoadError> {
     if process::parent_pid() != keeper {
         return Err(LoadError::Interrupted(libc::SIGTERM));
     }
-    let ended = session::Session::new(&arguments.root, &arguments.folder).and_then(session::Session::serve);
+    let ended = session::Session::new(arguments).and_then(session::Session::serve);
     if process::parent_pid() != keeper {
-        let _ = fs::remove_dir_all(&arguments.folder);
+        arguments.delete_folder();
     }
     ended.map_err(LoadError::system("serving the controller"))
 }
@@ -102,27 +123,4 @@ fn keep(events: &mut Events, worker: Pid) -> Result<How, LoadError> {
             }
         }
     }
-}
-
-/// Undo the changes of dead agents. Failures stay in the journals.
-fn recover() {
-    if let Ok(journals) = journal::dead(&place::journals()) {
-        drop(recovered(journals));
-    }
-}
-
-fn recovered(journals: Vec<journal::Dead>) -> Vec<changes::Outcome> {
-    if changes::needs_debugfs(&journals) {
-        let _ = place::mount_debugfs();
-    }
-    changes::recover(journals, &place::boot_id())
-}
-
-/// Journals of dead agents, undone; a refusal when the folder cannot be read.
-fn reconcile(folder: &Path) -> Result<Vec<changes::Outcome>, protocol::Refusal> {
-    let journals = journal::dead(folder).map_err(|error| {
-        let text = format!("the journals in {} cannot be read: {error}", folder.display());
-        protocol::Refusal::new(protocol::Kind::Journal, text)
-    })?;
-    Ok(recovered(journals))
 }

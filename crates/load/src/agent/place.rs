@@ -19,12 +19,15 @@ use super::protocol::{Kind, PROTOCOL, Refusal};
 
 /// Name of the abstract socket that every run of schedlab on a machine claims.
 const NAME: &str = "schedlab-machine";
+/// Usual place of debugfs.
+pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// The folder of journals: below `$SCHEDLAB_STATE` or /var/lib/schedlab for root, else below `$XDG_STATE_HOME`.
+/// The folder of journals: below `$SCHEDLAB_STATE` or /var/lib/schedlab for root, else below `$XDG_STATE_HOME`. See also
+/// `python/schedlab/files/folders.py`.
 ///
 /// Root's folder depends on no other variable: an agent without the variables of a killed agent must find its journal.
 pub fn journals() -> PathBuf {
-    state().join("agent")
+    state().join("journal")
 }
 
 fn state() -> PathBuf {
@@ -68,7 +71,7 @@ impl MachineLock {
             name => name.map_err(failed)?,
         };
         let folder = locks();
-        private(&folder).map_err(failed)?;
+        private(&folder, 0o700).map_err(failed)?;
         let path = folder.join("machine.lock");
         let mut options = OpenOptions::new();
         options
@@ -146,6 +149,16 @@ pub fn boot_id() -> String {
     text.trim().to_owned()
 }
 
+/// The name of this machine.
+pub fn host() -> String {
+    uname().map_or_else(|_| String::new(), |machine| machine.nodename().to_string_lossy().into_owned())
+}
+
+/// The identity of this process's PID namespace; empty without /proc.
+pub fn namespace() -> String {
+    fs::read_link("/proc/self/ns/pid").map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
 /// A description of the agent and its machine.
 pub fn hello() -> Result<Json, Refusal> {
     let failed = |error: io::Error| Refusal::new(Kind::System, error.to_string());
@@ -172,16 +185,20 @@ pub fn hello() -> Result<Json, Refusal> {
 /// this process and its children.
 pub fn mount_debugfs() -> io::Result<()> {
     use nix::mount::{MsFlags, mount};
-    const PLACE: &str = "/sys/kernel/debug";
-    let mounts = fs::read_to_string("/proc/self/mounts")?;
-    if mounts.lines().any(|line| line.split(' ').skip(1).take(2).eq([PLACE, "debugfs"])) {
+    if has_debugfs() {
         return Ok(());
     }
     let none: Option<&str> = None;
     nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("schedlab"), Path::new(PLACE), Some("debugfs"), flags, none)?)
+    Ok(mount(Some("schedlab"), Path::new(DEBUGFS), Some("debugfs"), flags, none)?)
+}
+
+/// Whether debugfs is mounted at its usual place.
+pub fn has_debugfs() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| line.split(' ').skip(1).take(2).eq([DEBUGFS, "debugfs"]))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":1,"boot_id":…,…}}
-//! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      locks the machine, recovers journals
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":2,"boot_id":…,…}}
+//! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
 //! → {"id":3,"op":"put","wanted":[…]}         ← {"id":3,"error":{"kind":"changed","text":…}}
 //! → {"id":4,"op":"run","argv":[…],…}         ← {"id":4,"ok":{"status":0,…}}
 //! → {"id":0,"op":"beat"}                                                           no reply; renews the lease
@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use super::resources::Resource;
+
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -53,18 +55,28 @@ pub enum Request {
     },
     /// Mount debugfs in a mount namespace of the agent, unless debugfs is mounted.
     Debugfs,
-    /// Lock the machine, undo the changes of dead agents, and start the lease.
+    /// Undo the changes of dead agents.
+    Recover,
+    /// Return a description of each journal. Changes nothing.
+    Journals,
+    /// Begin a run, and start the lease.
     Begin {
         /// Name of the run, for the journal.
         run: String,
         /// Seconds without a request after which the agent undoes everything and ends; 0 for no lease.
         lease: f64,
+        /// Whether to lock the machine, and to undo the changes of dead agents.
+        alone: bool,
     },
     /// Give these files their new values, and the other files of this run their original values.
     Put {
         /// The values of a variant.
         wanted: Vec<Change>,
     },
+    /// Record a resource that the run is about to make. The end of the run removes the resource.
+    Made(Resource),
+    /// Record that the run has removed a resource.
+    Gone(Resource),
     /// Run a trial.
     Run(Trial),
     /// Undo all changes of tunables.
@@ -145,7 +157,7 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Somebody else changed a value.
+    /// Another process changed a value.
     Changed,
     /// The kernel refused a write or did not take the value.
     Refused,

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -12,15 +12,19 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::{Value as Json, json};
 
-use super::changes::{Changes, Outcome};
+use super::Arguments;
+use super::changes::{self, Changes, Outcome};
 use super::files::{self, Tunables};
+use super::journal::Opened;
 use super::place::{self, MachineLock};
 use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
-use super::reconcile;
 use super::trial::Running;
+use crate::sys::process::{self, Pid};
 
 /// Longest line of a request in bytes.
 const LONGEST: usize = 16 << 20;
+/// Time for a controller to end after the end of its input.
+const CONTROLLER_ENDING: Duration = Duration::from_secs(1);
 
 /// The session with a controller.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub struct Session {
     buffer: Vec<u8>,
     tunables: Tunables,
     folder: PathBuf,
+    journals: PathBuf,
+    controller: Option<Pid>,
+    controller_end: Option<OwnedFd>,
     lock: Option<MachineLock>,
     changes: Option<Changes>,
     running: Option<Running>,
@@ -49,7 +56,7 @@ enum End {
 
 impl Session {
     /// A session on standard input and output.
-    pub fn new(root: &Path, folder: &Path) -> io::Result<Self> {
+    pub fn new(arguments: &Arguments) -> io::Result<Self> {
         let mut set = SigSet::empty();
         [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGCHLD]
             .into_iter()
@@ -63,8 +70,11 @@ impl Session {
             output,
             signals: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
             buffer: Vec::new(),
-            tunables: Tunables::new(root),
-            folder: folder.to_owned(),
+            tunables: Tunables::new(&arguments.root),
+            folder: arguments.folder.clone().unwrap_or_else(|| "/".into()),
+            journals: arguments.journals(),
+            controller: arguments.controller,
+            controller_end: arguments.controller.and_then(|pid| process::open(pid).ok()),
             lock: None,
             changes: None,
             running: None,
@@ -78,6 +88,11 @@ impl Session {
         let end = self.until_end();
         if let Some(running) = self.running.take() {
             running.end();
+        }
+        if let (Ok(End::Lost), Some(controller), Some(_)) = (&end, &self.controller_end, &self.changes) {
+            // The controller's input may end before its locks on folders that are to be removed.
+            let mut sources = [PollFd::new(controller.as_fd(), PollFlags::POLLIN)];
+            poll_until(&mut sources, Some(Instant::now() + CONTROLLER_ENDING))?;
         }
         let outcomes = self.changes.as_mut().map(Changes::undo).unwrap_or_default();
         drop(self.lock.take());
@@ -106,12 +121,15 @@ impl Session {
     fn wait(&mut self) -> io::Result<Option<End>> {
         let expires = self.lease.map(|lease| self.heard + lease);
         let until = [expires, self.running.as_ref().map(Running::next)].into_iter().flatten().min();
-        let mut sources = [
-            PollFd::new(self.input.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-        ];
+        let watch = |source| PollFd::new(source, PollFlags::POLLIN);
+        let mut sources = vec![watch(self.input.as_fd()), watch(self.signals.as_fd())];
+        // A child of the controller may keep the input open after the controller's end.
+        sources.extend(self.controller_end.as_ref().map(|end| watch(end.as_fd())));
         poll_until(&mut sources, until)?;
         let readable = sources[0].any().unwrap_or(false);
+        if sources.get(2).is_some_and(|end| end.any().unwrap_or(false)) {
+            return Ok(Some(End::Lost));
+        }
         while let Some(signal) = self.signals.read_signal()? {
             if signal.ssi_signo as i32 != libc::SIGCHLD {
                 return Ok(Some(End::Lost));
@@ -188,7 +206,17 @@ impl Session {
                 Ok(()) => Ok(json!({})),
                 Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
             },
-            Request::Begin { run, lease } => self.begin(&run, lease),
+            Request::Recover => Ok(json!({ "outcomes": self.recover()? })),
+            Request::Journals => changes::journals(&self.journals).map_err(|error| self.unusable(&error)),
+            Request::Begin { run, lease, alone } => self.begin(&run, lease, alone),
+            Request::Made(resource) => {
+                self.changes.as_mut().ok_or_else(not_begun)?.made(resource)?;
+                Ok(json!({}))
+            }
+            Request::Gone(resource) => {
+                self.changes.as_mut().ok_or_else(not_begun)?.gone(resource);
+                Ok(json!({}))
+            }
             Request::Put { wanted } => {
                 self.idle()?;
                 let changes = self.changes.as_mut().ok_or_else(not_begun)?;
@@ -206,20 +234,32 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, run: &str, lease: f64) -> Answer {
+    fn recover(&self) -> Result<Vec<Outcome>, Refusal> {
+        changes::recover(&self.journals).map_err(|error| self.unusable(&error))
+    }
+
+    fn unusable(&self, error: &io::Error) -> Refusal {
+        let text = format!("the journals in {} cannot be read: {error}", self.journals.display());
+        Refusal::new(Kind::Journal, text)
+    }
+
+    fn begin(&mut self, run: &str, lease: f64, alone: bool) -> Answer {
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || "._+-".contains(letter);
         if self.changes.is_some() || run.is_empty() || run.starts_with('.') || !run.chars().all(is_name) {
             return Err(Refusal::new(Kind::Usage, format!("a run `{run}` cannot begin here")));
         }
         let lease = Duration::try_from_secs_f64(lease)
             .map_err(|error| Refusal::new(Kind::Usage, format!("the lease is wrong: {error}")))?;
-        let lock = MachineLock::take()?;
-        let folder = place::journals();
-        let outcomes = reconcile(&folder)?;
-        place::remove_dead_folders(&self.folder);
-        self.lock = Some(lock);
+        let mut outcomes = Vec::new();
+        if alone {
+            let lock = MachineLock::take()?;
+            outcomes = self.recover()?;
+            place::remove_dead_folders(&self.folder);
+            self.lock = Some(lock);
+        }
         self.lease = (!lease.is_zero()).then_some(lease);
-        self.changes = Some(Changes::new(self.tunables.clone(), &folder, run, &place::boot_id()));
+        let opened = Opened::new(run, self.tunables.root(), self.controller);
+        self.changes = Some(Changes::new(self.tunables.clone(), &self.journals, opened));
         Ok(json!({ "outcomes": outcomes }))
     }
 

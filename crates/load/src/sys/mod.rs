@@ -7,6 +7,7 @@ pub mod memory;
 pub mod process;
 pub mod restart;
 pub mod sched;
+pub mod shared_memory;
 pub mod signals;
 pub mod thread;
 

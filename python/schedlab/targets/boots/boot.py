@@ -32,7 +32,7 @@ FOLDER = "/var/lib/schedlab/boot"
 PROGRAM = f"{FOLDER}/schedload"
 """Path of schedload on the machine."""
 
-PARENTS = "/var/lib/schedlab/agent /var/lib/schedlab"
+PARENTS = "/var/lib/schedlab/journal /var/lib/schedlab"
 """Folders that are removed when they are empty."""
 
 DEFAULT = f"{FOLDER}/default"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,8 @@ from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.settling import read_here, settled
 from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
-from schedlab.tunables import Journal, Removed, Restored, System
+from schedlab.tunables import Journal, System
 from schedlab.workloads.base import Place
-
-Switch = Callable[[Mapping[str, object]], None]
-"""Set these tunables, and restore the others that this run has changed."""
 
 
 class Host(Target):
@@ -73,10 +70,8 @@ class Host(Target):
             counters = stack.enter_context(Counters.open())
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
-            session = HostSession(
-                rows, place, _switch(journal), counters, slot, [variant.name for variant in plan.variants]
-            )
-            yield settled(session, plan, read_here)
+            names = [variant.name for variant in plan.variants]
+            yield settled(HostSession(rows, place, journal, counters, slot, names), plan, read_here)
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
@@ -102,24 +97,8 @@ class Host(Target):
             try:
                 yield journal
             finally:
-                outcomes = [*journal.left_alone, *journal.close()]
-                self.leftovers = [
-                    *self.leftovers,
-                    *(str(outcome) for outcome in outcomes if not isinstance(outcome, Restored | Removed)),
-                ]
-
-
-def _switch(journal: Journal) -> Switch:
-    def switch(wanted: Mapping[str, object]) -> None:
-        journal.put(wanted)
-        if journal.left_alone:
-            # Another process changed the value: later baselines would differ from earlier baselines.
-            raise CannotRunHere(
-                f"{journal.left_alone[0]}; the run has ended, its trials are kept",
-                todo="put the value back, then continue the run with --resume",
-            )
-
-    return switch
+                outcomes = journal.close()
+                self.leftovers = [*self.leftovers, *(str(each) for each in outcomes if each.is_leftover)]
 
 
 class HostSession:
@@ -129,7 +108,7 @@ class HostSession:
         self,
         rows: Mapping[tuple[str, str], PreparedRow],
         place: Place,
-        switch: Switch,
+        journal: Journal,
         counters: Counters,
         slot: sched_ext.Slot | None = None,
         variants: Sequence[str] = (),
@@ -137,7 +116,7 @@ class HostSession:
         self._rows = rows
         self._place = place
         self._remarks = Remarks(variants)
-        self._switch = switch
+        self._journal = journal
         self._counters = counters
         self._slot = slot
         self._watch = Watch()
@@ -155,7 +134,13 @@ class HostSession:
         """
         if self._slot and not self._slot.serves(variant):
             self._slot.clear()
-        self._switch(variant.tunables)
+        self._journal.put(variant.tunables)
+        if self._journal.left_alone:
+            # Another process changed the value: later baselines would differ from earlier baselines.
+            raise CannotRunHere(
+                f"{self._journal.left_alone[0]}; the run has ended, its trials are kept",
+                todo="put the value back, then continue the run with --resume",
+            )
         if self._slot:
             self._slot.put(variant)
 
@@ -165,7 +150,7 @@ class HostSession:
         try:
             row.adapter.before_trial(row.parameters, self._place)
             command = row.adapter.command(row.parameters, self._place)
-            self._check_scheduler()
+            self._check()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
         before, started = self._watch.snapshot(), time.time()
@@ -174,13 +159,13 @@ class HostSession:
 
         def every_second() -> None:
             during.extend(self._watch.frequencies())
-            self._check_scheduler()
+            self._check()
 
         try:
             launched = launch(command, trial.variant, trial.row.timeout, every_second)
             last, after = self._counters.snapshot(), self._watch.snapshot()
             elapsed = time.monotonic() - began
-            self._check_scheduler()
+            self._check()
         except TrialFailure as failure:
             return Measurement("failed", started, time.monotonic() - began, reason=str(failure))
         self._remarks.add(trial.variant.name, self._counters.remarks(first))
@@ -198,7 +183,8 @@ class HostSession:
             stderr=launched.stderr,
         )
 
-    def _check_scheduler(self) -> None:
-        """Raise TrialFailure when the loaded scheduler is not the variant's."""
+    def _check(self) -> None:
+        """Raise TrialFailure when the loaded scheduler is not the variant's, and Lost when the tunables are not."""
+        self._journal.check()
         if self._slot:
             self._slot.check()

@@ -22,13 +22,14 @@ from schedlab.targets.boots.session import BootingSession, boots_kernels
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
 from schedlab.targets.settling import settled
 from schedlab.targets.ssh import trials
-from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost
+from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost, Outcome
 from schedlab.targets.ssh.connection import Address, Connection
-from schedlab.targets.ssh.files import RemoteFiles, Values
+from schedlab.targets.ssh.files import RemoteFiles
 from schedlab.targets.ssh.requirements import missing_requirements
 from schedlab.targets.ssh.trials import RemoteRow
 from schedlab.targets.trial import Remarks
 from schedlab.tunables import System, deferred_signals
+from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 
@@ -222,8 +223,8 @@ def memory() -> str | None:
     return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
 
-def _leftovers(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [outcome["text"] for outcome in outcomes if outcome["how"] in {"left", "failed", "damaged"}]
+def _leftovers(outcomes: Sequence[Outcome]) -> list[str]:
+    return [str(outcome) for outcome in outcomes if outcome.is_leftover]
 
 
 class RemoteSession:
@@ -251,10 +252,10 @@ class RemoteSession:
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables and restore the others; each launch applies the variant's attributes."""
-        if left := self._values.put(variant):
-            # Somebody else changed the value: later baselines would differ from earlier baselines.
+        if left := self._values.put(variant.tunables)["left"]:
+            # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
-                f"{left[0]}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
+                f"{left[0]['text']}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
             )
 
     def run(self, trial: Trial) -> Measurement:

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from schedlab.files.scratch import GROUP, SEGMENT
 from schedlab.tunables import mounts
-from schedlab.tunables.codecs import codec
 
-from .journal_file import Made
 from .recovery import PendingJournal, pending
-from .resources import GROUP, SEGMENT
-from .undo import History
 
-# Each function `read_NAME` prints a file's current value in the form that the codec NAME encodes.
 _HEAD = r"""#!/bin/sh
 # Restores the kernel tunables that ended schedlab runs changed and did not restore.
 # Needs root. Values that another program has changed since then stay. Safe to run twice.
 set -u
 status=0
 
-read_plain() { tr -s ' \t\n' '   ' < "$1" | sed 's/^ //; s/ $//'; }
-read_yesno() { case $(read_plain "$1") in [Yy1] | true) echo 1 ;; *) echo 0 ;; esac; }
-read_choice() { sed -n 's/.*[[(]\([^])]*\)[])].*/\1/p' "$1"; }
-read_feature() { tr -s ' \t' '\n\n' < "$1" | grep -x -e "$2" -e "NO_$2"; }
+# shows TEXT: whether $file shows this text, as a whole or as a word
+shows() {
+    case $form in
+        whole) [ "$(tr -s ' \t\n' '   ' < "$file" | sed 's/^ //; s/ $//')" = "$1" ] ;;
+        word) tr -s ' \t' '\n\n' < "$file" | grep -qxF -e "$1" ;;
+    esac
+}
 
-# put_back HOW FILE ORIGINAL OURS...: write ORIGINAL to FILE if it contains one of OURS
+# put_back FORM FILE ORIGINAL SHOWN... -- OURS...: write ORIGINAL to FILE if FILE shows one of OURS, and none of SHOWN
 put_back() {
-    how=$1 file=$2 original=$3
+    form=$1 file=$2 original=$3
     shift 3
     if [ ! -e "$file" ]; then
         echo "gone: $file"
         return
     fi
-    case $how in
-        feature:*) now=$(read_feature "$file" "${how#feature:}") ;;
-        *) now=$("read_$how" "$file") ;;
-    esac
-    if [ "$now" = "$original" ]; then
-        echo "already $original: $file"
-        return
-    fi
+    while [ "$1" != -- ]; do
+        if shows "$1"; then
+            echo "already $original: $file"
+            return
+        fi
+        shift
+    done
+    shift
     for ours in "$@"; do
-        if [ "$ours" = "$now" ] || [ "$ours" = any ]; then
+        if [ "$ours" = any ] || shows "$ours"; then
             if printf '%s\n' "$original" > "$file"; then
                 echo "put back $original: $file"
             else
@@ -52,11 +53,10 @@ put_back() {
             return
         fi
     done
-    echo "left at $now, which another process set (before the run: $original): $file" >&2
+    echo "left at $(cat "$file"), which another process set (before the run: $original): $file" >&2
     status=1
 }
 """
-_SHELL_READERS = {"yesno": "yesno", "choice": "choice"}
 
 
 def undo_script(directory: Path) -> str:
@@ -67,7 +67,7 @@ def undo_script(directory: Path) -> str:
     """
     journals = pending(directory)
     parts = [_HEAD, *(_section(journal) for journal in reversed(journals))]
-    if any(history.in_debugfs for journal in journals for history in journal.histories):
+    if any(_in_debugfs(value) for journal in journals for value in journal.values):
         parts.insert(1, _mount_lines())
         parts.append(_unmount_lines())
     if not journals:
@@ -80,29 +80,31 @@ def _section(journal: PendingJournal) -> str:
     fault = [_comment(f"NOT undone completely: {journal.fault}"), "status=1"] if journal.fault else []
     if journal.live:
         return "\n".join(["", title, _comment("still running: the run restores its values when it ends")])
-    lines = [_line(history) for history in reversed(journal.histories)]
-    opened = journal.opened
-    if lines and opened is not None and opened.boot_id and opened.root == "/":
-        test = f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(opened.boot_id)} ]'
+    lines = [_line(value) for value in reversed(journal.values)]
+    boot_id = journal.opened.get("boot_id")
+    if lines and boot_id and journal.opened["root"] == "/":
+        test = f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(boot_id)} ]'
         otherwise = "    echo 'booted since the run: the boot has reset its values'"
         lines = [f"if {test}; then", *(f"    {line}" for line in lines), "else", otherwise, "fi"]
-    return "\n".join(["", title, *fault, *lines, *map(_removal, journal.made)])
+    return "\n".join(["", title, *fault, *lines, *map(_removal, reversed(journal.made))])
 
 
-def _line(history: History) -> str:
-    format_ = codec(history.codec)
-    base = history.codec.partition(":")[0]
-    reader = history.codec if base == "feature" else _SHELL_READERS.get(base, "plain")
-    ours = sorted(format_.encode(value) for value in history.possible) if format_.steady else ["any"]
-    words = [reader, str(history.path), format_.encode(history.original), *ours]
+def _line(value: Mapping[str, Any]) -> str:
+    original = value["original"]
+    ours = [text for each in value["ours"] for text in each["shown"]] if value["steady"] else ["any"]
+    words = [value["form"], value["path"], original["write"], *original["shown"], "--", *ours]
     return "put_back " + " ".join(shlex.quote(word) for word in words)
 
 
-def _removal(resource: Made) -> str:
-    if resource.what == SEGMENT:
-        return f"ipcrm --shmem-key {int(resource.name) & 0xFFFFFFFF:#x} 2>/dev/null"
-    folder = shlex.quote(resource.name)
-    if resource.what == GROUP:
+def _in_debugfs(value: Mapping[str, Any]) -> bool:
+    return Path(value["path"]).is_relative_to(mounts.DEBUGFS)
+
+
+def _removal(resource: Mapping[str, str]) -> str:
+    if resource["what"] == SEGMENT:
+        return f"ipcrm --shmem-key {int(resource['name']) & 0xFFFFFFFF:#x} 2>/dev/null"
+    folder = shlex.quote(resource["name"])
+    if resource["what"] == GROUP:
         return f"if [ -d {folder} ]; then rmdir {folder} || status=1; fi"
     return f"if [ -d {folder} ] && [ ! -L {folder} ] && [ -O {folder} ]; then rm -rf {folder}; fi"
 

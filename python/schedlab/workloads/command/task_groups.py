@@ -14,8 +14,7 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.extension import extension
-from schedlab.files.scratch import Register
-from schedlab.tunables import GROUP
+from schedlab.files.scratch import GROUP, Register
 
 PROGRAMS = frozenset({"rt-app", "schedload"})
 """Names of the programs that make control groups from a file."""

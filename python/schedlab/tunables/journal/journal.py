@@ -1,0 +1,130 @@
+"""The journal of a run on this machine: every change is recorded before it is made, and undone at the end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+
+from schedlab.tunables.availability import Refused
+from schedlab.tunables.errors import JournalError, Unavailable
+from schedlab.tunables.signals import deferred_signals
+from schedlab.tunables.system import System
+
+from .client import Lost, Outcome
+from .local import LocalAgent
+from .recovery import recover
+from .values import Values
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+class Journal:
+    """Sets tunables and restores their values, records other resources of the run and removes leftovers.
+
+    ``schedload agent`` keeps the journal, as a child of this process. A context manager: at the end of the block,
+    whichever way it ends, every change is undone. The agent also undoes every change when this process is killed. One
+    thread may use a journal, for one `System`.
+    """
+
+    def __init__(self, directory: Path, run_id: str, system: System) -> None:
+        """Prefer `Journal.open`."""
+        if _RUN_ID.fullmatch(run_id) is None:
+            raise JournalError(f"{run_id!r} cannot name a journal: letters, digits, '.', '_', '+' and '-' only")
+        self.directory = directory
+        self.run_id = run_id
+        self.left_alone: list[str] = []
+        """Messages about values that another process changed before their variant ended."""
+        self._system = system
+        self._agent: LocalAgent | None = None
+        self._values: Values | None = None
+        self._debugfs = ExitStack()
+        self._pid = os.getpid()
+        atexit.register(self.close)
+
+    @classmethod
+    def open(cls, directory: Path, run_id: str, system: System) -> Journal:
+        """Open a journal in `directory` for a run that changes `system`; JournalError when `run_id` is not a file name.
+
+        The agent is started, and the file created, when they are needed: a run that changes nothing leaves no file.
+        """
+        return cls(directory, run_id, system)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def put(self, wanted: Mapping[str, object]) -> int:
+        """Give the system its original values except for `wanted`; return the number of writes. See `Values.put`."""
+        if self._agent is None and not wanted:
+            return 0
+        with deferred_signals():
+            agent = self._started()
+            self._values = values = self._values or Values(agent, self._system)
+            try:
+                done = values.put(wanted)
+            except Unavailable as error:
+                here = error.resolution
+                is_unmounted = isinstance(here, Refused) and here.unmounted
+                if not (is_unmounted and self._system.real and self._system.is_root):
+                    raise
+                self._debugfs.enter_context(self._system.debugfs())
+                done = values.put(wanted)
+        self.left_alone = [left["text"] for left in done["left"]]
+        return int(done["writes"])
+
+    def made(self, what: str, name: str) -> None:
+        """Record, on disk, that the run is about to make a resource (`schedlab.files.scratch`); Refusal.
+
+        `close` removes the resource unless `gone` was called.
+        """
+        with deferred_signals():
+            self._started().ask("made", what=what, name=name)
+
+    def gone(self, what: str, name: str) -> None:
+        """Record that the run has removed the resource."""
+        # An agent that was killed has left a journal, and finds no resource of this name.
+        with deferred_signals(), suppress(Lost):
+            self._started().ask("gone", what=what, name=name)
+
+    def check(self) -> None:
+        """Raise Lost if the agent was killed: the values are being put back, under a trial."""
+        if self._agent is not None:
+            self._agent.check()
+
+    def close(self) -> list[Outcome]:
+        """Undo every change in reverse order; return the outcomes. A second call has no effect.
+
+        The journal is removed, because the store records the values that a run had set.
+        """
+        if os.getpid() != self._pid:
+            return []  # a forked child: the values are its parent's to undo
+        with deferred_signals():
+            atexit.unregister(self.close)
+            agent, self._agent = self._agent, None
+            try:
+                return [] if agent is None else self._ended(agent)
+            finally:
+                self._debugfs.close()
+
+    def _ended(self, agent: LocalAgent) -> list[Outcome]:
+        if agent.alive:
+            with suppress(Lost):
+                return agent.end()
+        agent.close()
+        # The agent was killed.
+        return recover(self.directory)
+
+    def _started(self) -> LocalAgent:
+        if self._agent is None:
+            self._agent = LocalAgent(self.directory, self._system.root)
+            self._agent.begin(self.run_id)
+        return self._agent

@@ -1,0 +1,50 @@
+"""The agent as a child of this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import ClassVar
+
+from schedlab.errors import CannotRunHere
+from schedlab.files import shipped
+from schedlab.files.folders import state_variable
+
+from .client import CONTINUE, Client
+
+
+class LocalAgent(Client):
+    """An agent on this machine. It undoes its run's changes when this process ends, however this process ends."""
+
+    todo: ClassVar = {
+        "journal": f"make room, or set {state_variable()} to a folder that you can write, for all later commands too",
+        "changed": f"put the value back, then {CONTINUE}",
+    }
+
+    def __init__(self, journals: Path, root: Path = Path("/")) -> None:
+        """Start the agent; CannotRunHere. ``journals`` is the folder of journals, ``root`` that of the tunables."""
+        program = shipped.schedload() or shutil.which("schedload")
+        if program is None:
+            raise CannotRunHere("schedload, which keeps the journal, is missing", todo=shipped.repair())
+        argv = [str(program), "agent", "--journals", os.path.abspath(journals), "--root", os.path.abspath(root)]
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the agent
+        try:
+            # A separate session: Ctrl-C at the terminal reaches schedlab alone, which ends the agent in order.
+            process = subprocess.Popen(
+                [*argv, f"--controller={os.getpid()}"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            raise CannotRunHere(
+                f"schedload, which keeps the journal, cannot be started: {error.strerror}",
+                where=str(program),
+                todo=shipped.repair(),
+            ) from error
+        super().__init__(process, errors)

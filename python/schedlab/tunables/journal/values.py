@@ -1,0 +1,113 @@
+"""Values of tunables, put in place by an agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from schedlab.tunables.availability import Available
+from schedlab.tunables.codecs import Codec, codec
+from schedlab.tunables.errors import BadValue, TunableError, Unavailable
+from schedlab.tunables.setting import Setting, setting
+from schedlab.tunables.system import System
+
+from .client import Client
+
+Change = dict[str, Any]
+"""A value of a file, as the agent's protocol has it."""
+
+
+class Values:
+    """The values of one system, changed by one agent."""
+
+    def __init__(self, agent: Client, system: System) -> None:
+        self._agent = agent
+        self._system = system
+        self._changes: dict[tuple[Setting, ...], list[Change]] = {}
+        self._originals: dict[tuple[str, str], dict[str, object]] = {}
+        self._now: list[Change] = []
+
+    def put(self, wanted: Mapping[str, object]) -> Mapping[str, Any]:
+        """Give the system its original values except for ``wanted``: settings or texts, by name.
+
+        From one variant to the next, only the differences are written. Return the number of ``writes``, and the values
+        that were ``left`` because another process has changed them. After an error the state is as before the call.
+
+        Raises:
+            TunableError: UnknownTunable, BadValue, or Unavailable for a tunable that the machine lacks.
+            Refusal: the agent cannot write, or another process has changed a value.
+        """
+        goals = _goals(wanted)
+        changes = self._changes.get(goals)
+        if changes is not None:
+            return self._send(changes)
+        changes, later = self._resolved(goals)
+        names = {goal.name for goal in goals}
+        for goal in later:
+            if goal.catalogued.enabled_by not in names:
+                raise self._unavailable(goal)
+        if not later:
+            self._changes[goals] = changes
+            return self._send(changes)
+        # These files appear only with the first writes.
+        before = self._now
+        self._send(changes)
+        try:
+            more, missing = self._resolved(later)
+            for goal in missing:
+                raise self._unavailable(goal)
+            return self._send([*changes, *more])
+        except TunableError:
+            self._send(before)
+            raise
+
+    def _send(self, changes: list[Change]) -> Mapping[str, Any]:
+        done = self._agent.ask("put", wanted=changes)
+        self._now = changes
+        return done
+
+    def _resolved(self, goals: Iterable[Setting]) -> tuple[list[Change], list[Setting]]:
+        """Return the changes for these goals, and the goals that the machine lacks now."""
+        changes: dict[tuple[str, str], Change] = {}
+        later: list[Setting] = []
+        for goal in goals:
+            here = self._system.resolve(goal.catalogued)
+            if not isinstance(here, Available):
+                later.append(goal)
+                continue
+            self._system.accept(goal, here)
+            form = codec(here.place.codec)
+            for file, current in zip(here.paths, here.values, strict=True):
+                path = os.path.abspath(file)
+                # Features share a path, and the codec names the feature.
+                slot = (path, here.place.codec)
+                if slot in changes:
+                    raise TunableError(f"{goal.name}: {path} is set twice, under two names")
+                changes[slot] = {
+                    "name": goal.name,
+                    "path": path,
+                    "form": form.form,
+                    "steady": form.steady,
+                    "original": self._originals.setdefault(slot, _value(form, current)),
+                    "new": _value(form, goal.text),
+                }
+        return list(changes.values()), later
+
+    def _unavailable(self, goal: Setting) -> Unavailable:
+        here = self._system.resolve(goal.catalogued)
+        return Unavailable(goal.name, here, here.why)
+
+
+def _value(form: Codec, canonical: str) -> dict[str, object]:
+    return {"write": form.encode(canonical), "shown": list(form.shown(canonical))}
+
+
+def _goals(wanted: Mapping[str, object]) -> tuple[Setting, ...]:
+    goals: dict[str, Setting] = {}
+    for name, value in wanted.items():
+        goal = setting(name, value)
+        if goal.name in goals:
+            raise BadValue(goal.name, value, f"is given a second time, as {name}", "one value")
+        goals[goal.name] = goal
+    return tuple(goals.values())
