@@ -99,7 +99,9 @@ class Row(Part):
     variant: str = Field(description="the column that is compared with the baseline")
     control: bool = Field(description="true for the A/A control: its interval is the range of noise")
     method: str = Field(description="`paired` by block, or `unpaired`: two groups that were not measured in turn")
-    n: int = Field(description="paired: blocks in which both were measured; unpaired: values in the smaller group")
+    n: int = Field(
+        description="paired: blocks in which both variants were measured; unpaired: values in the smaller group"
+    )
     failed: int = Field(description="failed trials of the baseline and the variant in this row")
     baseline: Known = Field(
         description="geometric mean of the baseline over the compared blocks, or values if `method` is `unpaired`; "
@@ -177,9 +179,9 @@ class Counter(Part):
         )
     )
     baseline: Known = Field(
-        description="arithmetic mean of the baseline's trials; null if the variant lacks the counter"
+        description="arithmetic mean of the baseline's trials; null if the baseline lacks the counter"
     )
-    value: Known = Field(description="arithmetic mean over the variant's trials; null if it does not have the counter")
+    value: Known = Field(description="arithmetic mean over the variant's trials; null if the variant lacks the counter")
     ratio: Known = Field(
         description="geometric mean over the blocks of variant / baseline; null if a block counted 0 or a mean is null"
     )
@@ -347,7 +349,7 @@ class Report(Part):
 
     number: int = Field(alias="schema", default=SCHEMA, description=f"{SCHEMA}; the changes are listed above")
     run: Run = Field(description="the baseline's run")
-    runs: list[Run] = Field(description="all compared runs, the baseline's first")
+    runs: list[Run] = Field(description="all compared runs, the run of the baseline first")
     columns: list[Column] = Field(description="the compared columns, the baseline first")
     paired: bool = Field(description="false if the columns were not measured in turn")
     judging: Judging = Field(description="options of the analysis")

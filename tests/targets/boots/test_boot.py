@@ -89,7 +89,7 @@ def test_a_machine_that_ignores_the_restart_is_a_failure() -> None:
     assert "did not restart" in fail(boots_of(FakeMachine(fate="stays"))).reason
 
 
-def test_another_kernel_than_the_requested_one_is_a_failure() -> None:
+def test_another_kernel_than_the_requested_kernel_is_a_failure() -> None:
     assert "came up in place of 6.12.1" in fail(boots_of(FakeMachine(next_release="6.9.0"))).reason
 
 
@@ -102,7 +102,7 @@ def test_a_machine_that_a_killed_run_left_under_test_is_returned_first() -> None
     assert fake.requests[-1] == "reboot"
 
 
-def test_another_process_can_end_what_a_killed_run_began() -> None:
+def test_another_process_can_end_the_boots_of_a_killed_run() -> None:
     fake = FakeMachine(next_release="6.12.1")
     first = boots_of(fake)
     first.boot(first.kernel(TEST_KERNEL))

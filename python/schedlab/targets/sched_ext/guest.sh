@@ -11,7 +11,7 @@
 scx_root=                   # parent folder of /sys
 scx_folder=/run/sched_ext   # private folder
 scx_log=dmesg               # command that prints the kernel's log
-scx_sequence_loaded=       # scx_sequence after this scheduler was loaded; empty while it is not
+scx_sequence_loaded=       # scx_sequence after this scheduler was loaded; empty without a loaded scheduler
 scx_reason=
 
 scx_read() { cat "$scx_root/$scx_files/$1" 2>/dev/null; }

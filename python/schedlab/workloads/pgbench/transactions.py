@@ -103,7 +103,7 @@ def _intervals(log: Log) -> Reading:
 
 
 def _column(lines: Iterable[list[str]], index: int) -> NDArray[np.float64]:
-    """Return one number of every line, 0 where a line has fewer; shape (lines,)."""
+    """Return one number of every line, 0 where a line lacks this number; shape (lines,)."""
     return floats(line[index] if len(line) > index else 0.0 for line in lines)
 
 
