@@ -163,11 +163,13 @@ SEED := 1
 SECONDS := 3600
 $(VENV)-mutants/bin/cosmic-ray: | $(BIN)/python
 	$(PYTHON) -m venv $(VENV)-mutants
-	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-		--target $(VENV)-mutants/coverage 'coverage==7.17.3' 'pytest-cov==7.1.0'
 	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check 'cosmic-ray==8.7.0'
 
-mutants: build $(VENV)/.dev $(VENV)-mutants/bin/cosmic-ray
+$(VENV)-mutants/coverage: | $(VENV)-mutants/bin/cosmic-ray
+	$(VENV)-mutants/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $@ \
+		'coverage==7.17.3' 'pytest-cov==7.1.0'
+
+mutants: build $(VENV)/.dev $(VENV)-mutants/coverage
 	$(VENV)-mutants/bin/python tests/mutants.py $(PACKAGE) --sample $(SAMPLE) --seed $(SEED) --seconds $(SECONDS)
 
 # Warnings, such as a link that leads nowhere, are errors (strict in mkdocs.yml).
