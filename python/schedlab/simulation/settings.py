@@ -142,7 +142,7 @@ def nanoseconds(text: str, where: str) -> int:
     try:
         ns = parse_time_ns(text)
     except ValueError as error:
-        raise SettingRefused(str(error), where=where, todo="give a duration such as 10ms") from error
+        raise SettingRefused(str(error), where=where) from error  # which says how to write a duration
     if not 0 <= ns <= LAST_NS:
         raise SettingRefused(f"{text!r} is outside virtual time", where=where, todo=f"give 0 to {LAST_NS} ns")
     return ns
