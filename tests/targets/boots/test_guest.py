@@ -37,7 +37,7 @@ pytestmark = [
 ]
 
 STATE = """uname -r; cat /proc/cmdline; md5sum /boot/grub/grub*
-find / /tmp -xdev -path /var/log -prune -o -printf '%p %m %u %s %l\\n' | sort
+find / /tmp -xdev -path /var/log -prune -o -type d -printf '%p %m %u\\n' -o -printf '%p %m %u %s %l\\n' | sort
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 for file in /proc/sys/kernel/sched_* /sys/kernel/debug/sched/*_ns /sys/kernel/debug/sched/features
 do [ ! -f $file ] || echo $file $(cat $file); done
