@@ -16,7 +16,8 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.errors import CannotRunHere
-from schedlab.execution.loop import execute, require_runnable
+from schedlab.execution.loop import execute, pause_of, require_runnable
+from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.findings.run import findings
@@ -25,7 +26,7 @@ from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Download, MissingRequirement
 from schedlab.targets.scripted import Scripted
-from tests.conftest import begin
+from tests.conftest import TWO_VARIANTS, begin
 
 RunScript = Callable[..., tuple[int, Scripted]]
 
@@ -264,3 +265,11 @@ def test_a_machine_that_is_lost_ends_the_run_with_its_own_error(engine: Engine, 
     run = reader.run(engine, run_id)
     assert run.state == "interrupted"
     assert "whether the machine changed during the run is not known: no answer in 60 s" in run.notes
+
+
+def test_only_trials_on_a_real_machine_have_pauses() -> None:
+    run_plan = plan(parse(TWO_VARIANTS.replace("blocks = 8", 'blocks = 8\npause = "2s"'), "f"), 1)
+    target = Scripted(lambda trial: 1.0)
+    assert pause_of(run_plan, target) == 2.0
+    target.virtual = True
+    assert pause_of(run_plan, target) == 0.0

@@ -92,6 +92,7 @@ def test_every_block_measures_the_reference_and_one_state_in_random_order(bench:
         if trial.phase == "measure":
             pairs.setdefault(trial.block, []).append(trial.variant.name)
     assert all(len(pair) == 2 and "s0" in pair for pair in pairs.values())
+    assert list(pairs) == list(range(1, len(pairs) + 1))
     assert {pair.index("s0") for pair in pairs.values()} == {0, 1}
     warm_up = [(trial.block, trial.variant.name) for trial in bench.trials if trial.phase == "warmup"]
     assert warm_up == [(0, "s0"), (0, "s11")]

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from schedlab.analysis.verdicts import Word
 from schedlab.findings.machines import Fleet, Machine, Row
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
@@ -47,7 +48,7 @@ def _row(row: Row) -> dict[str, Any]:
         "parameters": json.loads(row.question.parameters),
         "metric": row.question.metric,
         "unit": row.question.unit,
-        "better": row.question.direction,
+        "direction": row.question.direction,
         "variant": row.variant,
         "control": row.control,
         "verdict": row.word,
@@ -140,7 +141,7 @@ def _notes(fleet: Fleet) -> Iterator[str]:
         yield "!: the machine's ratio differs from the ratios of the other machines."
     if any(row.combined is None for row in fleet.rows):
         yield "-: fewer than two machines have two blocks in the row."
-    control = [row for row in fleet.rows if row.control and row.word in ("better", "worse")]
+    control = [row for row in fleet.rows if row.control and row.word in (Word.BETTER, Word.WORSE)]
     if control:
         yield f"The {CONTROL} DIFFERS over machines in {listed([_name(row).plain for row in control])}."
     yield (

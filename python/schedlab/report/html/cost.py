@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from schedlab.analysis.verdicts import Word
 from schedlab.findings.cost import Cell, Cost
 from schedlab.report.cost import head, notes, text_of
 from schedlab.report.html.page import environment, policy, text
@@ -45,5 +46,5 @@ def render(cost: Cost) -> str:
 def _square(cell: Cell, cost: Cost) -> Square:
     share = cell.share if cell.column in cost.against else None
     seeds = ", ".join(f"{value:,.10g}" for _, value in sorted(cell.values.items()))
-    word = "" if not share else "worse" if share > 0 else "better"
+    word = "" if not share else Word.WORSE if share > 0 else Word.BETTER
     return Square(text_of(cell, cost), word, min(abs(share or 0.0) / FULL, 1.0), seeds)
