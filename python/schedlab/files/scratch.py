@@ -24,7 +24,7 @@ PREFIX = "schedlab-run-"
 
 
 class Register(Protocol):
-    """Register of a run's resources (the journal), from which the next start removes the resources of a killed run."""
+    """Register of a run's resources (the journal), which removes the resources of a killed run."""
 
     def made(self, what: str, name: str) -> None:
         """Record durably that the run is about to make a resource; ``what`` is its kind."""

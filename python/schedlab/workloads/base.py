@@ -93,7 +93,7 @@ class Place:
     """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run.
 
     If an adapter makes a resource elsewhere, the adapter first names the resource in ``register``: after a kill, the
-    next start of schedlab removes the resource.
+    journal's agent, or the next start of schedlab, removes the resource.
     """
 
     cache: Path
