@@ -37,13 +37,17 @@ pytestmark = [
 ]
 
 STATE = """uname -r; cat /proc/cmdline; md5sum /boot/grub/grub*
-find / /tmp -xdev -path /var/log -prune -o -type d -printf '%p %m %u\\n' -o -printf '%p %m %u %s %l\\n' | sort
+find / /tmp -xdev -path /var/log -prune -o -type d -printf '%p %m %u\\n' -o -printf '%p %m %u %s %l\\n' |
+grep -v -x -e '/var/lib/schedlab 700 root' -e '/var/lib/schedlab/agent 700 root' | sort
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 for file in /proc/sys/kernel/sched_* /sys/kernel/debug/sched/*_ns /sys/kernel/debug/sched/features
 do [ ! -f $file ] || echo $file $(cat $file); done
 names=$(for each in /proc/[0-9]*; do cat $each/comm; done 2>/dev/null)
 printf '%s\\n' "$names" | grep -v -e kworker -e sshd | sort"""
-"""Script that shows what boots and trials may change: kernel, boot entries, files, tunables, processes."""
+"""Script that shows what boots and trials may change: kernel, boot entries, files, tunables, processes.
+
+Runs without a boot leave the folder of journals, which is empty: every file in it would be shown.
+"""
 
 HEAD = f"""
 [experiment]
