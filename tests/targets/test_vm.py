@@ -32,6 +32,7 @@ from schedlab.targets.selection import choose
 from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import session as session_module
+from schedlab.targets.vm.jobs import SCHEDULER
 from tests.targets import sched_ext_standin
 from tests.targets.vm.guest_files import require_guest
 
@@ -266,7 +267,8 @@ def test_a_scheduler_is_loaded_for_a_guest_s_trials_and_its_ejection_fails_the_t
 ) -> None:
     require_guest("debian-6.12")
     script = shell_text(["standin", "/run/fake", "simple_1.0", "well"])
-    monkeypatch.setattr(session_module, "scheduler", lambda variant: script + IN_GUEST)
+    files = {SCHEDULER: (script + IN_GUEST).encode()}
+    monkeypatch.setattr(session_module, "scheduler_files", lambda variant, image: files)
     text = REFUSED.format(variant="", workload=f'use = "command"\nrun = """{UNTIL_EJECTED}"""')
     text = text.replace('[[variant]]\nname = "changed"\n', 'sched_ext = "true"\n').replace(
         "blocks = 1", "blocks = 1\niterations = 2"
