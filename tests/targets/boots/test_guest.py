@@ -38,7 +38,7 @@ pytestmark = [
 
 STATE = """uname -r; cat /proc/cmdline; md5sum /boot/grub/grub*
 find / /tmp -xdev -path /var/log -prune -o -type d -printf '%p %m %u\\n' -o -printf '%p %m %u %s %l\\n' |
-grep -v -x -e '/var/lib/schedlab 700 root' -e '/var/lib/schedlab/agent 700 root' | sort
+grep -v -x -e '/var/lib/schedlab 755 root' -e '/var/lib/schedlab/journal 755 root' | sort
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 for file in /proc/sys/kernel/sched_* /sys/kernel/debug/sched/*_ns /sys/kernel/debug/sched/features
 do [ ! -f $file ] || echo $file $(cat $file); done
