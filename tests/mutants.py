@@ -46,7 +46,12 @@ TESTS = {
     "execution": ("tests/execution/test_*.py", "tests/cli/test_plan.py", "tests/experiment/test_plan_order.py"),
     "experiment": ("tests/experiment/test_*.py", "tests/execution/test_*.py", "tests/workloads/test_examples.py"),
     # Not tests/report/html: Chromium reserves more than ADDRESS_SPACE.
-    "findings": ("tests/findings/test_*.py", "tests/report/test_*.py", "tests/cli/test_compare.py"),
+    "findings": (
+        "tests/findings/test_*.py",
+        "tests/analysis/test_machines.py",
+        "tests/report/test_*.py",
+        "tests/cli/test_compare.py",
+    ),
     # The tests that damage each field of a store and kill its maker take two minutes.
     "store": (
         "tests/store/test_[!cd]*.py",

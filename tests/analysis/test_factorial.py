@@ -120,6 +120,16 @@ def test_intervals_at_an_interim_analysis_are_wider_than_intervals_of_a_fixed_ru
         assert interim.low < whole.low < whole.high < interim.high
 
 
+def test_a_clear_effect_has_a_word_at_an_interim_analysis_and_none_before_it() -> None:
+    design, looks = layout("AB"), (8, 12)
+    table = frame(design, {"A": 0.5}, blocks=12)
+    words = [
+        by_name(effects(table, [TIME], design, Options(looks=looks), progress=course(looks, 0.05, done)))["A"].word
+        for done in (9, 3)
+    ]
+    assert words == ["better", "inconclusive"]
+
+
 @pytest.mark.slow
 def test_effects_have_simultaneous_coverage_and_noise_has_no_effects() -> None:
     design, rng, runs, alarms = layout("AB"), np.random.default_rng(47), 300, 0

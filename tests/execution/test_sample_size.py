@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.durations import Durations
 from schedlab.errors import SchedlabError
-from schedlab.execution.sample_size import _cost_ratio, sizing
+from schedlab.execution.sample_size import _cost_ratio, _costs, sizing
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.store.writer import questions_of
@@ -60,3 +60,10 @@ def test_a_block_costs_a_row_a_share_of_a_placement_or_a_whole_placement() -> No
     for question in questions_of(by_variants):
         assert _cost_ratio(question, by_rows, times) == 3.0 / 0.5
         assert _cost_ratio(question, by_variants, times) == 3.0 / 0.5 / len(by_variants.rows)
+
+
+def test_the_time_before_the_first_block_is_that_of_the_warm_up() -> None:
+    run_plan = plan(parse(TWO_VARIANTS.replace("[design]", "[design]\nwarmup = 3\ncontrol = false"), "f"), 1)
+    times = Durations(place=3.0, trial={row.key: 0.5 for row in run_plan.rows})
+    # Three iterations of two rows under two variants.
+    assert _costs(run_plan, times).before == 3 * 2 * 2 * 0.5

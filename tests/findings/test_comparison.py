@@ -140,6 +140,21 @@ def test_warnings_name_differences_of_machines_and_kinds(run_script: Run, engine
     assert warnings["origins"] == "figures of several kinds are compared: real (1:base), simulated (2:base)"
 
 
+def test_at_most_five_differences_of_machines_are_named_and_the_others_counted(run_script: Run, engine: Engine) -> None:
+    for run_id in (1, 2):
+        run_script(lambda trial: 1.0)
+        facts = {f"fact{number}": run_id for number in range(7)}
+        edit_run(engine, run_id, fingerprint=json.dumps({"cpu": facts}), fingerprint_hash=str(run_id))
+    (machines,) = [w.seen for w in one_row(engine, "1", "2").warnings if str(w.kind) == "other-machines"]
+    assert (machines.count("(1 → 2)"), "and 2 more" in machines) == (5, True)
+
+
+def test_notes_name_the_variants_of_each_run_that_are_not_compared(run_script: Run, engine: Engine) -> None:
+    for _ in range(2):
+        run_script(lambda trial: 1 + 0.001 * (trial.index * 7919 % 13))
+    assert one_row(engine, "1:base", "2:changed").notes == ("not compared: 1:changed", "not compared: 2:base")
+
+
 def test_a_long_difference_of_machines_is_named_without_its_values(run_script: Run, engine: Engine) -> None:
     for run_id, line in ((1, "quiet"), (2, "isolcpus=" + "1,2," * 30)):
         run_script(lambda trial: 1.0)

@@ -17,6 +17,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings.run import counter_changes, findings
 from schedlab.results.imported import Import, Series
+from schedlab.results.kinds import DETERMINISTIC, REAL, SIMULATED
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
 from schedlab.store import reader
@@ -170,6 +171,14 @@ def test_only_simulated_runs_are_said_to_be_equal_by_construction(run_script: Ru
     edit_run(engine, run_id, kind="simulated")
     (note,) = findings(engine, run_id).notes
     assert "equivalent by construction" in note
+
+
+@pytest.mark.parametrize("kind", [REAL, SIMULATED, DETERMINISTIC])
+def test_only_deterministic_runs_have_exact_verdicts(kind: str, run_script: RunScript, engine: Engine) -> None:
+    run_id, _ = run_script(lambda trial: 1.0)
+    design = reader.run(engine, run_id).design.model_dump_json().replace('"unit":"s"', '"unit":"instructions"')
+    edit_run(engine, run_id, kind=kind, design=design)
+    assert {verdict.exact for verdict in findings(engine, run_id).verdicts} == {kind == DETERMINISTIC}
 
 
 STACK = """

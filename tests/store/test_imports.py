@@ -76,6 +76,11 @@ def test_an_imported_run_has_its_kind_and_blocks(engine: Engine) -> None:
     assert means == {("throughput", 1): 2.5, ("throughput", 2): 3.0, ("latency", 1): 9.0}
 
 
+def test_an_imported_run_is_not_quick(engine: Engine) -> None:
+    (run_id,) = record_imports(engine, [Import("dbench", "log", ("a",), (series("a", "throughput", 1, [1.0, 2.0]),))])
+    assert not reader.run(engine, run_id).quick
+
+
 def test_printed_tables_are_read_completely(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(TABLE, TABLE))])
     assert printed_tables(engine, run_id) == (TABLE, TABLE)

@@ -161,3 +161,12 @@ def test_without_a_number_the_newest_run_is_read(run_script: Callable[..., objec
 def test_a_missing_run_is_named_in_the_error(number: int | None, what: str, engine: Engine) -> None:
     with pytest.raises(StoreError, match=what):
         reader.run(engine, number)
+
+
+def test_the_output_of_a_good_trial_is_cut_shorter(engine: Engine, experiment: Experiment) -> None:
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    writer.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, stdout="x" * 3_000_000))
+    with engine.connect() as connection:
+        kept = connection.execute(select(schema.output.c.stdout)).scalar_one()
+    assert kept.count("x") == writer.LONGEST_OUTPUT
