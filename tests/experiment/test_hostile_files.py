@@ -38,8 +38,13 @@ def test_an_integer_beyond_64_bits_is_refused_with_its_key(value: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["[" * 20_000 + "]" * 20_000, "{a=" * 20_000 + "1" + "}" * 20_000, '"[" #[\n[[a]]\nb = ' + "[" * 20_000],
-    ids=["arrays", "tables", "after a string with a bracket"],
+    [
+        "[" * 20_000 + "]" * 20_000,
+        "{a=" * 20_000 + "1" + "}" * 20_000,
+        '"[" #[\n[[a]]\nb = ' + "[" * 20_000,
+        "[" + "[1], " * (2 * DEEPEST) + "]\nb = " + "[" * 20_000,
+    ],
+    ids=["arrays", "tables", "after a string with a bracket", "after arrays side by side"],
 )
 def test_nesting_that_no_reader_can_follow_is_refused_with_its_line(value: str) -> None:
     line = LINE + value[: value.index("[[[") if "[[[" in value else 0].count("\n")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from schedlab.tunables import (
     UnknownTunable,
     pending,
 )
+from schedlab.tunables.journal.client import Client, Lost
 from schedlab.tunables.kernel_files import PlainFiles
 
 from .conftest import file_of, hows
@@ -246,3 +249,14 @@ def test_a_line_of_the_journal_is_readable_json(fake: System, journals: Path):
     )  # fmt: skip
     assert done["n"] == [write["n"]]
     assert end["record"] == "end"
+
+
+@pytest.mark.parametrize(("command", "text"), [("echo no room >&2", "is lost (no room);"), ("true", "is lost;")])
+def test_the_error_of_a_lost_agent_quotes_its_last_line_on_standard_error(command: str, text: str, tmp_path: Path):
+    with (tmp_path / "errors").open("w+b") as errors:
+        process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        agent = Client(process, errors)
+        process.wait()
+        with pytest.raises(Lost, match=re.escape(text)):
+            agent.ask("begin")
+        agent.close()

@@ -287,7 +287,13 @@ def test_a_catalogue_entry_has_places_defaults_names_and_a_source():
 def test_a_debugfs_of_others_and_one_whose_lock_cannot_be_opened_are_not_unmounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    unmounted: list[int] = []
+    monkeypatch.setattr(mounts, "_unmount_ours", unmounted.append)
     monkeypatch.setattr(mounts, "LOCK", tmp_path / "absent" / "debugfs.lock")
     for source in (None, "debugfs", mounts.SOURCE):
         monkeypatch.setattr(mounts, "source", lambda source=source: source)
-        assert mounts.unmount_leftover() is False
+        mounts.unmount_leftover()
+    assert not unmounted
+    monkeypatch.setattr(mounts, "LOCK", tmp_path / "debugfs.lock")
+    mounts.unmount_leftover()
+    assert len(unmounted) == 1

@@ -57,27 +57,26 @@ def debugfs() -> Iterator[Path]:
             _unmount_ours(handle)
 
 
-def unmount_leftover() -> bool:
-    """Unmount a debugfs that a killed run mounted and no process uses; True when debugfs was unmounted."""
+def unmount_leftover() -> None:
+    """Unmount a debugfs that a killed run mounted, unless another process uses the mount."""
     if source() != SOURCE:
-        return False
+        return
     try:
         handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
-        return False
+        return
     try:
-        return _unmount_ours(handle)
+        _unmount_ours(handle)
     finally:
         os.close(handle)
 
 
-def _unmount_ours(handle: int) -> bool:
+def _unmount_ours(handle: int) -> None:
     if not try_lock(handle):
-        return False  # another run needs the mount, and will unmount debugfs
-    if source() != SOURCE:
-        return False
-    # An error means that the mount is in use, or that the user lacks the right. The next start tries again.
-    return int(ctypes.CDLL(None).umount2(os.fsencode(DEBUGFS), _UMOUNT_NOFOLLOW)) == 0
+        return  # another run needs the mount, and will unmount debugfs
+    if source() == SOURCE:
+        # An error means that the mount is in use, or that the user lacks the right. The next start tries again.
+        ctypes.CDLL(None).umount2(os.fsencode(DEBUGFS), _UMOUNT_NOFOLLOW)
 
 
 def _mount() -> None:
