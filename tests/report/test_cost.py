@@ -96,6 +96,18 @@ def test_the_text_marks_exact_figures_and_figures_that_depend_on_the_seed() -> N
     assert "equal in all 3 paths" in text
 
 
+def test_a_range_over_seeds_is_in_whole_instructions_and_an_exact_difference_in_tenths() -> None:
+    figures = FIGURES | {
+        ("pipe-round", "debian-6.12 stats"): (12788.4, 12769.2),
+        ("pipe", "debian-6.12 stats"): (2010.5, 2010.5),
+        ("none", "debian-6.12 stats"): (71.1, 71.4),
+    }
+    text = text_of(table(figures))
+    assert "~+167 … +215 (" in text
+    assert "+10.5 (" in text
+    assert re.search(r"none .*~\+0 \(", text)
+
+
 def test_a_control_that_differs_is_reported() -> None:
     figures = FIGURES | {("pipe", "control"): (2000, 2001)}
     assert [cell.path for cell in disagreeing(table(figures).control)] == ["pipe"]

@@ -89,7 +89,11 @@ def text_of(cell: Cell, cost: Cost) -> str:
     if cell.share is None:
         return f"{cell.mean:,.0f}"
     low, high = min(cell.differences), max(cell.differences)
-    size = f"{low:+,.10g}" if low == high else f"~{low:+,.10g} … {high:+,.10g}"
+    if low == high:
+        size = f"{low:+,.10g}"
+    else:
+        # The seeds differ by more than a fraction of an instruction, so whole instructions are enough.
+        size = "~" + " … ".join(dict.fromkeys(f"{round(bound):+,}" for bound in (low, high)))
     size = size if len(cell.differences) > 1 else f"?{size}"
     return "0" if cell.exact and not low else f"{size} ({change(1 + cell.share)})"
 
