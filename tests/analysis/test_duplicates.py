@@ -37,7 +37,7 @@ def test_the_remark_names_variants_and_rows_that_are_equal_in_every_block() -> N
     assert "half to base in 1 of 2 rows" in text
     assert "other" not in text
     assert "control" not in text
-    assert "by construction" in text
+    assert "same random seed" in text
 
 
 def test_there_is_no_remark_without_equal_rows_or_with_a_single_block() -> None:

@@ -80,3 +80,7 @@ def test_a_command_imports_the_module_of_no_other_command() -> None:
     imported = modules("machines", "list")
     assert places["machines"] in imported
     assert not imported & (set(places.values()) - {places["machines"]})
+
+
+def test_a_simulation_prints_its_text_without_rich() -> None:
+    assert not {name for name in modules("simulate", "pipetest", "--machine", "laptop-4", "loops=10") if "rich" in name}

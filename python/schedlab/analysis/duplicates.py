@@ -39,7 +39,7 @@ def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, st
         return None
     return (
         f"identical in every block, to the last digit: {', '.join(duplicates)}. Variants of a block are simulated with "
-        "the same random seed: these variants are equivalent by construction, not by measurement"
+        "the same random seed: a variant that the simulated workload does not notice has the same figures"
     )
 
 

@@ -1,6 +1,8 @@
-"""``schedlab simulate``: one simulation."""
+"""``schedlab simulate``: one simulation.
 
-from __future__ import annotations
+Annotations are no strings here (no ``from __future__ import annotations``): typer would compile each string twice,
+which takes a tenth of the time of the command.
+"""
 
 from enum import StrEnum
 from pathlib import Path

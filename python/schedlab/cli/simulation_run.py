@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
-from schedlab.cli.console import Console, make, table
+from schedlab.cli.plain_page import Page
 from schedlab.extension import build, extension
 from schedlab.report.numbers import figure
 from schedlab.simulation import models, schedstats
@@ -179,10 +177,11 @@ def totals(outcome: Outcome) -> dict[str, int]:
 
 def show_files(result: Result) -> None:
     """Print the files on standard output in the kernel's format. Print the title on standard error."""
-    console = make(stderr=True)
-    _title(console, result)
+    page = Page(stderr=True)
+    _title(page, result)
     if note := schedstats.note(result.outcome):
-        console.say("note", note)
+        page.say("note", note, "yellow")
+    page.write()
     files = schedstats.files(result.outcome, result.proc)
     for name, text in files.items():
         if len(files) > 1:
@@ -191,82 +190,70 @@ def show_files(result: Result) -> None:
             print(text, end="")
 
 
-def _title(console: Console, result: Result) -> None:
+def _title(page: Page, result: Result) -> None:
     simulation = result.simulation
     parameters = " ".join(f"{key}={value}" for key, value in result.parameters.items())
     title = f"{simulation.program.name} {parameters}".strip()
     place = f"{simulation.machine.name} ({simulation.machine.cpus} CPUs) under {simulation.kernel.name}"
-    console.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
+    page.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
 
 
 def show(result: Result) -> None:
     """Print the outcome as tables."""
-    console, simulation, outcome = make(), result.simulation, result.outcome
-    _title(console, result)
+    page, simulation, outcome = Page(), result.simulation, result.outcome
+    _title(page, result)
     set_to = ", ".join(f"{name} = {value}" for name, value in simulation.settings.tunables.items())
     changes = ", ".join(f"{name} = {value} from {_time(at)} on" for at, name, value in simulation.settings.changes)
     for label, text in (("tunables", set_to), ("changes", changes), ("command line", simulation.settings.command_line)):
         if text:
-            console.say(label, text, "dim")
+            page.say(label, text, "dim")
     for note in simulation.program.notes:
-        console.say("note", note, "yellow")
+        page.say("note", note, "yellow")
     how = "finished" if outcome["end"] == "finished" else "stopped at the horizon"
-    console.print(f"{how} after {_time(outcome['elapsed_ns'])} of virtual time; no kernel was measured\n")
-    parts = [_metrics(outcome), _ledger(outcome), _latencies(outcome)]
+    page.text(f"{how} after {_time(outcome['elapsed_ns'])} of virtual time; no kernel was measured\n")
+    page.table(("metric", "value", "unit", "better"), list(_metrics(outcome)))
+    page.table(("where all CPUs' time went", "time", "share"), list(_ledger(outcome)), dims_last=True)
+    quantiles = [name.removesuffix("_ns") for name in QUANTILES]
+    page.table(("distribution", "count", *quantiles, "max"), list(_latencies(outcome)))
     if any(lock["contended"] for lock in outcome["locks"]):
-        parts.append(_locks(outcome))
-    for part in (*parts, _counters(outcome)):
-        console.print(part)
-        console.print()
+        page.table(("lock", "locks", "acquired", "waited for", "waiting", "longest"), list(_locks(outcome)))
+    page.table(("counter (not 0)", "value"), list(_counters(outcome)))
+    page.write()
 
 
-def _metrics(outcome: Outcome) -> Table:
-    rows = _table("metric", "value", "unit", "better")
+def _metrics(outcome: Outcome) -> Iterator[Sequence[str]]:
     for metric in outcome["metrics"]:
         value = "-" if metric["value"] is None else figure(metric["value"])
-        rows.add_row(metric["name"], value, metric["unit"], metric["direction"])
-    return rows
+        yield metric["name"], value, metric["unit"], metric["direction"]
 
 
-def _ledger(outcome: Outcome) -> Table:
+def _ledger(outcome: Outcome) -> Iterator[Sequence[str]]:
     """Accounts that are not empty, largest first, and their sum."""
     accounts = totals(outcome)
     total = sum(accounts.values())
-    rows = _table("where all CPUs' time went", "time", "share")
     for name, ns in sorted(accounts.items(), key=lambda item: -item[1]):
         if ns:
-            rows.add_row(name, _time(ns), f"{100 * ns / total:.2f} %")
-    rows.add_row("sum", _time(total), "100.00 %", style="dim")
-    return rows
+            yield name, _time(ns), f"{100 * ns / total:.2f} %"
+    yield "sum", _time(total), "100.00 %"
 
 
-def _latencies(outcome: Outcome) -> Table:
-    rows = _table("distribution", "count", *(name.removesuffix("_ns") for name in QUANTILES), "max")
+def _latencies(outcome: Outcome) -> Iterator[Sequence[str]]:
     for name, each in outcome["latencies"].items():
         if each["count"] and not name.startswith("wakeup.cpu"):
-            rows.add_row(name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns")))
-    return rows
+            yield name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns"))
 
 
-def _locks(outcome: Outcome) -> Table:
+def _locks(outcome: Outcome) -> Iterator[Sequence[str]]:
     """Locks by name. Waiting tasks sleep, so no CPU's ledger contains their waiting time."""
-    rows = _table("lock", "locks", "acquired", "waited for", "waiting", "longest")
     for lock in outcome["locks"]:
         counts = (str(lock[key]) for key in ("locks", "acquired", "contended"))
-        rows.add_row(lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"]))
-    return rows
+        yield lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"])
 
 
-def _counters(outcome: Outcome) -> Table:
-    rows = _table("counter (not 0)", "value")
+def _counters(outcome: Outcome) -> Iterator[Sequence[str]]:
     for name, value in {**outcome["counters"], **outcome["program_counters"]}.items():
         if value:
-            rows.add_row(name, str(value))
-    return rows
-
-
-def _table(*columns: str) -> Table:
-    return table(*columns, right=columns[1:], no_wrap=columns)
+            yield name, str(value)
 
 
 def _time(ns: int, digits: int = 4) -> str:

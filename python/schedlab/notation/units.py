@@ -10,7 +10,10 @@ A bare number is refused where a unit is needed, because readers may take 500000
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 TIME_NS = {
     "ns": 1,
@@ -34,6 +37,8 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\s0-9.].*)?")
 
 def split(text: str) -> tuple[Fraction, str]:
     """Split ``"0.5ms"`` into an exact number and its unit, which may be empty; ValueError for any other text."""
+    from fractions import Fraction
+
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a number with a unit")
@@ -78,6 +83,8 @@ def duration_ns(text: str) -> int:
 
 def scaled(text: str, units: dict[str, int], kind: str, example: str) -> int:
     """Convert an exact number with a unit to the smallest unit; the ValueError's message lacks its subject."""
+    from fractions import Fraction
+
     names = ", ".join(unit for unit in units if unit != "µs")
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from schedlab.observe.counters.schedstat import parse
-from schedlab.observe.counters.source import Reading
 from schedlab.simulation.errors import SettingRefused
+
+if TYPE_CHECKING:
+    from schedlab.observe.counters.source import Reading
 
 OFF = (
     "schedstats are off: kernel.sched_schedstats=1, or schedstats=enable on the kernel's command line, turns "
@@ -56,6 +57,8 @@ def note(outcome: Mapping[str, Any]) -> str:
 def reading(outcome: Mapping[str, Any]) -> Reading:
     """Return ``schedstat.FIELD`` and ``schedstat.domainN[.IDLENESS].FIELD`` by CPU; empty if schedstats were never
     on."""
+    from schedlab.observe.counters.schedstat import parse
+
     file = outcome["schedstats"]["file"]
     return {} if file is None else parse(b"1\n" + file.encode())
 
