@@ -108,7 +108,9 @@ fn a_loop_without_count_needs_a_body() {
 
 #[test]
 fn exec_is_the_last_operation_of_a_process() {
-    let exec = || Op::Exec { image: Image::Command { argv: vec!["true".to_owned()], model_ns: 0 } };
+    let exec = || Op::Exec {
+        image: Image::Command { argv: vec!["true".to_owned()], model_ns: 0, model: Vec::new() },
+    };
     assert!(refusal(vec![exec(), Op::Yield]).contains("nothing after an exec"));
     let mut program = with_body(vec![exec()]);
     program.groups[2].mode = Mode::Thread;

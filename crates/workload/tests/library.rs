@@ -3,7 +3,6 @@
 mod support;
 
 use proptest::prelude::*;
-use schedlab_workload::Program;
 use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::futex::Futex;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -19,7 +18,8 @@ use schedlab_workload::library::tbench::Tbench;
 use schedlab_workload::library::wakeup::Wakeup;
 use schedlab_workload::library::workloads;
 use schedlab_workload::library::yielding::Yielding;
-use schedlab_workload::program::Mode;
+use schedlab_workload::program::{Image, Mode};
+use schedlab_workload::{Op, Plan, Program, TaskId};
 use serde_json::{Map, Value, json};
 use support::{Books, run};
 
@@ -124,8 +124,10 @@ proptest! {
     #[test]
     fn scripts(streams in 1u32..6, scripts in 1u64..30, seed in any::<u64>()) {
         let books = run(Scripts { streams, scripts, seed }.program().unwrap());
-        prop_assert_eq!(books.execs, u64::from(streams) * scripts);
-        prop_assert_eq!(books.samples.len() as u64, books.execs);
+        let all = u64::from(streams) * scripts;
+        prop_assert_eq!(books.samples.len() as u64, all);
+        // A shell and one to five commands for each script.
+        prop_assert!((2 * all..=6 * all).contains(&books.execs));
     }
 }
 
@@ -248,4 +250,35 @@ fn arguments_contain_every_parameter_in_effect() {
         kernbench.starts_with("kernbench --jobs=4 ") && kernbench.contains("--compile-time=8ms"),
         "{kernbench}"
     );
+}
+
+/// Names of the commands in the bodies of a program, enclosing commands first.
+fn commands(program: &Program) -> Vec<&str> {
+    let images = program.groups.iter().flat_map(|group| &group.body).flat_map(Op::all);
+    images
+        .filter_map(|op| match op {
+            Op::Exec { image: Image::Command { argv, .. } } => Some(argv[0].as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_model_of_a_script_starts_every_command_of_its_pipelines() {
+    let program = Scripts::default().program().unwrap();
+    let names = commands(&program);
+    for script in ["sh ls sort wc", "sh cp sort cmp rm", "sh grep grep head", "sh mkdir cp cat rm", "sh expr"]
+    {
+        let words: Vec<&str> = script.split(' ').collect();
+        assert!(names.windows(words.len()).any(|part| part == words), "{script}: {names:?}");
+    }
+    let piped = program.groups[0].body.iter().flat_map(Op::all);
+    assert_eq!(piped.filter(|op| matches!(op, Op::Receive { .. })).count(), 2 + 1 + 3);
+}
+
+#[test]
+fn an_executor_of_real_commands_sees_no_models() {
+    let program = Scripts::default().program().unwrap().without_models();
+    assert_eq!(commands(&program), ["sh"; 6]);
+    assert!(Plan::new(program).unwrap().channel_ends(TaskId::default()).is_empty());
 }

@@ -89,7 +89,7 @@ impl Shared {
 /// created them. After an error no process is left. Threads that wait for each other may remain: the caller
 /// ends this process.
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
-    let plan = Plan::new(program)?;
+    let plan = Plan::new(program.without_models())?;
     let schedule = Schedule::new(&plan);
     limits::ensure_descriptors(schedule.most_open(&plan))?;
     limits::ensure_tasks(plan.task_count())?;

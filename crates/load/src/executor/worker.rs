@@ -159,7 +159,7 @@ impl<'r> Worker<'r> {
             Step::Fork => children::fork(self, cursor)?,
             Step::Wait { count } => children::wait(self, count)?,
             Step::ExecWork(work) => return Err(self.exec_work(work)),
-            Step::ExecCommand(number) => return Err(children::exec(cursor.command(number).0)),
+            Step::ExecCommand(number) => return Err(children::exec(cursor.command(number))),
             Step::Stamp(slot) => arena.slot(slot).store(clock::now_ns(), Ordering::Release),
             Step::Record { slot, series } => self.record(slot, series),
             Step::Lap { slot, series } => {

@@ -156,6 +156,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 Progress::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
             }
             Action::Work { ns } => Progress::Segment(Segment::new(Account::User, ns)),
+            Action::Command => Progress::Done,
             Action::Vmstat(duty) => Progress::Segment(self.begin_vmstat(cpu, duty)),
             Action::Exit => {
                 let thread = self.tasks[task].thread;
@@ -193,10 +194,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 
     /// Give the task a new image, which may begin on another CPU.
-    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, bytes: u64, ns: Ns) -> Progress {
+    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, image: Action) -> Progress {
         self.records.counters.execs += 1;
         let execed = &mut self.tasks[task];
-        execed.action = Action::Image { bytes, ns };
+        execed.action = image;
         execed.warmth = Warmth::default();
         self.numa.execed(task);
         let target = self.select_task_rq_exec(cpu, task);

@@ -135,11 +135,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.effect_receive(cpu, task, channel, direction, take, counter)
             }
             Step::Fork => self.effect_fork(cpu, task),
-            Step::ExecWork(work) => self.effect_exec(cpu, task, work.bytes, work.ns),
-            Step::ExecCommand(number) => {
-                let ns = self.tasks.cursors[task as usize].command(number).1;
-                self.effect_exec(cpu, task, 0, ns)
+            Step::ExecWork(work) => {
+                self.effect_exec(cpu, task, Action::Image { bytes: work.bytes, ns: work.ns })
             }
+            Step::ExecCommand(_) => self.effect_exec(cpu, task, Action::Command),
             _ => Progress::Done,
         }
     }

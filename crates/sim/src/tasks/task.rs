@@ -70,6 +70,8 @@ pub(crate) enum Action {
     Open,
     /// The main task: waits until all tasks have ended.
     Reap,
+    /// A command's new image after exec; the task then performs the command's model.
+    Command,
     /// A new image after exec: first touch of `bytes` bytes, then `ns` of computation.
     Image { bytes: u64, ns: Ns },
     /// The computation of a new image.

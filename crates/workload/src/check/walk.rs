@@ -1,7 +1,7 @@
 //! Traversal of every operation of a body together with its surroundings.
 
 use super::range::{Range, Variables, of};
-use crate::program::{Op, Repeat};
+use crate::program::{Image, Op, Repeat};
 
 /// An operation and its surroundings.
 pub struct Visit<'a> {
@@ -67,6 +67,7 @@ fn level<E>(
                 }
             }
             Op::Fork { body } => level(body, variables, Place { forks: forks + 1, ..place }, visit)?,
+            Op::Exec { image: Image::Command { model, .. } } => level(model, variables, place, visit)?,
             _ => {}
         }
     }

@@ -295,11 +295,9 @@ impl<'c> Cursor<'c> {
         child
     }
 
-    /// Arguments of the command with this number, and the nanoseconds of computation that replace the command
-    /// in a simulation.
-    pub fn command(&self, number: u32) -> (&'c [String], u64) {
-        let command = &self.code.commands[number as usize];
-        (&command.argv, command.model_ns)
+    /// Arguments of the command with this number. The steps that follow [`Step::ExecCommand`] are the command's model.
+    pub fn command(&self, number: u32) -> &'c [String] {
+        &self.code.commands[number as usize]
     }
 
     /// Attributes with this number.

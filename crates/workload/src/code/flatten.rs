@@ -1,6 +1,6 @@
 //! From nested operations to a flat list of instructions.
 
-use super::instruction::{Arm, Choice, Command, Instruction, Limit, Receive, Run, Touch, Watch};
+use super::instruction::{Arm, Choice, Instruction, Limit, Receive, Run, Touch, Watch};
 use super::value::{Identity, Value, fold};
 use crate::plan::{Numbering, Plan, TaskId};
 use crate::program::{Attributes, Expr, Image, Op, Ref, Repeat, Resource, Take};
@@ -9,7 +9,7 @@ use crate::program::{Attributes, Expr, Image, Op, Ref, Repeat, Resource, Take};
 #[derive(Debug, Clone, Default)]
 pub struct Code {
     pub(super) instructions: Vec<Instruction>,
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<Vec<String>>,
     pub(super) attributes: Vec<Attributes>,
     pub(super) timers: usize,
     pub(super) task: TaskId,
@@ -52,7 +52,7 @@ struct Flattener<'a> {
     task: TaskId,
     identity: Identity,
     instructions: Vec<Instruction>,
-    commands: Vec<Command>,
+    commands: Vec<Vec<String>>,
     attributes: Vec<Attributes>,
 }
 
@@ -145,7 +145,12 @@ impl Flattener<'_> {
             Op::Finish => Instruction::Finish,
             Op::Yield => Instruction::Yield,
             Op::Wait { count } => Instruction::Wait(count.as_ref().map(|count| self.fold(count))),
-            Op::Exec { image } => self.exec(image),
+            Op::Exec { image: Image::Work { ns, bytes } } => {
+                Instruction::ExecWork(Box::new((self.fold(ns), self.fold(bytes))))
+            }
+            Op::Exec { image: Image::Command { argv, model_ns, model } } => {
+                return self.command(argv, *model_ns, model);
+            }
             Op::Stamp { slot } => Instruction::Stamp(self.slot(slot)),
             Op::Record { slot, series } => {
                 Instruction::Record { slot: self.slot(slot), series: self.series(series) }
@@ -206,14 +211,15 @@ impl Flattener<'_> {
         self.instructions[fork] = Instruction::Fork { after: self.instructions.len() };
     }
 
-    fn exec(&mut self, image: &Image) -> Instruction {
-        match image {
-            Image::Work { ns, bytes } => Instruction::ExecWork(Box::new((self.fold(ns), self.fold(bytes)))),
-            Image::Command { argv, model_ns } => {
-                self.commands.push(Command { argv: argv.clone(), model_ns: *model_ns });
-                Instruction::ExecCommand(self.commands.len() as u32 - 1)
-            }
+    /// A command, and its model, which only a simulator reaches.
+    fn command(&mut self, argv: &[String], model_ns: u64, model: &[Op]) {
+        self.commands.push(argv.to_vec());
+        self.instructions.push(Instruction::ExecCommand(self.commands.len() as u32 - 1));
+        self.body(model);
+        if model_ns > 0 {
+            self.op(&Op::Compute { ns: model_ns.into() });
         }
+        self.instructions.push(Instruction::End);
     }
 
     fn fold(&self, expr: &Expr) -> Value {

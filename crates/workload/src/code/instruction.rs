@@ -112,13 +112,6 @@ pub(super) enum Limit {
     With(Value),
 }
 
-/// A command that replaces the task, and the computation that replaces the command in a simulation.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Command {
-    pub argv: Vec<String>,
-    pub model_ns: u64,
-}
-
 #[cfg(test)]
 #[path = "../../tests/unit/code/instruction.rs"]
 mod tests;

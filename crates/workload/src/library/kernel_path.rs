@@ -148,7 +148,8 @@ impl KernelPath {
             }
             Path::Fork => (vec![fork(Vec::new()), wait_all()], Vec::new()),
             Path::Exec => {
-                let image = Image::Command { argv: vec!["true".to_owned()], model_ns: 100_000 };
+                let image =
+                    Image::Command { argv: vec!["true".to_owned()], model_ns: 100_000, model: Vec::new() };
                 (vec![fork(vec![Op::Exec { image }]), wait_all()], Vec::new())
             }
             _ => (Vec::new(), Vec::new()),

@@ -90,6 +90,13 @@ impl Program {
             metrics: Vec::new(),
         }
     }
+
+    /// The program without the models of its commands, for an executor that runs the commands.
+    #[must_use]
+    pub fn without_models(mut self) -> Self {
+        self.groups.iter_mut().flat_map(|group| &mut group.body).for_each(Op::clear_models);
+        self
+    }
 }
 
 /// `count` tasks that run the same body.

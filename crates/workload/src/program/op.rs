@@ -130,11 +130,25 @@ impl Op {
     /// The operation and all operations in its bodies, outer operations first.
     pub fn all(&self) -> Vec<&Self> {
         let inside: Vec<&Self> = match self {
-            Self::Loop { body, .. } | Self::Fork { body } => body.iter().collect(),
+            Self::Loop { body, .. }
+            | Self::Fork { body }
+            | Self::Exec { image: Image::Command { model: body, .. } } => body.iter().collect(),
             Self::Choose { branches } => branches.iter().flat_map(|branch| &branch.body).collect(),
             _ => Vec::new(),
         };
         std::iter::once(self).chain(inside.into_iter().flat_map(Self::all)).collect()
+    }
+
+    /// Remove the models of commands.
+    pub(super) fn clear_models(&mut self) {
+        match self {
+            Self::Loop { body, .. } | Self::Fork { body } => body.iter_mut().for_each(Self::clear_models),
+            Self::Choose { branches } => {
+                branches.iter_mut().flat_map(|branch| &mut branch.body).for_each(Self::clear_models);
+            }
+            Self::Exec { image: Image::Command { model, .. } } => model.clear(),
+            _ => {}
+        }
     }
 }
 
@@ -272,8 +286,15 @@ pub enum Image {
         #[serde(default)]
         bytes: Expr,
     },
-    /// A command, looked up in `PATH`. A simulator, which has no commands, runs `model_ns` of computation instead.
-    Command { argv: Vec<String>, model_ns: u64 },
+    /// A command, looked up in `PATH`. A simulator, which has no commands, performs `model` and then computes for
+    /// `model_ns` instead.
+    Command {
+        argv: Vec<String>,
+        #[serde(default)]
+        model_ns: u64,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        model: Vec<Op>,
+    },
 }
 
 /// Default stride of [`Op::Touch`]: the cache line of the x86-64 and arm64 machines in use (64 bytes).

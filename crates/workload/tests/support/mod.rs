@@ -148,7 +148,8 @@ impl<'p> World<'p> {
 
     fn perform<'c>(&mut self, tasks: &mut Vec<Task<'c>>, at: usize, step: Step) -> bool {
         match step {
-            Step::End | Step::ExecWork(_) | Step::ExecCommand(_) => self.end(tasks, at, step),
+            Step::End | Step::ExecWork(_) => self.end(tasks, at, step),
+            Step::ExecCommand(_) => self.books.execs += 1,
             Step::Send { channel, bytes, direction } => {
                 return self.send(&mut tasks[at], channel, bytes, direction);
             }
@@ -244,7 +245,6 @@ impl<'p> World<'p> {
         self.books.execs += u64::from(step != Step::End);
         self.now_ns += match step {
             Step::ExecWork(work) => work.ns,
-            Step::ExecCommand(number) => tasks[at].cursor.command(number).1,
             _ => 0,
         };
         tasks[at].done = true;
