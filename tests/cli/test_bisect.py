@@ -189,4 +189,4 @@ def test_a_file_with_several_metrics_is_refused_with_their_names(schedlab: Sched
     path.write_text(FIGURE.replace("run = ", "repeat = [1, 2]\nrun = ") + '[[variant]]\nname = "other"\n')
     done = schedlab(path)
     assert done.code == 2
-    assert "a search needs one" in done.words
+    assert "this command needs one metric" in done.words

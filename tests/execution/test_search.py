@@ -15,7 +15,8 @@ from sqlalchemy import Engine
 from schedlab.errors import CannotRunHere, StoreError
 from schedlab.execution.bisection import bisection, pilot_noise
 from schedlab.execution.loop import Measure, pause_of, recorded
-from schedlab.execution.search import REFERENCE_FAILURES, Budget, _Blocks, search
+from schedlab.execution.pairs import Pairs
+from schedlab.execution.search import REFERENCE_FAILURES, Budget, search
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, rows, variants
 from schedlab.experiment.states import of_file
@@ -114,7 +115,7 @@ def test_a_block_of_an_unbuilt_state_costs_the_time_of_building_more(
 ) -> None:
     """A build takes 8 s, and a block of two trials 4 s."""
     clock = [1000.0]
-    monkeypatch.setattr("schedlab.execution.search.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("schedlab.execution.pairs.time.monotonic", lambda: clock[0])
 
     def build(variant: Variant) -> str:
         clock[0] += 0 if variant.name in blocks.built else 8
@@ -127,11 +128,14 @@ def test_a_block_of_an_unbuilt_state_costs_the_time_of_building_more(
     bench.script = script
     with recorded(bench.plan, bench.target, bench.engine, bench.run) as session:
         measure = Measure(session, pause_of(bench.plan, bench.target), bench.engine, bench.run, lambda *_: None)
-        blocks = _Blocks(bench.plan, measure, build)
+        blocks = Pairs(bench.plan, measure, build)
         blocks.warm_up()
         blocks.measure(len(NAMES) - 1)
-    # The warm-up built the first and the last state.
-    assert blocks.costs().tolist() == [1.0, *[3.0] * (len(NAMES) - 2), 1.0]
+        # The warm-up built the first and the last state.
+        assert blocks.costs().tolist() == [1.0, *[3.0] * (len(NAMES) - 2), 1.0]
+        # A block that builds its state has the same time of measuring.
+        blocks.measure(5)
+        assert blocks.costs().tolist() == [1.0, *[3.0] * 4, 1.0, *[3.0] * (len(NAMES) - 7), 1.0]
 
 
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been_interrupted(tmp_path: Path) -> None:

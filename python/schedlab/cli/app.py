@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "compare_command:compare",
     "import": "import_command:import_",
     "bisect": "bisect_command:bisect",
+    "judge": "judge_command:app",
     "cost": "cost_command:cost",
     "merge": "merge_command:merge",
     "doctor": "doctor:doctor",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +20,12 @@ from schedlab.cli.console import Console, make
 from schedlab.errors import Exit, ExperimentError, SchedlabError
 from schedlab.execution.bisection import bisection, pilot_noise
 from schedlab.execution.loop import require_runnable
-from schedlab.execution.search import Budget, Build, search
+from schedlab.execution.pairs import Build
+from schedlab.execution.search import Budget, search
 from schedlab.experiment import changes, states
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import Plan, Trial, rows, variants
+from schedlab.experiment.plan import Trial, of_one_row
 from schedlab.kernels import git
 from schedlab.notation.units import counted, parse_time_ns
 from schedlab.report import bisection as result_of
@@ -82,7 +82,7 @@ def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
     """Search, and print the result; return the exit code. ``aside`` is the console of progress and hints."""
     budget = Budget(request.blocks, _seconds(request.budget))
     experiment, text = _experiment(request)
-    plan = _plan(experiment, request.seed)
+    plan = of_one_row(experiment, request.seed)
     name = str(request.file or "the arguments")
     source = experiment_run.Source(name, request.words, lambda: (experiment, text))
     of_run = experiment_run.Request(
@@ -117,7 +117,7 @@ def show_plan(request: Request, pilot: int | None) -> int:
     takes."""
     console, budget = make(), Budget(request.blocks, _seconds(request.budget))
     experiment, _ = _experiment(request)
-    plan = _plan(experiment, request.seed)
+    plan = of_one_row(experiment, request.seed)
     (row,) = plan.rows
     console.print(
         f"{counted(len(plan.variants), 'state')}, {row} {row.judged[0]}, at most {counted(budget.blocks, 'block')}"
@@ -200,20 +200,6 @@ def _commits(tree: Path, span: str) -> list[tuple[str, str]]:
 def _lines(path: Path) -> list[str]:
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     return [line for line in lines if line and not line.startswith("#")]
-
-
-def _plan(experiment: Experiment, seed: int | None) -> Plan:
-    """Return a plan without trials, which the search draws; ExperimentError unless there is one row and one metric."""
-    seed = experiment.design.seed if seed is None else seed
-    plan = Plan(experiment, secrets.randbits(32) if seed is None else seed, variants(experiment), rows(experiment), ())
-    metrics = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
-    if len(metrics) != 1:
-        raise ExperimentError(
-            f"the file judges {counted(len(metrics), 'metric')}, a search needs one metric: {', '.join(metrics[:5])}",
-            where=experiment.experiment.name,
-            todo="choose a workload with --only, one value for each parameter, and one metric of 'metrics'",
-        )
-    return plan
 
 
 def _seconds(text: str | None) -> float:

@@ -210,7 +210,14 @@ def _plan(request: Request, unfinished: reader.Run | None) -> tuple[Plan, str]:
 
 
 def begin(
-    engine: Engine, request: Request, trial_plan: Plan, source: str, target: Target, *, bisection: bool = False
+    engine: Engine,
+    request: Request,
+    trial_plan: Plan,
+    source: str,
+    target: Target,
+    *,
+    bisection: bool = False,
+    candidate: str = "",
 ) -> int:
     """Record a new run, and return its number."""
     fingerprint = target.fingerprint()
@@ -224,6 +231,7 @@ def begin(
         fingerprint=fingerprint,
         fingerprint_hash=target.fingerprint_hash(fingerprint),
         bisection=bisection,
+        candidate=candidate,
         fleet=request.fleet,
     )
     return writer.begin(engine, new)

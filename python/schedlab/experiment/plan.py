@@ -12,14 +12,17 @@ The unit of evidence is the block: one pass in which every variant is put in pla
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
+from schedlab.errors import ExperimentError
 from schedlab.experiment.model import Experiment, Variant, WorkloadTable
 from schedlab.experiment.seeds import permutation
+from schedlab.notation.units import counted
 from schedlab.workloads.base import AnyAdapter, Parameters
 from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import adapter
@@ -149,6 +152,24 @@ def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:
     cells = _cells(experiment, seed, all_variants, all_rows)
     trials = tuple(Trial(index, *cell) for index, cell in enumerate(cells))
     return Plan(experiment, seed, all_variants, all_rows, trials)
+
+
+def of_one_row(experiment: Experiment, seed: int | None) -> Plan:
+    """Return a plan without trials, whose blocks the caller chooses one after another; by default with a new seed.
+
+    ExperimentError unless the experiment has one row and one judged metric.
+    """
+    seed = experiment.design.seed if seed is None else seed
+    plan = Plan(experiment, secrets.randbits(32) if seed is None else seed, variants(experiment), rows(experiment), ())
+    metrics = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
+    if len(metrics) != 1:
+        raise ExperimentError(
+            f"the file judges {counted(len(metrics), 'metric')}, this command needs one metric: "
+            f"{', '.join(metrics[:5])}",
+            where=experiment.experiment.name,
+            todo="choose a workload, one value for each parameter, and one metric of 'metrics'",
+        )
+    return plan
 
 
 def _cells(

@@ -153,6 +153,11 @@ def interim(engine: Engine, run: reader.Run, options: Options) -> tuple[Options,
 def _notes(
     run: reader.Run, values: pl.DataFrame, verdicts: Sequence[Verdict], progress: Course | None
 ) -> Iterator[str]:
+    if run.design.candidate:
+        yield (
+            "The blocks of this run were added until a campaign had a verdict, so that the verdicts of this report do "
+            "not hold: 'schedlab judge status' prints the verdicts."
+        )
     if progress:
         yield progress.describe(complete=run.state == "complete")
     elif not run.design.paired:

@@ -23,6 +23,7 @@ class StoredDesign(BaseModel):
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
         bisection: whether the variants are the states of a search, in order. The search measured some of these states.
+        candidate: content of the candidate of a campaign whose questions measured the run; empty for other runs.
         fleet: identity that the runs of one experiment on several machines share; empty for other runs.
     """
 
@@ -44,6 +45,7 @@ class StoredDesign(BaseModel):
     stack: list[str] = []
     factorial: Layout | None = None
     bisection: bool = False
+    candidate: str = ""
     fleet: str = ""
 
     def options(self, seed: int) -> Options:

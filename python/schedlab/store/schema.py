@@ -64,6 +64,12 @@ trial = _table("trial", UniqueConstraint("cell_id", "iteration", name="trial_onc
 samples = _table("samples")
 output = _table("output")
 printed = _table("printed")
+campaign = _table("campaign")
+candidate = _table(
+    "candidate",
+    UniqueConstraint("campaign_id", "position", name="position_once"),
+    UniqueConstraint("campaign_id", "content", name="content_once"),
+)
 
 current = cell.c.superseded == literal_column("0")
 """Cells that were not measured again. A literal, because SQLite does not use ``cell_once`` with a bound parameter."""

@@ -4,6 +4,7 @@
                      1 ──▶ n trial 1 ──▶ 0..n samples
                                    1 ──▶ 0..1 output
           1 ──▶ n printed (imported runs only)
+    campaign 1 ──▶ n candidate 1 ──▶ 0..2 run
 
 A cell is a variant in a row within a block. A cell stores conditions, every metric and checksums as arrays with a value
 for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other tables have
@@ -23,8 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-VERSION = 4
-"""Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums."""
+VERSION = 5
+"""Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums, 5
+``campaign`` and ``candidate``."""
 
 CONDITIONS = ("elapsed", "load", "steal_percent", "other_percent", "mhz_min", "mhz_max")
 """Numbers that ``cell.conditions`` contains for each trial: seconds, and :class:`schedlab.measurement.Conditions`."""
@@ -143,6 +145,29 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("title", "TEXT"),
         Column("workload", "VARCHAR"),
         Column("body", "TEXT", doc="JSON: columns, rows and cells, see schedlab.results.imported.Table"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "campaign": (
+        Column("id", "INTEGER", key=True, checked=False),
+        Column("name", "VARCHAR"),
+        Column("alpha", "FLOAT", doc="probability of any false verdict over the whole campaign"),
+        Column("delta", "FLOAT", doc="margin of equivalence, relative"),
+        Column("blocks", "INTEGER", doc="fresh blocks of a question"),
+        Column("experiment_file", "TEXT", doc="the complete text of the file with the baseline"),
+        Column("experiment_path", "TEXT"),
+        Column("target", "VARCHAR", doc="the target of the command line; empty for the file's target"),
+        Column("sysroot", "VARCHAR", doc="the tree of files with the tunables; empty for this machine's"),
+        Column("opened", "FLOAT", doc="seconds since 1970, UTC"),
+        Column("checksum", "BIGINT", checked=False),
+    ),
+    "candidate": (
+        Column("id", "INTEGER", key=True, checked=False),
+        Column("campaign_id", "INTEGER", parent="campaign"),
+        Column("position", "INTEGER", doc="from 1, in the order of the first questions; determines the share of alpha"),
+        Column("content", "VARCHAR", doc="SHA-256 of the candidate's state"),
+        Column("name", "VARCHAR"),
+        Column("run_id", "INTEGER", nullable=True, checked=False, doc="the run with the blocks of all questions"),
+        Column("holdout_id", "INTEGER", nullable=True, checked=False, doc="the run that confirms the candidate"),
         Column("checksum", "BIGINT", checked=False),
     ),
 }

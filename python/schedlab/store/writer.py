@@ -45,10 +45,13 @@ class NewRun:
     fingerprint: Mapping[str, Any]
     fingerprint_hash: str
     bisection: bool = False
+    candidate: str = ""
     fleet: str = ""
 
 
-def describe(plan: Plan, kind: str = REAL, *, bisection: bool = False, fleet: str = "") -> StoredDesign:
+def describe(
+    plan: Plan, kind: str = REAL, *, bisection: bool = False, candidate: str = "", fleet: str = ""
+) -> StoredDesign:
     """Return the stored part of a plan for a run of this kind."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
     return StoredDesign(
@@ -67,6 +70,7 @@ def describe(plan: Plan, kind: str = REAL, *, bisection: bool = False, fleet: st
         stack=experiment.attribution.stack if experiment.attribution else [],
         factorial=_layout(experiment),
         bisection=bisection,
+        candidate=candidate,
         fleet=fleet,
     )
 
@@ -99,7 +103,9 @@ def begin(engine: Engine, new: NewRun) -> int:
         "quick": int(new.quick),
         "experiment_file": new.experiment_file,
         "experiment_path": new.experiment_path,
-        "design": describe(new.plan, new.kind, bisection=new.bisection, fleet=new.fleet).model_dump_json(),
+        "design": describe(
+            new.plan, new.kind, bisection=new.bisection, candidate=new.candidate, fleet=new.fleet
+        ).model_dump_json(),
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,

@@ -1,0 +1,237 @@
+"""The steps of ``schedlab judge``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from schedlab.analysis.verdicts import Word
+from schedlab.cli import experiment_run
+from schedlab.cli.console import make
+from schedlab.cli.json_output import print_json
+from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
+from schedlab.execution.campaign import Answer, answer, ask
+from schedlab.execution.loop import execute, require_runnable
+from schedlab.experiment import changes
+from schedlab.experiment.candidates import Proposal, check_baseline, propose
+from schedlab.experiment.changes import Changes
+from schedlab.experiment.load import load, parse
+from schedlab.experiment.plan import Plan, Trial, of_one_row, plan
+from schedlab.findings.run import findings
+from schedlab.notation.units import counted, parse_share
+from schedlab.report import campaign as answers_of
+from schedlab.report.text import to_text_of
+from schedlab.results.measurement import Measurement
+from schedlab.store import campaigns, reader
+from schedlab.store.campaigns import Campaign, Candidate
+from schedlab.store.file import open_store
+from schedlab.store.run_rows import Run
+from schedlab.targets.protocol import Target
+from schedlab.targets.selection import choose
+from schedlab.tunables import restore_on_signals
+
+
+def open_campaign(
+    baseline: Path,
+    alpha: float,
+    delta: str | None,
+    blocks: int | None,
+    store: Path,
+    target: str | None,
+    sysroot: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """``judge open``: check the baseline file and store the campaign."""
+    _, text = load(baseline)
+    experiment = check_baseline(text, str(baseline))
+    try:
+        margin = experiment.analysis.delta if delta is None else parse_share(delta)
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--delta", todo="write a share such as 2%") from None
+    campaign = Campaign(
+        name=experiment.experiment.name,
+        alpha=alpha,
+        delta=margin,
+        blocks=experiment.design.blocks if blocks is None else blocks,
+        experiment_file=text,
+        experiment_path=str(baseline),
+        target=target or "",
+        sysroot=str(sysroot or ""),
+    )
+    _ready(campaign, of_one_row(experiment, 0), None)
+    number = campaigns.open_campaign(open_store(store, create=True), campaign)
+    if as_json:
+        print_json({"campaign": number, "name": campaign.name, "alpha": alpha, "delta": margin})
+    else:
+        size = counted(campaign.blocks, "block")
+        make().print(f"campaign {number}: {campaign.name}, alpha {alpha:g}, {size} a question")
+
+
+def ask_and_print(store: Path, number: int | None, file: Path, blocks: int | None, *, as_json: bool) -> int:
+    """``judge ask``: measure a candidate, and print the answer; return the exit code."""
+    engine = open_store(store, create=False)
+    campaign = campaigns.campaign(engine, number)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(
+            f"cannot be read: {error}", where=str(file), todo="give a candidate's TOML file"
+        ) from error
+    proposal = propose(campaign.experiment_file, text, str(file), file.stem, campaign.alpha, campaign.delta)
+    # Every question spends the candidate's share of alpha, so that the candidate is stored before the first trial.
+    candidate = campaigns.candidate(engine, campaign.id, proposal.content, proposal.name)
+    if candidate.run_id is None or not (result := answer(engine, campaign, candidate)).final:
+        try:
+            result = _ask(engine, store, campaign, candidate, proposal, campaign.blocks if blocks is None else blocks)
+        except KeyboardInterrupt as error:
+            return _interrupted(error)
+    if as_json:
+        print_json(answers_of.to_json(campaign, len(campaigns.candidates(engine, campaign.id)), result))
+    else:
+        words = (candidate.name, result.word, result.ratio, result.low, result.high, result.blocks)
+        make().print(answers_of.sentence(*words), *([result.reason] if result.reason else []))
+    return Exit.FINE
+
+
+def _ask(
+    engine: Engine, store: Path, campaign: Campaign, candidate: Candidate, proposal: Proposal, blocks: int
+) -> Answer:
+    """Measure fresh blocks of a candidate in the candidate's run, which the first question begins."""
+    if candidate.run_id is None:
+        run, experiment, text = None, proposal.experiment, proposal.text
+    else:
+        # The stored text contains the first name of the candidate.
+        run = reader.run(engine, candidate.run_id)
+        experiment, text = parse(run.experiment_file, f"run {run.id}"), run.experiment_file
+    trial_plan = of_one_row(experiment, run.seed if run else None)
+    target = _ready(campaign, trial_plan, run)
+    if run is None:
+        begun = _begin(engine, store, campaign, trial_plan, text, target, proposal.content)
+        campaigns.set_run(engine, candidate.id, begun, "run_id")
+        candidate = replace(candidate, run_id=begun)
+    with _measuring(target):
+        return ask(trial_plan, target, engine, campaign, candidate, blocks, _show_failure)
+
+
+def confirm_and_print(store: Path, number: int | None, name: str | None, blocks: int, *, as_json: bool) -> int:
+    """``judge confirm``: measure the winner in held-out blocks, and print the verdict; return the exit code."""
+    engine = open_store(store, create=False)
+    campaign = campaigns.campaign(engine, number)
+    winner = _winner(engine, campaign, name)
+    run = None if winner.holdout_id is None else reader.run(engine, winner.holdout_id)
+    if run is None or run.state != "complete":
+        try:
+            winner = _confirm(engine, store, campaign, winner, run, blocks)
+        except KeyboardInterrupt as error:
+            return _interrupted(error)
+    (verdict,) = findings(engine, winner.holdout_id).verdicts
+    if as_json:
+        print_json(answers_of.confirmation_json(campaign, winner, verdict))
+    else:
+        words = (winner.name, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
+        make().print(answers_of.sentence(*words))
+    return Exit.FINE
+
+
+def _confirm(
+    engine: Engine, store: Path, campaign: Campaign, winner: Candidate, run: Run | None, blocks: int
+) -> Candidate:
+    """Run the held-out blocks, or the rest of an interrupted confirmation; return the candidate with the run."""
+    assert winner.run_id is not None
+    file = reader.run(engine, winner.run_id).experiment_file if run is None else run.experiment_file
+    experiment = parse(file, "the candidate's run")
+    if run is None:
+        experiment, file = changes.apply(Changes(blocks=blocks), experiment, file, "the candidate's run")
+    trial_plan = plan(experiment, of_one_row(experiment, run.seed if run else None).seed)
+    target = _ready(campaign, trial_plan, run)
+    if run is None:
+        begun = _begin(engine, store, campaign, trial_plan, file, target, "")
+        campaigns.set_run(engine, winner.id, begun, "holdout_id")
+        winner = replace(winner, holdout_id=begun)
+    assert winner.holdout_id is not None
+    with _measuring(target):
+        execute(trial_plan, target, engine, winner.holdout_id, _show_failure)
+    return winner
+
+
+def _winner(engine: Engine, campaign: Campaign, name: str | None) -> Candidate:
+    """Return the candidate to confirm: the candidate of an earlier confirmation, or the best better candidate."""
+    listed = campaigns.candidates(engine, campaign.id)
+    where = f"campaign {campaign.id}"
+    confirmed = next((each for each in listed if each.holdout_id is not None), None)
+    if confirmed is not None:
+        if name not in (None, confirmed.name):
+            todo = "open a new campaign for another confirmation: a second choice would be a selection"
+            raise SchedlabError(f"the campaign has confirmed {confirmed.name!r}", where=where, todo=todo)
+        return confirmed
+    answers = [answer(engine, campaign, each) for each in listed if each.run_id is not None]
+    better = [each for each in answers if each.word is Word.BETTER and name in (None, each.candidate.name)]
+    if not better:
+        todo = "'schedlab judge status' lists the candidates; ask more often, or propose other candidates"
+        raise SchedlabError(f"{'no candidate' if name is None else repr(name)} is better", where=where, todo=todo)
+    return max(better, key=lambda each: each.gain).candidate
+
+
+def _ready(campaign: Campaign, trial_plan: Plan, run: Run | None) -> Target:
+    """Return the campaign's target if the plan can run there; StoreError if the run was begun elsewhere."""
+    sysroot = Path(campaign.sysroot) if campaign.sysroot else None
+    target = choose(campaign.target or None, trial_plan.experiment, sysroot)
+    require_runnable(trial_plan, target, experiment_run.show_download)
+    if run is not None and (run.target != target.name or target.changes(run.fingerprint)):
+        changed = "; ".join(target.changes(run.fingerprint)) if run.target == target.name else target.name
+        raise StoreError(
+            f"run {run.id} was begun on another machine or configuration: {changed}",
+            where=run.store,
+            todo="ask on that machine, or open a new campaign: a campaign judges on one machine",
+        )
+    return target
+
+
+def _begin(
+    engine: Engine, store: Path, campaign: Campaign, trial_plan: Plan, text: str, target: Target, content: str
+) -> int:
+    name = campaign.experiment_path
+    source = experiment_run.Source(name, ("judge",), lambda: (trial_plan.experiment, text))
+    request = experiment_run.Request(source, store, False, None, False, None)
+    return experiment_run.begin(engine, request, trial_plan, text, target, candidate=content)
+
+
+@contextmanager
+def _measuring(target: Target) -> Iterator[None]:
+    try:
+        with restore_on_signals():
+            yield
+    finally:
+        for leftover in target.leftovers:
+            make(stderr=True).say("not put back:", leftover, "red")
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    make(stderr=True).print("interrupted; all changes are undone. The same command goes on.")
+    return experiment_run.exit_code(error)
+
+
+def _show_failure(trial: Trial, measurement: Measurement | None) -> None:
+    if measurement is not None and measurement.state != "ok":
+        reason = measurement.reason.partition("\n")[0]
+        make(stderr=True).say("failed:", f"{trial.variant.name}: {reason}", "red")
+
+
+def show_status(store: Path, number: int | None, *, as_json: bool) -> None:
+    """``judge status``: print the candidates of a campaign."""
+    engine = open_store(store, create=False)
+    campaign = campaigns.campaign(engine, number)
+    listed = campaigns.candidates(engine, campaign.id)
+    asked = [answer(engine, campaign, each) for each in listed if each.run_id is not None]
+    if as_json:
+        fields = [answers_of.to_json(campaign, len(listed), each) for each in asked]
+        head = {"campaign": campaign.id, "name": campaign.name, "alpha": campaign.alpha, "delta": campaign.delta}
+        print_json(head | {"candidates": fields})
+        return
+    console = make()
+    console.out(to_text_of(answers_of.render(campaign, asked), console.width), end="", highlight=False)

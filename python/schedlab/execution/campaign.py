@@ -1,0 +1,170 @@
+"""The questions of a campaign: blocks of the baseline and one candidate, and what all blocks so far show.
+
+Every answer is computed from the store, so that a killed question loses at most the running trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, isfinite, log, log1p, nan
+
+from sqlalchemy import Engine
+
+from schedlab.analysis.cells import TOLERATED, Blocks, average_blocks
+from schedlab.analysis.eprocess import Evidence, Floats, evidence, share
+from schedlab.analysis.paired import log_ratios, ratio_of, steps_unknown
+from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Word
+from schedlab.errors import StoreError
+from schedlab.execution.loop import Measure, Progress, pause_of, recorded
+from schedlab.execution.pairs import Pairs
+from schedlab.experiment.plan import Plan
+from schedlab.store import reader
+from schedlab.store.campaigns import Campaign, Candidate
+from schedlab.store.columns import read_cells
+from schedlab.targets.protocol import Target
+
+FAILURES = 3
+"""Successive blocks without a ratio after which a question ends."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the blocks of a candidate show.
+
+    Attributes:
+        candidate: the candidate.
+        question: the row.
+        word: the verdict. A verdict other than inconclusive is final.
+        ratio: geometric mean of the candidate/baseline ratios of all blocks; nan without blocks.
+        low, high: bounds of the ratio, nan if so few blocks exclude no ratio. Each bound is wrong with a probability of
+            at most ``alpha``, at all times.
+        alpha: the share of the campaign's error rate that this candidate may spend.
+        e_value: largest evidence so far for "better": the wealth of the bets, which must reach 1/alpha.
+        blocks: number of blocks with a ratio.
+        failed: number of blocks without a ratio.
+        reason: why there is no verdict; empty if blocks are missing, or if there is a verdict.
+    """
+
+    candidate: Candidate
+    question: Question
+    word: Word
+    ratio: float
+    low: float
+    high: float
+    alpha: float
+    e_value: float
+    blocks: int
+    failed: int
+    reason: str = ""
+
+    @property
+    def gain(self) -> float:
+        """The ratio's logarithm, positive for a better candidate."""
+        return log(self.ratio) if self.question.direction == "higher" else -log(self.ratio)
+
+    @property
+    def final(self) -> bool:
+        """Whether no further block is measured."""
+        return self.word is not Word.INCONCLUSIVE
+
+
+def ask(
+    plan: Plan,
+    target: Target,
+    engine: Engine,
+    campaign: Campaign,
+    candidate: Candidate,
+    blocks: int,
+    progress: Progress,
+) -> Answer:
+    """Measure up to this number of fresh blocks, until the candidate has a verdict; return the answer.
+
+    Args:
+        plan: a plan without trials, with the baseline, the candidate and one row.
+        target: the target.
+        engine: the store.
+        campaign: the campaign.
+        candidate: the candidate, with its run.
+        blocks: most blocks.
+        progress: see :data:`schedlab.execution.loop.Progress`.
+    """
+    assert candidate.run_id is not None
+    with recorded(plan, target, engine, candidate.run_id) as session:
+        pairs = Pairs(plan, Measure(session, pause_of(plan, target), engine, candidate.run_id, progress))
+        pairs.warm_up()
+        pairs.complete(1)
+        result, failures = answer(engine, campaign, candidate), 0
+        for _ in range(blocks):
+            if result.final or failures == FAILURES:
+                break
+            pairs.measure(1)
+            previous, result = result, answer(engine, campaign, candidate)
+            failures = failures + 1 if result.failed > previous.failed else 0
+    return result
+
+
+def answer(engine: Engine, campaign: Campaign, candidate: Candidate) -> Answer:
+    """Return what the stored blocks of a candidate show; StoreError if its run is missing."""
+    alpha = campaign.alpha * share(candidate.position)
+    assert candidate.run_id is not None
+    run = reader.run(engine, candidate.run_id)
+    if run.design.candidate != candidate.content:
+        raise StoreError(
+            f"run {run.id} does not measure candidate {candidate.name!r}",
+            where=str(engine.url.database),
+            todo="put back a copy of the store, or open a new campaign",
+        )
+    (question,) = run.design.questions
+    recorded_blocks = reader.trial_counts(engine, run.id)
+    blocks = Blocks(average_blocks(read_cells(engine, run)), recorded_blocks)
+    row = (question.workload, question.parameters, question.metric)
+    baseline, name = run.design.variants
+    means = blocks.means(row, baseline), blocks.means(row, name)
+    try:
+        logs = log_ratios(*means)
+    except ValueError as error:
+        todo = "name a metric of the workload that is always above 0"
+        raise StoreError(f"{question.metric} cannot be judged: {error}", todo=todo) from None
+    tried = set.intersection(*(set(recorded_blocks.get((*row[:2], each), {})) for each in (baseline, name)))
+    failed = len(tried) - len(logs)
+    gains = logs if question.direction == "higher" else -logs
+    shown = evidence(gains, alpha)
+    low, high = (shown.low, shown.high) if question.direction == "higher" else (-shown.high, -shown.low)
+    found, reason = _word(gains, shown, alpha, campaign.delta, blocks.resolution(row, (baseline, name)), question)
+    if failed > TOLERATED * len(tried):
+        found, reason = Word.INCONCLUSIVE, f"{failed} of {len(tried)} blocks failed; the others are not a fair sample"
+    return Answer(
+        candidate=candidate,
+        question=question,
+        word=found,
+        ratio=ratio_of(float(logs.mean())) if len(logs) else nan,
+        low=exp(low) if isfinite(low) else nan,
+        high=exp(high) if isfinite(high) else nan,
+        alpha=alpha,
+        e_value=exp(min(shown.log_above, 700.0)),
+        blocks=len(logs),
+        failed=failed,
+        reason=reason,
+    )
+
+
+def _word(
+    gains: Floats, shown: Evidence, alpha: float, delta: float, resolution: float, question: Question
+) -> tuple[Word, str]:
+    """Return the verdict, and why there is no verdict. Positive gains are better.
+
+    Equivalence is the conclusion that both bounds lie inside the margin (Schuirmann 1987). Figures in coarse steps
+    narrow the margin, see :func:`schedlab.analysis.paired.p_equivalent`.
+    """
+    margin, coarse = log1p(delta), len(gains) > 1 and float(gains.std(ddof=1)) < resolution
+    if coarse:
+        margin -= resolution
+    if -margin < shown.low and shown.high < margin:
+        return Word.EQUIVALENT, ""
+    limit = -log(alpha)
+    if shown.log_above >= limit:
+        return Word.BETTER, ""
+    if shown.log_below >= limit:
+        return Word.WORSE, ""
+    return Word.INCONCLUSIVE, steps_unknown(question.metric) if coarse and resolution == inf else ""
