@@ -2,7 +2,7 @@
 //! millisecond.
 
 use schedlab_sim::kernel;
-use schedlab_sim::kernel::Tunables;
+use schedlab_sim::kernel::{Tunable, Tunables};
 use schedlab_sim::sched::{Enqueue, O1, Policy, Setting, weight};
 
 const MS: u64 = 1_000_000;
@@ -55,7 +55,7 @@ impl Bench {
     }
 
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
-        self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
+        self.policy.check_preempt_wakeup(&mut self.queue, &mut self.all, current, woken)
     }
 
     /// Make a task that has slept for `ms` the current task.
@@ -271,7 +271,29 @@ fn patch_03_sets_four_tunables_and_can_be_turned_off() {
         assert_eq!(tunables.get(tunables.check(name, value).unwrap()), value, "{name}");
     }
     tunables.set("sched.d7.03", 0).unwrap();
-    assert_eq!(tunables, base);
+    for tunable in Tunable::ALL {
+        assert_eq!(tunables.get(*tunable), base.get(*tunable), "{}", tunable.name());
+    }
+}
+
+#[test]
+fn a_tunable_set_by_its_own_name_keeps_its_value_under_patch_03_in_every_order() {
+    let values = |changes: &[(&str, i64)]| {
+        let mut tunables = Tunables::new(&kernel("linux-2.5.59").unwrap(), 16);
+        changes.iter().for_each(|(name, value)| tunables.set(name, *value).unwrap());
+        Tunable::ALL.iter().map(|tunable| tunables.get(*tunable)).collect::<Vec<_>>()
+    };
+    let set = [("sched.max_timeslice_ms", 10), ("sched.child_penalty", 95), ("sched.d7.03", 1)];
+    let expected = values(&set);
+    assert_eq!(expected[Tunable::MaxTimesliceMs as usize], 10);
+    // 95 is the kernel's default: a default that is set explicitly also takes precedence.
+    assert_eq!(expected[Tunable::ChildPenalty as usize], 95);
+    assert_eq!(expected[Tunable::StarvationLimitMs as usize], 30_000);
+    for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        assert_eq!(values(&order.map(|index| set[index])), expected, "{order:?}");
+    }
+    let off = values(&[set[0], set[2], ("sched.d7.03", 0)]);
+    assert_eq!(off, values(&[set[0]]), "turning the patch off resets only what the patch has set");
 }
 
 #[test]

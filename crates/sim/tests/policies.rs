@@ -54,7 +54,7 @@ impl<P: Policy> Bench<P> {
     }
 
     fn preempts(&mut self, current: u32, woken: u32) -> bool {
-        self.policy.check_preempt(&mut self.queue, &mut self.all, current, woken)
+        self.policy.check_preempt_wakeup(&mut self.queue, &mut self.all, current, woken)
     }
 }
 

@@ -85,7 +85,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.note_move(task, src_cpu, dst_cpu);
         self.activate_task(dst_cpu, task, Enqueue::Moved);
         if dst_cpu != env.payer || env.idle == CpuIdleType::Busy {
-            self.check_preempt(env.payer, dst_cpu, task);
+            self.check_preempt_curr(env.payer, dst_cpu, task);
         }
     }
 
@@ -212,7 +212,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.activate_task(cpu, task, Enqueue::Moved);
         self.schedule(source);
         self.rekey(source);
-        self.check_preempt(payer, cpu, task);
+        self.check_preempt_curr(payer, cpu, task);
         true
     }
 }

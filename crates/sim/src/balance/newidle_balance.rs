@@ -46,7 +46,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Bring a CPU's next periodic balancing forward to the interval of an idle CPU, because the CPU is about to become
     /// idle (`update_next_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn update_next_balance(&mut self, cpu: usize, level: usize) {
-        let due = self.cpus[cpu].domains[level].last_balance + self.interval(cpu, level, CpuIdleType::Idle);
+        let due = self.cpus[cpu].domains[level].last_balance
+            + self.get_sd_balance_interval(cpu, level, CpuIdleType::Idle);
         let cpu_state = &mut self.cpus[cpu];
         cpu_state.next_balance = cpu_state.next_balance.min(due);
     }

@@ -66,7 +66,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         for level in 0..self.cpus[cpu].domains.len() {
             decayed |= self.update_newidle_cost(cpu, level, 0);
             sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;
-            let interval = self.interval(cpu, level, idle);
+            let interval = self.get_sd_balance_interval(cpu, level, idle);
             let domain_state = &self.cpus[cpu].domains[level];
             if self.time.now >= domain_state.last_balance + interval {
                 if self.should_we_balance(cpu, level) {
@@ -78,7 +78,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.cpus[cpu].domains[level].last_balance = self.time.now;
             }
             let domain_state = &self.cpus[cpu].domains[level];
-            next = next.min(domain_state.last_balance + self.interval(cpu, level, idle));
+            next = next.min(domain_state.last_balance + self.get_sd_balance_interval(cpu, level, idle));
         }
         self.cpus[cpu].next_balance = next;
         if decayed {
@@ -87,7 +87,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Interval between passes over a domain (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12).
-    pub(super) fn interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
+    pub(super) fn get_sd_balance_interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
         let factor = if idle == CpuIdleType::Busy { self.world.kernel.domains.busy_factor } else { 1 };
         self.cpus[cpu].domains[level].interval * Ns::from(factor)
     }

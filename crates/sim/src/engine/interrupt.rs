@@ -7,7 +7,7 @@ use crate::machine::IdleState;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::Class;
-use crate::time::{MS, NEVER, Ns, Timer};
+use crate::time::{NEVER, Ns, Timer};
 
 /// Timer slack of ordinary tasks (prctl(2), `PR_SET_TIMERSLACK`). Timers of real-time tasks have no slack.
 const SLACK_NS: Ns = 50_000;
@@ -128,7 +128,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     pub(crate) fn rr_slice(&self) -> Ns {
-        self.tunables.ns(crate::kernel::Tunable::RrTimesliceMs) * MS
+        self.tunables.ms_as_ns(crate::kernel::Tunable::RrTimesliceMs)
     }
 
     /// Handle the IPI by which another CPU makes this CPU reschedule.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kernel, kernel, kernel_names};
 use crate::error::SimError;
-use crate::time::Ns;
+use crate::time::{MS, Ns};
 
 macro_rules! tunables {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -107,7 +107,7 @@ tunables! {
     VmStatShepherd = "vm.stat_shepherd",
     /// NUMA balancing.
     NumaBalancing = "kernel.numa_balancing",
-    /// Run time of an address space before its first scan: the slow start.
+    /// First scan period of a task, in run time, and time until the first scan of a new address space: the slow start.
     NumaScanDelayMs = "sched.numa_balancing.scan_delay_ms",
     /// Minimum time in which an address space is scanned once.
     NumaScanPeriodMinMs = "sched.numa_balancing.scan_period_min_ms",
@@ -178,6 +178,8 @@ pub struct Tunables {
     kernel: String,
     definitions: Vec<Option<Definition>>,
     values: Vec<i64>,
+    /// Whether [`Tunables::set`] has set each tunable.
+    set: Vec<bool>,
 }
 
 /// Factor under the default `sched_tunable_scaling`, 1 + log₂(min(CPUs, 8)) (Documentation/scheduler/sched-design-CFS.rst).
@@ -194,16 +196,21 @@ impl Tunables {
             definition.map_or(0, |defined| defined.default * if defined.scaled { scale(cpus) } else { 1 })
         };
         let values = definitions.iter().map(boot).collect();
-        let mut tunables = Self { kernel: kernel.name.clone(), definitions, values };
+        let set = vec![false; Tunable::ALL.len()];
+        let mut tunables = Self { kernel: kernel.name.clone(), definitions, values, set };
         if tunables.on(Tunable::D7Tunables) {
             tunables.apply_d7_tunables(true);
         }
         tunables
     }
 
-    /// Set the tunables of [`D7_TUNABLES`] that the kernel has, or reset them to the kernel's defaults.
+    /// Set the tunables of [`D7_TUNABLES`] that the kernel has, or reset them to the kernel's defaults. A tunable that
+    /// has been set by its own name keeps its value.
     fn apply_d7_tunables(&mut self, on: bool) {
         for (tunable, value) in D7_TUNABLES {
+            if self.set[tunable as usize] {
+                continue;
+            }
             if let Some(definition) = self.definitions[tunable as usize] {
                 self.values[tunable as usize] = if on { value } else { definition.default };
             }
@@ -216,10 +223,16 @@ impl Tunables {
         self.values[tunable as usize]
     }
 
-    /// The value of a tunable that is a duration. A negative value counts as 0.
+    /// The value of a tunable in its own unit. A negative value counts as 0.
     #[inline]
-    pub fn ns(&self, tunable: Tunable) -> Ns {
-        self.get(tunable).max(0) as Ns
+    pub fn non_negative(&self, tunable: Tunable) -> u64 {
+        self.get(tunable).max(0) as u64
+    }
+
+    /// The value of a tunable in milliseconds, in nanoseconds. A negative value counts as 0.
+    #[inline]
+    pub fn ms_as_ns(&self, tunable: Tunable) -> Ns {
+        self.non_negative(tunable) * MS
     }
 
     /// `sysctl_sched_migration_cost`, an unsigned int (kernel/sched/fair.c, v4.5 to v6.12). −1 becomes the maximum: every task
@@ -273,11 +286,12 @@ impl Tunables {
     /// Change a tunable. The error lists the kernels that have the tunable, or its range.
     ///
     /// `sched.d7.03` is a patch to the values of four other tunables: turning the patch on sets these tunables, turning
-    /// the patch off resets these tunables to the kernel's defaults. To give these tunables other values, set them
-    /// after `sched.d7.03`.
+    /// the patch off resets these tunables to the kernel's defaults. A tunable that is set by its own name, before or
+    /// after `sched.d7.03`, keeps that value: the order of settings does not change the result.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), SimError> {
         let tunable = self.check(name, value)?;
         self.values[tunable as usize] = value;
+        self.set[tunable as usize] = true;
         if tunable == Tunable::D7Tunables {
             self.apply_d7_tunables(value != 0);
         }

@@ -156,7 +156,9 @@ impl Numa {
         let member = &mut self.members[task as usize];
         let space = &self.spaces[member.space as usize];
         if member.passes != space.passes {
-            member.task_numa_placement(space.passes, self.scan.periods(space.pages(regions)));
+            let pages = space.pages(regions);
+            let periods = (self.scan.task_scan_min(pages), self.scan.task_scan_max(pages));
+            member.task_numa_placement(space.passes, periods);
         }
     }
 

@@ -37,7 +37,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.activate_task(target, task, Enqueue::Moved);
                 self.schedule(cpu);
                 self.rekey(cpu);
-                self.check_preempt(cpu, target, task);
+                self.check_preempt_curr(cpu, target, task);
             }
             Some(Place::Swap(target)) => {
                 self.records.counters.numa_task_swapped += 1;

@@ -19,7 +19,8 @@ const RUN_PER_SCAN: Ns = 32;
 /// Tunables of scans: the delay before the first scan, the periods, and the size of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanTunables {
-    /// Run time of a new task before its first scan (`scan_delay_ms`).
+    /// `scan_delay_ms`: first scan period of a task, in run time, and time until the first scan of a new address space
+    /// (`Numa::born()`, `Numa::execed()`).
     pub delay: Ns,
     pub period_min: Ns,
     pub period_max: Ns,
@@ -28,12 +29,11 @@ pub(super) struct ScanTunables {
 
 impl ScanTunables {
     pub fn new(tunables: &Tunables) -> Self {
-        let ms = |tunable| tunables.ns(tunable) * MS;
         Self {
-            delay: ms(Tunable::NumaScanDelayMs),
-            period_min: ms(Tunable::NumaScanPeriodMinMs),
-            period_max: ms(Tunable::NumaScanPeriodMaxMs),
-            size_mb: tunables.ns(Tunable::NumaScanSizeMb).max(1),
+            delay: tunables.ms_as_ns(Tunable::NumaScanDelayMs),
+            period_min: tunables.ms_as_ns(Tunable::NumaScanPeriodMinMs),
+            period_max: tunables.ms_as_ns(Tunable::NumaScanPeriodMaxMs),
+            size_mb: tunables.non_negative(Tunable::NumaScanSizeMb).max(1),
         }
     }
 
@@ -42,14 +42,22 @@ impl ScanTunables {
         self.size_mb * ((1 << 20) / PAGE)
     }
 
-    /// Shortest and longest period between two scans of an address space with this many pages (`task_scan_min()`,
-    /// `task_scan_max()`). A complete pass takes the tunables' periods, at no more than 2560 MiB per second.
-    pub fn periods(&self, pages: u64) -> (Ns, Ns) {
-        const MOST_MIB_PER_SECOND: u64 = 2560;
-        let windows = pages.div_ceil(self.size()).max(1);
-        let floor = 1000 / (MOST_MIB_PER_SECOND / self.size_mb).max(1) * MS;
-        let least = (self.period_min / windows).max(floor);
-        (least, (self.period_max / windows).max(least))
+    /// Shortest period between two scans of an address space with this many pages (`task_scan_min()`,
+    /// kernel/sched/fair.c, v4.5): a complete pass takes the tunable's period, at no more than 2560 MiB per second.
+    pub fn task_scan_min(&self, pages: u64) -> Ns {
+        const MAX_MIB_PER_SECOND: u64 = 2560;
+        let floor = 1000 / (MAX_MIB_PER_SECOND / self.size_mb).max(1) * MS;
+        (self.period_min / self.task_nr_scan_windows(pages)).max(floor)
+    }
+
+    /// Longest period between two scans of an address space with this many pages (`task_scan_max()`).
+    pub fn task_scan_max(&self, pages: u64) -> Ns {
+        (self.period_max / self.task_nr_scan_windows(pages)).max(self.task_scan_min(pages))
+    }
+
+    /// Scans of a complete pass (`task_nr_scan_windows()`).
+    fn task_nr_scan_windows(&self, pages: u64) -> u64 {
+        pages.div_ceil(self.size()).max(1)
     }
 }
 
@@ -83,7 +91,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let space = &mut self.numa.spaces[member.space as usize];
         let period = member.period;
         if member.stamp == 0 {
-            member.period = scan.periods(space.pages(&self.physics.regions)).0;
+            member.period = scan.task_scan_min(space.pages(&self.physics.regions));
         }
         member.stamp = member.stamp.saturating_add(period);
         let due = *space.next_scan.get_or_insert(now.saturating_add(scan.delay));

@@ -100,9 +100,9 @@ impl Entity {
 impl Cfs {
     fn read(tunables: &Tunables) -> Self {
         Self {
-            latency: tunables.ns(Tunable::LatencyNs),
-            min_granularity: tunables.ns(Tunable::MinGranularityNs).max(1),
-            wakeup_granularity: tunables.ns(Tunable::WakeupGranularityNs),
+            latency: tunables.non_negative(Tunable::LatencyNs),
+            min_granularity: tunables.non_negative(Tunable::MinGranularityNs).max(1),
+            wakeup_granularity: tunables.non_negative(Tunable::WakeupGranularityNs),
             gentle_sleepers: tunables.on(Tunable::GentleFairSleepers),
             start_debit: tunables.on(Tunable::StartDebit),
             last_buddy: tunables.on(Tunable::LastBuddy),
@@ -183,7 +183,7 @@ impl Cfs {
     /// or the second task if the first has yielded, unless `first` is too far behind (`pick_next_entity()`, kernel/sched/fair.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
-    fn pick_next_buddy(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
+    fn pick_next_entity(&self, queue: &Queue, all: &[Entity], first: TaskIx) -> TaskIx {
         let fair = |task: TaskIx| self.wakeup_preempt_entity(&all[task as usize], &all[first as usize]) < 1;
         if queue.last != NOBODY && fair(queue.last) {
             return queue.last;
@@ -287,7 +287,7 @@ impl Policy for Cfs {
         let first = *queue.waiting.first()?;
         let mut chosen = first.task;
         if (queue.last, queue.skip) != (NOBODY, NOBODY) {
-            chosen = self.pick_next_buddy(queue, all, chosen);
+            chosen = self.pick_next_entity(queue, all, chosen);
         }
         let entity = &mut all[chosen as usize];
         if chosen == first.task {
@@ -327,7 +327,13 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+    fn check_preempt_wakeup(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        current: TaskIx,
+        woken: TaskIx,
+    ) -> bool {
         let preempts = self.wakeup_preempt_entity(&all[current as usize], &all[woken as usize]) == 1;
         if preempts && self.last_buddy && u64::from(queue.number) >= self.nr_latency() {
             queue.last = current;

@@ -38,7 +38,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cpu_state = &self.cpus[cpu];
         self.records.observer.woken(cpu_state.clock, cpu, task, target, cpu_state.in_interrupt);
         self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
-        self.check_preempt_inline(cpu, target, task);
+        self.check_preempt_curr_inline(cpu, target, task);
     }
 
     /// Count a migration and report the migration to the observer.
@@ -84,13 +84,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Let a task that `cpu` has put on the queue of `target` preempt the current task of `target`, if the policy
     /// permits (`check_preempt_curr()`, kernel/sched/core.c, v4.5 to v5.14; `wakeup_preempt()` in v6.12).
     #[inline(never)]
-    pub(crate) fn check_preempt(&mut self, cpu: usize, target: usize, task: TaskIx) {
-        self.check_preempt_inline(cpu, target, task);
+    pub(crate) fn check_preempt_curr(&mut self, cpu: usize, target: usize, task: TaskIx) {
+        self.check_preempt_curr_inline(cpu, target, task);
     }
 
-    /// As [`Engine::check_preempt`], inlined.
+    /// As [`Engine::check_preempt_curr`], inlined.
     #[inline(always)]
-    fn check_preempt_inline(&mut self, cpu: usize, target: usize, task: TaskIx) {
+    fn check_preempt_curr_inline(&mut self, cpu: usize, target: usize, task: TaskIx) {
         let current = self.cpus[target].current;
         if current == NOBODY {
             // A CPU in an interrupt checks its queue at the end of the interrupt.
@@ -137,7 +137,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (None, None) => {
                 let feature = crate::kernel::Tunable::WakeupPreemption;
                 (self.tunables.on(feature) || !self.tunables.has(feature))
-                    && self.rq.policy.check_preempt(
+                    && self.rq.policy.check_preempt_wakeup(
                         &mut self.rq.queues[cpu],
                         &mut self.rq.entities,
                         current,

@@ -144,7 +144,7 @@ pub trait Policy: Sized {
 
     /// Whether a task that has just been enqueued preempts the current task (`check_preempt_wakeup()`,
     /// kernel/sched/fair.c, v4.5 to v5.14; `check_preempt_wakeup_fair()` in v6.12).
-    fn check_preempt(
+    fn check_preempt_wakeup(
         &self,
         queue: &mut Self::Queue,
         all: &mut [Self::Entity],

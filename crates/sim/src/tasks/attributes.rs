@@ -150,7 +150,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.activate_task(target, task, Enqueue::New);
         if target != cpu {
-            self.check_preempt(cpu, target, task);
+            self.check_preempt_curr(cpu, target, task);
         }
     }
 }

@@ -126,7 +126,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.report_birth(clock, cpu, task);
         self.records.observer.woken(clock, cpu, task, target, false);
         self.activate_task(target, task, Enqueue::New);
-        self.check_preempt(cpu, target, task);
+        self.check_preempt_curr(cpu, target, task);
     }
 
     /// Report a new task to the observer.
@@ -217,7 +217,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.stats_enqueue(cpu, task);
         }
         self.activate_task(target, task, Enqueue::Moved);
-        self.check_preempt(cpu, target, task);
+        self.check_preempt_curr(cpu, target, task);
     }
 
     /// Take the current task off its CPU, so that the caller can enqueue the task elsewhere.

@@ -82,7 +82,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if !self.vmstat.workers.folds {
             return;
         }
-        let interval = self.tunables.ns(Tunable::VmStatInterval) * SECOND;
+        let interval = self.tunables.non_negative(Tunable::VmStatInterval) * SECOND;
         let first = Random::new(self.world.config.seed ^ SALT).below(interval);
         self.vmstat.workers.phase = first % SECOND;
         self.vmstat.workers.shepherds = self.tunables.on(Tunable::VmStatShepherd);
@@ -155,7 +155,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// (`round_jiffies_relative()`).
     fn next_fold(&self, cpu: usize, now: Ns) -> Ns {
         let at = now
-            .saturating_add(self.tunables.ns(Tunable::VmStatInterval).saturating_mul(SECOND))
+            .saturating_add(self.tunables.non_negative(Tunable::VmStatInterval).saturating_mul(SECOND))
             .min(NEVER / 2);
         let skew = self.skew(cpu);
         // One second is added before rounding, so that the difference stays above 0.

@@ -76,7 +76,7 @@ impl<O: Observer> Engine<'_, O1, O> {
             self.note_move(*task, source, cpu);
             self.activate_task(cpu, *task, Enqueue::Moved);
             if self.cpus[cpu].current != NOBODY {
-                self.check_preempt(cpu, cpu, *task);
+                self.check_preempt_curr(cpu, cpu, *task);
             }
         }
         tasks.len() as u64

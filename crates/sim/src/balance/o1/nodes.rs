@@ -21,7 +21,7 @@ impl<O: Observer> Engine<'_, O1, O> {
         if nodes > 1 {
             let passes = &mut self.rq.queues[cpu].balance.nr_balanced;
             *passes += 1;
-            if *passes >= self.tunables.ns(Tunable::NodeBalanceRate) {
+            if *passes >= self.tunables.non_negative(Tunable::NodeBalanceRate) {
                 *passes = 0;
                 self.book(cpu, account, nodes as u64 * u64::from(self.costs.balance_cpu));
                 if let Some(node) = self.find_busiest_node(cpu, here) {
@@ -38,7 +38,7 @@ impl<O: Observer> Engine<'_, O1, O> {
     fn find_busiest_node(&mut self, cpu: usize, here: usize) -> Option<usize> {
         let nodes = self.topology.nodes.len();
         self.rq.queues[cpu].balance.node_load.resize(nodes, 0);
-        let threshold = self.tunables.ns(Tunable::NodeThreshold);
+        let threshold = self.tunables.non_negative(Tunable::NodeThreshold);
         let mut load = |node: usize| {
             let running = self.node_running(node);
             let average = &mut self.rq.queues[cpu].balance.node_load[node];

@@ -22,7 +22,7 @@ impl Sums {
 
     /// V, rounded down (`avg_vruntime()`, kernel/sched/fair.c, v6.12).
     #[inline]
-    pub fn mean(&self) -> i64 {
+    pub fn avg_vruntime(&self) -> i64 {
         if self.load == 0 { self.base } else { self.base + divided(self.sum, self.load) }
     }
 

@@ -71,7 +71,7 @@ impl Eevdf {
     fn read(tunables: &Tunables, tick_ns: Ns) -> Self {
         Self {
             tick_ns,
-            base_slice: tunables.ns(Tunable::BaseSliceNs),
+            base_slice: tunables.non_negative(Tunable::BaseSliceNs),
             place_lag: tunables.on(Tunable::PlaceLag),
             place_deadline_initial: tunables.on(Tunable::PlaceDeadlineInitial),
             run_to_parity: tunables.on(Tunable::RunToParity),
@@ -147,12 +147,12 @@ impl Policy for Eevdf {
             return self.requeue_delayed_entity(queue, all, task);
         }
         queue.note_current(all);
-        let (mean, load) = (queue.mean(all), queue.load());
+        let (mean, load) = (queue.avg_vruntime(all), queue.load());
         let entity = &mut all[task as usize];
         self.place_entity(entity, mean, load, how == Enqueue::New);
         // A task placed at or after the current task cannot be before the least virtual time.
         if queue.current() == NOBODY || entity.vruntime < queue.noted {
-            queue.note_least(all);
+            queue.update_min_vruntime(all);
         }
         queue.insert(&all[task as usize], task);
     }
@@ -160,7 +160,7 @@ impl Policy for Eevdf {
     #[inline]
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.note_current(all);
-        let mean = queue.mean(all);
+        let mean = queue.avg_vruntime(all);
         let entity = &mut all[task as usize];
         self.update_entity_lag(entity, mean);
         queue.remove(entity, task);
@@ -172,7 +172,7 @@ impl Policy for Eevdf {
     #[inline]
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current(), task);
-        let mean = queue.mean(all);
+        let mean = queue.avg_vruntime(all);
         let entity = &mut all[task as usize];
         self.update_entity_lag(entity, mean);
         queue.clear_current();
@@ -191,7 +191,7 @@ impl Policy for Eevdf {
         let sums = queue.sums_at(entity.vruntime);
         queue.clear_current();
         if !self.delay_dequeue || sums.entity_eligible(entity.vruntime) {
-            return self.update_entity_lag(entity, sums.mean());
+            return self.update_entity_lag(entity, sums.avg_vruntime());
         }
         entity.sched_delayed = true;
         queue.insert(entity, task);
@@ -260,7 +260,13 @@ impl Policy for Eevdf {
     }
 
     #[inline]
-    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+    fn check_preempt_wakeup(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        current: TaskIx,
+        woken: TaskIx,
+    ) -> bool {
         queue.note_current(all);
         let (running, other) = (&all[current as usize], &all[woken as usize]);
         if self.preempt_short && self.slice(other) < self.slice(running) && running.parity == running.deadline

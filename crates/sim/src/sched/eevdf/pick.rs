@@ -65,7 +65,7 @@ impl Eevdf {
         if self.delay_zero && queue.sums(all).entity_eligible(vruntime) {
             all[task as usize].lag = 0;
         } else {
-            let mean = queue.mean(all);
+            let mean = queue.avg_vruntime(all);
             let entity = &mut all[task as usize];
             self.update_entity_lag(entity, mean);
             if self.delay_zero {
@@ -89,7 +89,7 @@ impl Eevdf {
     /// change. The lag is therefore computed from the current task's last updated virtual runtime. A waker that has run since
     /// that update is ahead of the average, and not eligible in the following check for preemption.
     pub(super) fn requeue_delayed_entity(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx) {
-        queue.note_least(all);
+        queue.update_min_vruntime(all);
         let sums = queue.sums_at(queue.noted);
         let entity = &mut all[task as usize];
         // V > v is the same as V ≥ v + 1, because both are integers.
@@ -98,7 +98,7 @@ impl Eevdf {
         if self.delay_zero && credit {
             let others = sums.without(entity.vruntime, entity.weight);
             entity.lag = 0;
-            self.place_entity(entity, others.mean(), others.load, false);
+            self.place_entity(entity, others.avg_vruntime(), others.load, false);
         }
         queue.insert(entity, task);
     }

@@ -15,7 +15,7 @@ pub struct Queue {
     /// Σ weight of the waiting and delayed tasks (`avg_load`).
     load: u64,
     /// Base of virtual times in the sums, and mean of an empty queue: the maximum over time of the least virtual time
-    /// (`min_vruntime`). The value is updated only where an omission would be visible, see [`Queue::note_least`].
+    /// (`min_vruntime`). The value is updated only where an omission would be visible, see [`Queue::update_min_vruntime`].
     base: i64,
     /// Virtual time of the current task at the kernel's last update (update_curr()).
     pub noted: i64,
@@ -133,12 +133,12 @@ impl Queue {
 
     /// V, rounded down; with a single task its virtual time.
     #[inline]
-    pub fn mean(&self, all: &[Entity]) -> i64 {
+    pub fn avg_vruntime(&self, all: &[Entity]) -> i64 {
         if self.load == 0 {
             let current = self.current;
             return if current == NOBODY { self.base } else { all[current as usize].vruntime };
         }
-        self.sums(all).mean()
+        self.sums(all).avg_vruntime()
     }
 
     #[inline]
@@ -194,7 +194,7 @@ impl Queue {
     /// Raise `base` to the least virtual time of all tasks (`update_min_vruntime()`, kernel/sched/fair.c, v6.12). The least
     /// virtual time decreases only when a task joins, so that calling this function before a task joins suffices, and
     /// [`Queue::note_last`] after the last task has left.
-    pub fn note_least(&mut self, all: &[Entity]) {
+    pub fn update_min_vruntime(&mut self, all: &[Entity]) {
         let mut least = self.tasks.least_value();
         if self.current != NOBODY {
             least = least.min(all[self.current as usize].vruntime);
@@ -232,7 +232,7 @@ impl Queue {
         assert_eq!(self.delayed_load, delayed_load, "load of delayed tasks");
         // Σ w (V − v) = 0: the lags add up to zero, up to the rounding of V.
         let Sums { sum, load, .. } = self.sums(all);
-        let mean = i128::from(self.mean(all) - self.base);
+        let mean = i128::from(self.avg_vruntime(all) - self.base);
         assert!(
             (0..i128::from(load.max(1))).contains(&(sum - mean * i128::from(load))),
             "the lags add up to zero"

@@ -50,8 +50,9 @@ impl O1 {
         queue.arrays.remove(std::mem::replace(&mut entity.node, NOT_QUEUED));
     }
 
-    /// Add the time since a task gave up its CPU to its sleep average (`activate_task()`, kernel/sched.c, 2.5.59).
-    fn credit(&self, entity: &mut Entity, now: Ns) {
+    /// Add the time since a task gave up its CPU to its sleep average, and compute its priority (`activate_task()`,
+    /// kernel/sched.c, 2.5.59, without the insertion into the queue).
+    fn activate_task(&self, entity: &mut Entity, now: Ns) {
         let slept = self.knobs.jiffies(now).saturating_sub(entity.last_run);
         if slept > 0 {
             let sleep_avg = (u64::from(entity.sleep_avg) + slept).min(self.knobs.max_sleep_avg.into());
@@ -169,7 +170,7 @@ impl Policy for O1 {
             return;
         }
         if credited {
-            self.credit(entity, now);
+            self.activate_task(entity, now);
         }
         Self::push(queue, entity, task, queue.active);
     }
@@ -247,7 +248,13 @@ impl Policy for O1 {
         true
     }
 
-    fn check_preempt(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx, woken: TaskIx) -> bool {
+    fn check_preempt_wakeup(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        current: TaskIx,
+        woken: TaskIx,
+    ) -> bool {
         let (running, new) = (&all[current as usize], &all[woken as usize]);
         let better = new.priority < running.priority;
         match new.arrival {
