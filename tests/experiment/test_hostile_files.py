@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 
 from schedlab.experiment.load import parse
@@ -55,7 +57,20 @@ def test_nesting_that_no_reader_can_follow_is_refused_with_its_line(value: str) 
 @pytest.mark.parametrize("depth", [DEEPEST, 200, 5_000])
 def test_keys_nested_too_deep_by_dots_are_refused(depth: int) -> None:
     text = VALID.replace("[[workload]]", "[[workload]]\ngroups." + "a." * depth + "a = 1", 1)
-    assert "workload[1]: is nested more than 32 deep" in error_of(text)
+    assert error_of(text).startswith(f"file.toml:{LINE}: tables or arrays are nested more than 32 deep")
+
+
+def test_a_dotted_key_with_thousands_of_parts_is_refused_before_it_fills_the_memory() -> None:
+    text = "# a.a\n" + "a." * 20_000 + "a = 1"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert error_of(text).startswith(f"file.toml:2: tables or arrays are nested more than {DEEPEST} deep")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10, "KiB"
+
+
+@pytest.mark.parametrize("quotes", ['"', "'''", '"""'])
+def test_dots_in_texts_and_comments_are_no_keys(quotes: str) -> None:
+    dots = "a." * 100
+    assert "nested" not in error_of(parameter(f"{quotes}{dots}{quotes} # {dots}"))
 
 
 def test_the_deepest_value_that_is_accepted_reaches_the_workloads_own_check() -> None:

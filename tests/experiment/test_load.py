@@ -278,3 +278,9 @@ def test_a_deterministic_guest_cannot_run_under_kvm() -> None:
     assert "counts instructions, which KVM cannot" in error_of(with_target('deterministic = true\naccel = "kvm"'))
     for lines in ('deterministic = true\naccel = "tcg"', 'accel = "kvm"', "deterministic = true"):
         assert parse(with_target(lines), "f").target.kind == "vm"
+
+
+def test_more_rows_than_can_be_checked_are_refused_at_once() -> None:
+    lists = f"loops = {list(range(1, 301))}\ndatasize = {list(range(1, 301))}"
+    text = TWO_VARIANTS.replace("groups = [1, 4]", lists)
+    assert "workload[1]: the table makes 90,000 rows; at most 10,000 are possible" in error_of(text)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.errors import StoreError
 from schedlab.files.replacement import replacing
+from schedlab.store.file import open_store
 
 OTHER_UID = 12345
 
@@ -154,6 +156,41 @@ def test_another_users_named_pipe_is_refused(shared: Path) -> None:
     os.chown(pipe, OTHER_UID, OTHER_UID)
     with pytest.raises(PermissionError, match="named pipe of another user"):
         write(pipe)
+
+
+@pytest.mark.root
+@needs_root
+@pytest.mark.parametrize("target", ["pipe", "/dev/full"])
+def test_another_users_link_to_a_pipe_or_device_is_replaced(target: str, shared: Path) -> None:
+    os.mkfifo(shared / "pipe")
+    os.chown(shared / "pipe", OTHER_UID, OTHER_UID)
+    link = shared / "report.html"
+    link.symlink_to(target)
+    os.lchown(link, OTHER_UID, OTHER_UID)
+    write(link)
+    assert (link.is_symlink(), link.read_text()) == (False, "new")
+
+
+@pytest.mark.root
+@needs_root
+def test_an_own_link_to_another_users_named_pipe_is_refused(shared: Path) -> None:
+    os.mkfifo(shared / "pipe")
+    os.chown(shared / "pipe", OTHER_UID, OTHER_UID)
+    (shared / "link").symlink_to("pipe")
+    with pytest.raises(PermissionError, match="named pipe of another user"):
+        write(shared / "link")
+
+
+@pytest.mark.root
+@needs_root
+def test_a_store_is_not_made_through_another_users_link(tmp_path: Path, shared: Path) -> None:
+    (tmp_path / "precious").touch()
+    link = shared / "store.sqlite"
+    link.symlink_to(tmp_path / "precious")
+    os.lchown(link, OTHER_UID, OTHER_UID)
+    with pytest.raises(StoreError, match="is a link of another user"):
+        open_store(link, create=True)
+    assert (tmp_path / "precious").read_bytes() == b""
 
 
 @pytest.mark.root

@@ -21,7 +21,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, plan
 from schedlab.results.measurement import Measurement
-from schedlab.targets.host import Host
+from schedlab.targets.host import Host, requirements
 from schedlab.targets.trial import Launched, launch
 from schedlab.tunables import pending
 from schedlab.workloads.base import Command, Server
@@ -280,6 +280,19 @@ def test_a_missing_tool_is_reported_with_its_install_line(monkeypatch) -> None:
 
 def test_a_plan_that_can_run_has_no_missing_requirement() -> None:
     assert missing_requirements(text(variant='policy = "batch"')) == ""
+
+
+def test_attributes_of_many_variants_are_probed_once_for_each_set(monkeypatch) -> None:
+    probes: list[str | None] = []
+    refused = Launched((), None, 125, "", "schedload: no permission")
+    monkeypatch.setattr(requirements, "launch", lambda _, variant, __: probes.append(variant.policy) or refused)
+    source = text(variant='policy = "batch"') + "".join(
+        f'[[variant]]\nname = "v{n}"\npolicy = "{policy}"\n' for n in range(6) for policy in [("batch", "idle")[n % 2]]
+    )
+    messages = missing_requirements(source)
+    assert sorted(probes) == ["batch", "idle"]
+    assert "variants 'v1', 'v3', 'v5'" in messages
+    assert "no permission" in messages
 
 
 def test_a_launcher_that_cannot_be_started_gives_the_reason() -> None:

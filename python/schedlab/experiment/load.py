@@ -52,6 +52,9 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 MOST_TRIALS = 1_000_000
 
+MOST_ROWS = 10_000
+"""Most rows of a workload table: the check of a row's parameters takes about 1 ms."""
+
 Finding = tuple[locate.Path, str]
 
 Place = Callable[[locate.Path], str]
@@ -227,7 +230,7 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
 def _check_size(experiment: Experiment) -> Iterator[Finding]:
     """Check the number of trials: a plan is a list in memory, and nobody waits for a million trials."""
     design = experiment.design
-    cells = sum(prod(len(v) if isinstance(v, list) else 1 for v in t.parameters.values()) for t in experiment.workload)
+    cells = sum(map(_rows, experiment.workload))
     trials = cells * (len(experiment.variant) + design.control) * (design.blocks * design.iterations + design.warmup)
     if trials > MOST_TRIALS:
         yield ("design", "blocks"), f"the plan has {trials:,} trials; at most {MOST_TRIALS:,} are possible"
@@ -269,9 +272,16 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
         if fault:
             yield ("workload", i, *(("quick",) if key not in table.parameters else ()), key), fault
             return
+    if (rows := _rows(table)) > MOST_ROWS:
+        yield ("workload", i), f"the table makes {rows:,} rows; at most {MOST_ROWS:,} are possible"
+        return
     for quick in (False, True) if table.quick else (False,):
         yield from _check_parameters(i, table, workload, quick)
     yield from _check_metrics(i, table, workload)
+
+
+def _rows(table: WorkloadTable) -> int:
+    return prod(len(value) if isinstance(value, list) else 1 for value in table.parameters.values())
 
 
 def _check_metrics(i: int, table: WorkloadTable, workload: AnyAdapter) -> Iterator[Finding]:

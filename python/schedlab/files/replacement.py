@@ -22,10 +22,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
     A symbolic link is followed if the link and its target both belong to this user. Any other link is replaced: in a
     folder that everybody may write, its owner could choose the file that is overwritten. A device or a pipe
-    (``/dev/stdout``) is written directly. OSError when ``path`` is a folder or another user's named pipe, or when its
-    folder cannot be written.
+    (``/dev/stdout``) is written directly, also through links of this user. OSError when ``path`` is a folder or another
+    user's named pipe, or when its folder cannot be written.
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file() and not has_foreign_link(path):
         if path.is_dir():
             raise IsADirectoryError(21, "is a folder", str(path))
         _refuse_named_pipe_of_others(path)
@@ -91,6 +91,22 @@ def _is_unnamed(name: str) -> bool:
     return name.startswith("/proc/")
 
 
+def has_foreign_link(path: Path) -> bool:
+    """Whether the path is a symbolic link of another user, or leads to such a link."""
+    end = _links_end(path)
+    return end.is_symlink() and not _trusts(end, end.lstat())
+
+
+def _links_end(path: Path) -> Path:
+    """Follow symbolic links of this user and of the system. The end may be a foreign link, and need not exist."""
+    for _ in range(_MOST_LINKS):
+        state = _state(path)
+        if state is None or not stat.S_ISLNK(state.st_mode) or not _trusts(path, state):
+            return path
+        path = path.parent / path.readlink()
+    return path
+
+
 def _followed(path: Path) -> Path:
     """Follow symbolic links of this user to files of this user. A missing file counts as a file of this user."""
     for _ in range(_MOST_LINKS):
@@ -115,7 +131,7 @@ def _trusts(path: Path, state: os.stat_result) -> bool:
 
 def _refuse_named_pipe_of_others(path: Path) -> None:
     """Raise PermissionError for another user's FIFO: its owner would read the file, or let the writer wait for ever."""
-    state = _state(path)
+    state = _state(_links_end(path))  # None for an anonymous pipe, whose link in /proc leads to no path
     if state is not None and stat.S_ISFIFO(state.st_mode) and state.st_uid != os.geteuid():
         raise PermissionError(1, "is a named pipe of another user", str(path))
 

@@ -12,7 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from schedlab.errors import StoreError
 from schedlab.files.locks import lock
-from schedlab.files.replacement import link, new_file
+from schedlab.files.replacement import has_foreign_link, link, new_file
 from schedlab.store import sqlite
 from schedlab.store.schema import about, metadata
 from schedlab.store.tables import VERSION
@@ -23,8 +23,11 @@ def open_store(path: Path, *, create: bool) -> Engine:
 
     A store of an earlier version is upgraded in one transaction. Without ``create`` a store that cannot be written is
     opened for reading only. Raises StoreError for a missing file (without ``create``), for a file that is damaged or
-    not a store, and for an unknown version; the file is not changed.
+    not a store, and for an unknown version; the file is not changed. With ``create`` a link of another user is
+    refused: in a folder that everybody may write, its owner could choose the file that is written.
     """
+    if create and has_foreign_link(path):
+        raise StoreError("is a link of another user", where=str(path), todo="name the store's file itself")
     if create and not (path.exists() and path.stat().st_size) and not path.is_dir():
         _create(path)
     sqlite.open_connection(path, create=create).close()

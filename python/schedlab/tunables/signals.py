@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a run."""
@@ -29,14 +28,20 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def restore_on_signals() -> Iterator[None]:
-    """In the block, SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the main thread.
+    """In the block, the first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread.
 
-    The previous handlers are restored at the end. Outside the main thread the block has no effect, because Python runs
-    handlers in the main thread only. A SIGHUP that the process ignores from its start (nohup) stays ignored.
+    Later signals have no effect, so that a burst cannot interrupt the undo or the last commit. The previous handlers
+    are restored at the end. Outside the main thread the block has no effect, because Python runs handlers in the
+    main thread only. A SIGHUP that the process ignores from its start (nohup) stays ignored.
     """
 
-    def interrupt(signum: int, frame: FrameType | None) -> NoReturn:
-        raise Interrupted(signum)
+    interrupted = False
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            raise Interrupted(signum)
 
     if threading.current_thread() is not threading.main_thread():
         yield

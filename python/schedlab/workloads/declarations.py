@@ -40,7 +40,7 @@ def names() -> list[str]:
     return list(definitions())
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def prepared(workload: str, parameters: str, cpus: int) -> Prepared:
     """Prepare a workload for a machine of ``cpus`` CPUs; ValueError names the parameter that is wrong.
 

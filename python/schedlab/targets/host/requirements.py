@@ -31,7 +31,8 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
         yield MissingRequirement(error.where, error.what, error.todo)
     yield from _tools(plan)
     for variant in plan.variants:
-        yield from _attributes(variant)
+        yield from _guest_only(variant)
+    yield from _attributes(plan)
     yield from _tunables(plan, system)
     yield from sched_ext.missing_requirements(plan, system)
 
@@ -48,20 +49,27 @@ def _tools(plan: Plan) -> Iterator[MissingRequirement]:
                 yield MissingRequirement(f"workload {row.label!r}", reason, install_line(absent) if absent else "")
 
 
-def _attributes(variant: Variant) -> Iterator[MissingRequirement]:
-    """Probe a variant's attributes by starting ``true`` with them: only the kernel can say whether it permits them."""
+def _guest_only(variant: Variant) -> Iterator[MissingRequirement]:
     subject = naming([variant.name])
     for key in ("kernel", "cmdline", *GUEST_ONLY):
         if getattr(variant, key) is not None:
             where = "vm:KERNEL" if key in GUEST_ONLY else "vm:KERNEL or sim:MACHINE"
             remedy = f"use --target {where}, or remove {key} from the variant"
             yield MissingRequirement(subject, f"sets {key}, which cannot change on the running host", remedy)
-    if not attributes(variant):
-        return
-    probe = launch(Command(("true",)), variant, PROBE_SECONDS)
-    if probe.status != 0:
-        reason, _, remedy = probe.stderr.strip().removeprefix("schedload: ").partition("\n")
-        yield MissingRequirement(subject, reason or f"the launcher ended with {probe.status}", remedy.strip())
+
+
+def _attributes(plan: Plan) -> Iterator[MissingRequirement]:
+    """Probe each set of attributes by starting ``true`` with it: only the kernel can say whether it permits the set."""
+    users: dict[tuple[str, ...], list[Variant]] = {}
+    for variant in plan.variants:
+        if options := attributes(variant):
+            users.setdefault(tuple(options), []).append(variant)
+    for variants in users.values():
+        probe = launch(Command(("true",)), variants[0], PROBE_SECONDS)
+        if probe.status != 0:
+            reason, _, remedy = probe.stderr.strip().removeprefix("schedload: ").partition("\n")
+            reason = reason or f"the launcher ended with {probe.status}"
+            yield MissingRequirement(naming([variant.name for variant in variants]), reason, remedy.strip())
 
 
 def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
