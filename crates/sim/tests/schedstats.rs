@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_sim::machine::{ByDistance, Distance};
 use schedlab_sim::observe::Birth;
 use schedlab_sim::schedstats::{CpuCounts, DomainCounts, Report, Throughout};
 use schedlab_sim::{
@@ -142,6 +143,7 @@ fn statistics_match_the_events_that_an_observer_counts() {
         let mut counting = Counting::default();
         let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
         let costs = machine.costs.clone();
+        let update_ns = u64::from(kernel.schedstats.unwrap().update_ns(&costs));
         let outcome = simulation(machine, kernel, program.clone(), on()).run_observed(&mut counting).unwrap();
         let counters = &outcome.counters;
         assert_eq!(report(&outcome).throughout, Throughout::On);
@@ -219,11 +221,12 @@ fn statistics_match_the_events_that_an_observer_counts() {
         assert!(refused <= hot, "{case}: {refused} of {hot}");
         total_refused += refused;
         // Costs.
-        let remote = counters.schedstat_remote_updates;
-        let local = counters.schedstat_updates - remote;
-        let due = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
+        let lines: u64 = counters.schedstat_lines.iter().sum();
+        let fetched = Distance::ALL.iter().zip(counters.schedstat_lines);
+        let due = counters.schedstat_updates * update_ns
+            + fetched.map(|(distance, lines)| lines * costs.line.at(*distance)).sum::<u64>();
         assert_eq!((outcome.ledger.total(Account::Schedstats), counting.spent), (due, due), "{case}");
-        assert!(local > 0 && remote > 0, "{case}");
+        assert!(update_ns > 0 && lines > 0, "{case}");
     }
     assert!(total_refused > 20 && total_pushed >= 3, "{total_refused} {total_pushed}");
 }
@@ -246,7 +249,8 @@ fn off_is_the_default_and_has_no_counts_and_no_costs() {
 #[test]
 fn statistics_without_costs_do_not_change_the_course_of_events() {
     let mut free = machine("xeon-e5-2670v3").unwrap();
-    (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
+    (free.costs.instruction_ps, free.costs.line) =
+        (0, ByDistance { core: 0, llc: 0, node: 0, near: 0, far: 0 });
     for kernel_name in KERNELS {
         let of = |config| {
             simulation(free.clone(), kernel(kernel_name).unwrap(), hackbench(), config).run().unwrap()
@@ -274,14 +278,14 @@ fn quiet(program: Program, groups: [(&str, usize); 2]) -> Outcome {
     outcome
 }
 
-/// Differences of two outcomes in updates, remote updates, cost in ns, and wake-ups.
+/// Differences of two outcomes in updates, lines fetched from other sockets, cost in ns, and wake-ups.
 fn difference(few: &Outcome, many: &Outcome) -> (u64, u64, u64, u64) {
     let of = |outcome: &Outcome| {
         let counters = &outcome.counters;
         let cost = outcome.ledger.total(Account::Schedstats);
         (
             counters.schedstat_updates,
-            counters.schedstat_remote_updates,
+            counters.schedstat_lines[Distance::Far as usize],
             cost,
             counters.wakeups.iter().sum::<u64>(),
         )
@@ -299,12 +303,12 @@ fn each_sleep_of_a_bound_task_costs_eight_local_updates() {
     let (few, many) = (quiet(sleeper(10), [("a", 3), ("-", 0)]), quiet(sleeper(20), [("a", 3), ("-", 0)]));
     // Sleep: the task's line. schedule() and idle: two updates of the queue's line. The timer's wake-up: the queue's line
     // and the task's line. Enqueue: the task's line. schedule(): the queue's line. Switch: the task's line. All updates
-    // are by CPU 3: 8 × 2 ns.
-    assert_eq!(difference(&few, &many), (10 * 8, 0, 10 * 8 * 2, 10));
+    // are by CPU 3: 8 × 20 instructions of 318 ps, rounded down.
+    assert_eq!(difference(&few, &many), (10 * 8, 0, 10 * 8 * 6, 10));
 }
 
 #[test]
-fn a_wake_up_across_sockets_costs_nine_updates_of_which_two_are_remote() {
+fn a_wake_up_across_sockets_costs_nine_updates_and_four_lines() {
     let pair = |messages: u64| {
         let mut resources = Resources::default();
         let mut channel = channels("talk", ChannelKind::Unix, 2);
@@ -316,18 +320,20 @@ fn a_wake_up_across_sockets_costs_nine_updates_of_which_two_are_remote() {
     };
     // CPUs 0 to 11 are the first siblings of one socket, 12 to 23 the first siblings of the other socket.
     let (few, many) = (quiet(pair(10), [("a", 3), ("b", 15)]), quiet(pair(20), [("a", 3), ("b", 15)]));
-    // 10 more round trips are 20 wake-ups. Each wake-up by the waker: the lines of its queue and of its domain, the
-    // sleeper's line, which the sleeper's CPU wrote last (remote), and the same line again (enqueue). The waker sleeps: its
-    // task's line, then the queue's line for schedule() and for idle. On the sleeper's CPU: the queue's line for
-    // schedule(), and for the switch the task's line, which the waker wrote last (remote). 7 × 2 ns and 2 × 60 ns.
-    assert_eq!(difference(&few, &many), (20 * 9, 20 * 2, 20 * (7 * 2 + 2 * 60), 20));
+    // 10 more round trips are 20 wake-ups. Each wake-up by the waker: its queue, its domain, the sleeper's counters of
+    // wake-ups, which only the waker writes, and the sleeper's wait and sleep, two lines that the sleeper's CPU wrote
+    // last. The waker sleeps: its task's sleep, a line that its waker wrote last; then its queue for schedule() and for
+    // idle. On the sleeper's CPU: the queue for schedule(), and for the switch the task's wait, a line that the waker wrote
+    // last. 9 updates of 6 ns and 4 lines of 104 ns.
+    assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 4 * 104), 20));
 }
 
 #[test]
 fn statistics_switched_on_and_off_count_only_the_time_between() {
     // Without costs the events are equal in all runs: the sum of the counts of the parts is the count of a full run.
     let mut free = machine("i7-3770").unwrap();
-    (free.costs.stats_local, free.costs.stats_remote) = (0, 0);
+    (free.costs.instruction_ps, free.costs.line) =
+        (0, ByDistance { core: 0, llc: 0, node: 0, near: 0, far: 0 });
     for kernel_name in KERNELS {
         let of = |from_start: bool, changes: &[(u64, i64)]| {
             let change = |(at_ns, value): &(u64, i64)| Change {
@@ -445,7 +451,9 @@ fn a_kernel_model_without_a_valid_format_of_the_statistics_is_refused() {
     let older = text.replace("version = 16", "version = 14");
     assert!(error(&older).contains("version 14 is not 15, 16 or 17"), "{}", error(&older));
     let table = |line: &&str| {
-        ["[schedstats]", "version", "statistics_in_entity"].iter().any(|key| line.starts_with(key))
+        ["[schedstats]", "version", "statistics_in_entity", "update_instructions"]
+            .iter()
+            .any(|key| line.starts_with(key))
     };
     let without: Vec<&str> = text.lines().filter(|line| !table(line)).collect();
     assert!(error(&without.join("\n")).contains("missing field `schedstats`"));

@@ -5,6 +5,7 @@
 use super::Engine;
 use crate::balance::KernelPolicy;
 use crate::ledger::Account;
+use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::State;
@@ -49,9 +50,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     fn check_stats(&self) {
         let (counters, costs) = (&self.records.counters, &self.costs);
-        let remote = counters.schedstat_remote_updates;
-        let local = counters.schedstat_updates - remote;
-        let expected = local * u64::from(costs.stats_local) + remote * u64::from(costs.stats_remote);
+        let lines: u64 = Distance::ALL
+            .into_iter()
+            .map(|at| counters.schedstat_lines[at as usize] * costs.line.at(at))
+            .sum();
+        let expected = counters.schedstat_updates * u64::from(self.stats.update_ns) + lines;
         let booked = self.records.ledger.total(Account::Schedstats);
         let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.time.horizon);
         assert!(

@@ -62,7 +62,11 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 machine.memory_mib,
                 tunables.has(Tunable::VmStatInterval),
             ),
-            stats: Schedstats::new(tunables.on(Tunable::Schedstats), levels),
+            stats: Schedstats::new(
+                tunables.on(Tunable::Schedstats),
+                world.kernel.schedstats.map_or(0, |layout| layout.update_ns(&machine.costs)),
+                levels,
+            ),
             records: Records::new(observer, cpus, plan),
             reserve: Reserve::new(config.memory_bytes, world.memory_bytes, plan.task_count() as usize),
             finished: false,

@@ -6,6 +6,7 @@ mod tunables;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
+use crate::machine::Costs;
 use crate::shipped::KERNELS;
 
 pub use cmdline::CommandLine;
@@ -67,11 +68,19 @@ pub struct StatsLayout {
     pub version: u8,
     /// Whether names in `/proc/PID/sched` have the prefix `se.statistics.`, as up to 5.15.
     pub statistics_in_entity: bool,
+    /// Instructions of an update of a structure.
+    pub update_instructions: u32,
 }
 
 impl StatsLayout {
     /// Supported versions.
     pub const VERSIONS: std::ops::RangeInclusive<u8> = 15..=17;
+
+    /// Time of the instructions of an update on a machine, in nanoseconds.
+    pub fn update_ns(&self, costs: &Costs) -> u32 {
+        let picoseconds = u64::from(self.update_instructions) * u64::from(costs.instruction_ps);
+        u32::try_from(picoseconds / 1000).unwrap_or(u32::MAX)
+    }
 
     /// Prefix of the names of a task's statistics.
     pub fn task_prefix(&self) -> &'static str {

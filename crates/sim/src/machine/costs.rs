@@ -34,6 +34,8 @@ impl ByDistance {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
+    /// Picoseconds of an instruction of the kernel, stalls included.
+    pub instruction_ps: u32,
     /// Entering and leaving the kernel.
     pub syscall: u32,
     /// Reading the clock from user space.
@@ -86,9 +88,9 @@ pub struct Costs {
     pub scan_mib: u32,
     /// Copying a page of 4 KiB to another node, with unmapping and remapping.
     pub page_migrate: u32,
-    /// Updating a statistics line that this CPU wrote last.
+    /// Updating a counter line of virtual memory's statistics that this CPU wrote last.
     pub stats_local: u32,
-    /// Updating a statistics line that another CPU wrote last.
+    /// Updating a counter line of virtual memory's statistics that another CPU wrote last.
     pub stats_remote: u32,
     /// Folding a CPU's counter differentials.
     pub vmstat_fold: u32,

@@ -95,6 +95,6 @@ pub struct Counters {
     pub numa_task_stayed: u64,
     /// Updates of scheduler statistics.
     pub schedstat_updates: u64,
-    /// Updates of lines that another CPU wrote last.
-    pub schedstat_remote_updates: u64,
+    /// Cache lines of scheduler statistics that another CPU wrote last, by the distance of that CPU.
+    pub schedstat_lines: ByDistance,
 }

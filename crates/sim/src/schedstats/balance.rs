@@ -4,7 +4,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::observe::{Balancing, Observer};
 use crate::sched::TaskIx;
-use crate::schedstats::Line;
+use crate::schedstats::{Line, lines};
 use crate::time::NEVER;
 
 /// Reason why a task was not moved.
@@ -57,7 +57,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     pub(crate) fn stats_pull(&mut self, pass_id: PassId, source: usize, task: TaskIx, hot: bool) {
         let at = self.cpus[pass_id.payer].clock;
-        self.stats_update(pass_id.payer, Line::Task(task));
+        self.stats_update(pass_id.payer, Line::Task(task, lines::MIGRATIONS));
         let task_stats = self.stats.task(task);
         task_stats.counts.nr_forced_migrations += u64::from(hot);
         let since = std::mem::replace(&mut task_stats.queued_since, NEVER);
@@ -74,7 +74,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn stats_refused(&mut self, payer: usize) {
         let mut refused = std::mem::take(&mut self.stats.refused);
         for (task, why) in refused.drain(..) {
-            self.stats_update(payer, Line::Task(task));
+            self.stats_update(payer, Line::Task(task, lines::MIGRATIONS));
             let counts = &mut self.stats.task(task).counts;
             match why {
                 Refusal::Affine => counts.nr_failed_migrations_affine += 1,

@@ -4,7 +4,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
-use crate::schedstats::{CpuCounts, Line};
+use crate::schedstats::{CpuCounts, Line, lines};
 use crate::tasks::State;
 use crate::time::NEVER;
 
@@ -29,7 +29,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.stats_update(cpu, Line::Domain(cpu, level));
             self.stats.domains[cpu][level].counts.ttwu_wake_remote += 1;
         }
-        self.stats_update(cpu, Line::Task(task));
+        self.stats_update(cpu, Line::Task(task, lines::WAKEUPS));
         let counts = &mut self.stats.task(task).counts;
         counts.nr_wakeups += 1;
         counts.nr_wakeups_sync += u64::from(sync);
@@ -43,7 +43,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[cold]
     #[inline(never)]
     pub(crate) fn stats_affine(&mut self, cpu: usize, task: TaskIx, previous: usize, pulled: bool) {
-        self.stats_update(cpu, Line::Task(task));
+        self.stats_update(cpu, Line::Task(task, lines::WAKEUPS));
         let counts = &mut self.stats.task(task).counts;
         counts.nr_wakeups_affine_attempts += 1;
         counts.nr_wakeups_affine += u64::from(pulled);
@@ -58,7 +58,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     pub(crate) fn stats_enqueue(&mut self, payer: usize, task: TaskIx) {
         let mut at = self.cpus[payer].clock;
-        self.stats_update(payer, Line::Task(task));
+        self.stats_update(payer, Line::Task(task, lines::WAIT | lines::SLEEP));
         let task_stats = self.stats.task(task);
         if task_stats.sleeps_since != NEVER {
             // The clock of the CPU that put the task to sleep can be ahead of the waker's clock.
@@ -92,7 +92,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.stats.depart(cpu, self.cpus[cpu].clock);
             self.stats_enqueue(cpu, previous);
         }
-        self.stats_update(cpu, Line::Task(next));
+        self.stats_update(cpu, Line::Task(next, lines::WAIT));
         let at = self.cpus[cpu].clock;
         let task_stats = self.stats.task(next);
         if task_stats.waits_since != NEVER {
@@ -118,7 +118,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         let at = self.cpus[cpu].clock;
-        self.stats_update(cpu, Line::Task(task));
+        self.stats_update(cpu, Line::Task(task, lines::SLEEP));
         self.stats.task(task).sleeps_since = at;
     }
 
@@ -128,7 +128,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn stats_take(&mut self, cpu: usize, task: TaskIx) {
         self.stats.depart(cpu, self.cpus[cpu].clock);
         let at = self.cpus[cpu].clock;
-        self.stats_update(cpu, Line::Task(task));
+        self.stats_update(cpu, Line::Task(task, lines::WAIT));
         self.stats.task(task).waits_since = at;
     }
 }

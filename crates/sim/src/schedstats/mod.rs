@@ -9,8 +9,9 @@
 //! ```
 //! While the switch is off, an event takes one branch and writes nothing. While the switch is on, all changes of an
 //! event to one structure (statistics of a runqueue, a domain or a task) form one *update*. An update costs
-//! `stats_local` of the machine, or `stats_remote` if another CPU was the last to write the structure. The CPU that
-//! performs the update pays: the waker for a wake-up, the balancing CPU for a pass.
+//! its instructions, which the kernel model states, and for each cache line that another CPU wrote last the machine's
+//! `line` at the distance of that CPU. The CPU that performs the update pays: the waker for a wake-up, the balancing CPU for
+//! a pass.
 
 mod balance;
 mod counts;
@@ -32,15 +33,30 @@ pub(crate) use balance::{PassId, Refusal};
 /// Marker for a line that no CPU has written.
 const UNWRITTEN: u16 = u16::MAX;
 
-/// A structure whose counters share cache lines and are written together.
+/// A structure whose counters are written together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Line {
-    /// Statistics of a CPU's runqueue.
+    /// Statistics of a CPU's runqueue: one cache line.
     Queue(usize),
-    /// Statistics of a CPU's domain, by level.
+    /// Statistics of a CPU's domain, by level: one cache line.
     Domain(usize, usize),
-    /// Statistics of a task.
-    Task(TaskIx),
+    /// Some cache lines of a task's statistics: a sum of the constants of [`lines`].
+    Task(TaskIx, u8),
+}
+
+/// Cache lines of a task's `struct sched_statistics` (include/linux/sched.h, v4.5): 27 counters of 8 bytes, in four lines of
+/// 64 bytes.
+pub(crate) mod lines {
+    /// Number of lines.
+    pub const COUNT: usize = 4;
+    /// `wait_start` to `iowait_sum`: 48 bytes.
+    pub const WAIT: u8 = 1;
+    /// `sleep_start` to `sum_sleep_runtime`, and blocked times, which follow.
+    pub const SLEEP: u8 = 2;
+    /// `nr_migrations_cold` to `nr_forced_migrations`, and the first counters of wake-ups.
+    pub const MIGRATIONS: u8 = 4;
+    /// `nr_wakeups` to `nr_wakeups_idle`: 72 bytes, which take two lines.
+    pub const WAKEUPS: u8 = 4 | 8;
 }
 
 #[derive(Debug, Clone)]
@@ -60,7 +76,8 @@ struct Domain {
 
 #[derive(Debug, Clone)]
 pub(super) struct Task {
-    writer: u16,
+    /// Writer of each cache line.
+    writers: [u16; lines::COUNT],
     /// Times at which the task began to wait for a CPU, entered its present queue, and fell asleep; [`NEVER`] without
     /// such an event, or if statistics were off at the event.
     pub(super) waits_since: Ns,
@@ -72,7 +89,7 @@ pub(super) struct Task {
 impl Default for Task {
     fn default() -> Self {
         Self {
-            writer: UNWRITTEN,
+            writers: [UNWRITTEN; lines::COUNT],
             waits_since: NEVER,
             queued_since: NEVER,
             sleeps_since: NEVER,
@@ -86,6 +103,8 @@ impl Default for Task {
 pub(crate) struct Schedstats {
     /// The switch.
     pub on: bool,
+    /// Time of the instructions of an update.
+    pub update_ns: u32,
     /// Whether statistics have been on since the start.
     pub throughout: bool,
     queues: Vec<Queue>,
@@ -99,9 +118,9 @@ impl Schedstats {
     /// Size of a task's entry.
     pub const TASK_BYTES: u64 = size_of::<Task>() as u64;
 
-    /// Statistics of a machine whose CPUs have these numbers of domains.
-    pub fn new(on: bool, levels: impl Iterator<Item = usize>) -> Self {
-        let mut stats = Self::default();
+    /// Statistics of a machine whose CPUs have these numbers of domains. `update_ns`: time of the instructions of an update.
+    pub fn new(on: bool, update_ns: u32, levels: impl Iterator<Item = usize>) -> Self {
+        let mut stats = Self { update_ns, ..Self::default() };
         if on {
             stats.turn_on(levels);
             stats.throughout = true;
@@ -174,7 +193,7 @@ impl Schedstats {
     /// Take the counters of a task and reset its entry.
     pub fn take_task(&mut self, task: usize) -> Option<TaskCounts> {
         let removed = std::mem::take(self.tasks.get_mut(task)?);
-        (removed.writer != UNWRITTEN).then_some(removed.counts)
+        (removed.writers != [UNWRITTEN; lines::COUNT]).then_some(removed.counts)
     }
 
     /// Times of all tasks, for the checks.
@@ -191,18 +210,23 @@ impl Schedstats {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Charge a CPU for the update of a line.
+    /// Charge a CPU for an update: its instructions, and the lines that another CPU wrote last.
     fn stats_update(&mut self, payer: usize, line: Line) {
-        let writer = match line {
-            Line::Queue(cpu) => &mut self.stats.queues[cpu].writer,
-            Line::Domain(cpu, level) => &mut self.stats.domains[cpu][level].writer,
-            Line::Task(task) => &mut self.stats.task(task).writer,
+        let mut cost = self.stats.update_ns;
+        let (writers, written): (&mut [u16], u8) = match line {
+            Line::Queue(cpu) => (std::slice::from_mut(&mut self.stats.queues[cpu].writer), 1),
+            Line::Domain(cpu, level) => (std::slice::from_mut(&mut self.stats.domains[cpu][level].writer), 1),
+            Line::Task(task, parts) => (&mut self.stats.task(task).writers, parts),
         };
-        let remote = *writer != UNWRITTEN && usize::from(*writer) != payer;
-        *writer = payer as u16;
+        for (_, writer) in writers.iter_mut().enumerate().filter(|(at, _)| written & (1 << at) != 0) {
+            let last = std::mem::replace(writer, payer as u16);
+            if last != UNWRITTEN && usize::from(last) != payer {
+                let distance = self.topology.distance(payer, last.into());
+                self.records.counters.schedstat_lines[distance as usize] += 1;
+                cost += self.costs.line.at(distance) as u32;
+            }
+        }
         self.records.counters.schedstat_updates += 1;
-        self.records.counters.schedstat_remote_updates += u64::from(remote);
-        let cost = if remote { self.costs.stats_remote } else { self.costs.stats_local };
         self.book(payer, Account::Schedstats, cost);
     }
 }
