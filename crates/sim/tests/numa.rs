@@ -106,7 +106,8 @@ fn the_first_scan_is_at_the_first_tick_after_scan_delay_of_run_time() {
         assert_eq!(scanned.counters.ticks, not_yet.counters.ticks + 1);
         // The run time includes the 1500 ns of the tick.
         let ran = not_yet.tasks[0].ran_ns + 1500;
-        assert!((delay * MS..(delay + 4) * MS).contains(&ran), "delay {delay} ms: ran {ran} ns");
+        // A tick is due every 4 ms, in which the task runs for 2 ms. Up to two ticks in a row meet the task asleep.
+        assert!((delay * MS..(delay + 6) * MS).contains(&ran), "delay {delay} ms: ran {ran} ns");
     }
 }
 

@@ -1,9 +1,12 @@
 //! Selection of a CPU for a forked or executing task: its caches are cold, so that all CPUs of the machine are candidates.
 
+use std::cmp::Reverse;
+
 use super::RECLAIM_DISTANCE;
 use super::sched_domains::SchedGroup;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::IdlestGroup;
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
@@ -97,20 +100,24 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Return the index of the group to move to; `None` to stay in the local group (`find_idlest_group()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12). `groups` yields each group's load and whether the group is the local group.
+    /// kernel/sched/fair.c, v4.5, v5.14 and v6.12). `groups` yields each group's load and whether the group is the local group.
     fn find_idlest_group(
         &self,
         groups: impl Iterator<Item = (GroupLoad, bool)>,
         kind: DomainKind,
     ) -> Option<usize> {
+        let settings = &self.world.kernel.domains;
         let (mut local, mut idlest): (Option<GroupLoad>, Option<GroupLoad>) = (None, None);
         for (load, is_local) in groups {
             if is_local {
                 local = Some(load);
                 continue;
             }
-            let better = idlest.is_none_or(|other| {
-                (other.idle, std::cmp::Reverse(other.per_cpu)) < (load.idle, std::cmp::Reverse(load.per_cpu))
+            let better = idlest.is_none_or(|other| match settings.idlest_group {
+                IdlestGroup::Load => load.per_cpu < other.per_cpu,
+                IdlestGroup::IdleCpus => {
+                    (other.idle, Reverse(other.per_cpu)) < (load.idle, Reverse(load.per_cpu))
+                }
             });
             if better {
                 idlest = Some(load);
@@ -118,12 +125,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let idlest = idlest?;
         let Some(local) = local else { return Some(idlest.index) };
+        if settings.idlest_group == IdlestGroup::Load {
+            // The local group keeps the task within half of the domain's imbalance percentage above 100.
+            let pct = 100 + u64::from(self.imbalance_pct(kind) - 100) / 2;
+            return (100 * local.per_cpu >= pct * idlest.per_cpu).then_some(idlest.index);
+        }
         if local.idle > 0 || idlest.idle > 0 {
-            // A node that is less than a quarter busy keeps its children (allow_numa_imbalance()).
-            let quiet = matches!(kind, DomainKind::Numa(_)) && local.number * 4 < local.width as u64;
+            // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
+            let quiet = settings.allow_numa_imbalance
+                && matches!(kind, DomainKind::Numa(_))
+                && local.number * 4 < local.width as u64;
             return (idlest.idle > local.idle && !quiet).then_some(idlest.index);
         }
-        let pct = u64::from(self.world.kernel.domains.imbalance_pct);
+        let pct = u64::from(settings.imbalance_pct);
         (idlest.per_cpu * pct < local.per_cpu * 100).then_some(idlest.index)
     }
 
@@ -172,3 +186,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         span.iter().min_by_key(load).unwrap_or(fallback)
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/find_idlest.rs"]
+mod tests;

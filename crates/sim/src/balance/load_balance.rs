@@ -290,7 +290,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if !local.overloaded() && local.idle > 0 {
                 return Some(Imbalance::Tasks(local.idle.min(busiest.number - busiest.width).max(1)));
             }
-            let pct = u64::from(self.imbalance_pct(domain));
+            let pct = u64::from(self.imbalance_pct(domain.kind));
             let (here, there, mean) = (local.per_cpu(), busiest.per_cpu(), mean());
             if here >= there || here >= mean || 100 * there <= pct * here {
                 return None;
@@ -303,14 +303,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return None;
         }
         let gap = local.idle.saturating_sub(busiest.idle) / 2;
-        // A pair of communicating tasks may stay on its node (adjust_numa_imbalance()).
-        let pair = matches!(domain.kind, DomainKind::Numa(_)) && local.number < 2;
+        // A pair of communicating tasks may stay on its node (adjust_numa_imbalance(), since v5.7).
+        let pair = self.world.kernel.domains.allow_numa_imbalance
+            && matches!(domain.kind, DomainKind::Numa(_))
+            && local.number < 2;
         (gap > 0 && !pair).then_some(Imbalance::Tasks(gap))
     }
 
-    fn imbalance_pct(&self, domain: &SchedDomain) -> u32 {
+    pub(super) fn imbalance_pct(&self, kind: DomainKind) -> u32 {
         let settings = &self.world.kernel.domains;
-        match domain.kind {
+        match kind {
             DomainKind::Smt => settings.smt_imbalance_pct,
             DomainKind::Cache => settings.cache_imbalance_pct,
             DomainKind::Node | DomainKind::Numa(_) => settings.imbalance_pct,

@@ -164,6 +164,22 @@ pub struct DomainSettings {
     pub imbalance_pct: u32,
     /// Factor of the balancing interval of a busy CPU.
     pub busy_factor: u32,
+    /// How the group of a new task is chosen.
+    pub idlest_group: IdlestGroup,
+    /// Whether few tasks may stay on a node although another node has more idle CPUs: `adjust_numa_imbalance()` since 5.7,
+    /// for new tasks `allow_numa_imbalance()` since 5.11.
+    pub allow_numa_imbalance: bool,
+}
+
+/// How `find_idlest_group()` (kernel/sched/fair.c) chooses the group of a new or executing task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdlestGroup {
+    /// The group with the least load per CPU (until 5.4).
+    #[default]
+    Load,
+    /// The group with the most idle CPUs, otherwise by load.
+    IdleCpus,
 }
 
 impl DomainSettings {
