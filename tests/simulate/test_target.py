@@ -420,7 +420,11 @@ tunables = { "kernel.numa_balancing" = 0 }
 
 [[variant]]
 name = "on"
-tunables = { "kernel.numa_balancing" = true, "sched.numa_balancing.scan_delay_ms" = 0 }
+
+[variant.tunables]
+"kernel.numa_balancing" = true
+"sched.numa_balancing.scan_delay_ms" = 0
+"sched.numa_balancing.scan_period_min_ms" = 20
 
 [[variant]]
 name = "old"
@@ -430,7 +434,7 @@ kernel = "linux-2.5.59"
 use = "schedbench"
 processes = 8
 memory = 1
-walks = 100
+walks = 2000
 """
 
 
