@@ -2,9 +2,9 @@
 
     .venv/bin/python benches/startup.py [--runs 9]
 
-The output contains median and range of the wall time and the CPU time (user and system) of complete processes, and the
-bars of three commands. The commands alternate. A busy machine makes both times longer: the first line is the time of an
-interpreter that does nothing, the second the time to import the library of the store.
+The output contains median and range of the wall time, the median CPU time (user and system) of complete processes, and
+the limits of three commands. The commands alternate. A busy machine makes both times longer. The first line is the time
+of an interpreter that does nothing, the second line the time to import the library of the store.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def make_store(path: Path, experiment: str) -> None:
     execute(run_plan, Scripted(script), engine, writer.begin(engine, new), lambda trial, measurement: None)
 
 
-BARS = {"schedlab --version": ("wall", 80), "schedlab runs": ("CPU", 250), "schedlab simulate": ("CPU", 150)}
-"""Most milliseconds of a command, in the median."""
+LIMITS = {"schedlab --version": ("wall", 80), "schedlab runs": ("CPU", 250), "schedlab simulate": ("CPU", 150)}
+"""Upper limit of the median time of a command in ms, and the clock of the limit."""
 
 
 def timed(argv: list[str]) -> tuple[float, float]:
@@ -91,7 +91,8 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=9, help="counted runs of each command (default 9)")
     runs = options.parse_args().runs
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        os.environ["SCHEDLAB_STATE"] = folder  # without the journals of runs on this machine, which commands read
+        # Commands read the journals of this machine; an empty folder hides these journals.
+        os.environ["SCHEDLAB_STATE"] = folder
         store, few = Path(folder) / "store.sqlite", Path(folder) / "few.sqlite"
         make_store(store, EXPERIMENT)
         for _ in range(3):
@@ -113,10 +114,10 @@ def main() -> None:
     for name, pairs in figures.items():
         wall = [1000 * w for w, _ in pairs[1:]]
         cpu = [1000 * c for _, c in pairs[1:]]
-        clock, most = BARS.get(name, ("", 0))
-        bar = f" (bar: {clock} {most} ms)" if clock else ""
+        clock, most = LIMITS.get(name, ("", 0))
+        limit = f" (limit: {clock} {most} ms)" if clock else ""
         print(f"{name}: wall median {statistics.median(wall):.0f} ms ({min(wall):.0f} to {max(wall):.0f}), "
-              f"CPU median {statistics.median(cpu):.0f} ms{bar}")  # fmt: skip
+              f"CPU median {statistics.median(cpu):.0f} ms{limit}")  # fmt: skip
 
 
 if __name__ == "__main__":

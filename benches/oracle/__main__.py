@@ -39,7 +39,7 @@ class Disturbed(Exception):
 def undisturbed(trial: Callable[[], Rates], tries: int) -> tuple[Rates, int]:
     """Return the rates of the first undisturbed trial, and the number of disturbed trials before it.
 
-    Disturbed: all tries, of this number, were disturbed.
+    Raises Disturbed if all ``tries`` trials were disturbed.
     """
     for disturbed in range(tries):
         rates = trial()
@@ -91,7 +91,9 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "-n", "--blocks", type=int, default=10, help="undisturbed trials of each file (default %(default)s)"
     )
     parser.add_argument("--seconds", type=int, default=4, help="duration of a trial in seconds (default %(default)s)")
-    parser.add_argument("--tries", type=int, default=20, help="most tries of a disturbed trial (default %(default)s)")
+    parser.add_argument(
+        "--tries", type=int, default=20, help="maximum number of tries of a trial (default %(default)s)"
+    )
     parser.add_argument("--files", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument(
         "--machine", type=Path, help="machine file of the simulated machine (default: a model of this host)"

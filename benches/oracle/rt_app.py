@@ -58,7 +58,7 @@ def _run(tasks: Mapping[str, Any], folder: Path, name: str) -> subprocess.Comple
 
 def loop_ns(folder: Path) -> float:
     """Return the duration of rt-app's loop in ns: the median of 200 runs of 10,000 loops, from the µs in its log."""
-    # rt-app 1.0 repeats events outside of a phase forever, independent of their `loop`.
+    # rt-app 1.0 repeats events outside of a phase forever, whatever their `loop` says.
     done = _run({"speed": {"loop": 1, "phases": {"runs": {"loop": 200, "run": _MEASURED}}}}, folder, "speed")
     if done.returncode != 0:
         raise Failed(done.stderr.strip())
@@ -93,7 +93,8 @@ def _execute(command: list[str], limit: float) -> tuple[int, str, resource.struc
 
 
 def run_rt_app(file: Path) -> Rates:
-    """Run a file with rt-app, and measure the CPUs' speed before and after. Switches of rt-app are included."""
+    """Run a file with rt-app, and measure the CPUs' speed before and after. The counts
+    include the context switches of rt-app's main thread."""
     document = json.loads(file.read_text(encoding="utf-8"))
     tasks = document["tasks"]
     with tempfile.TemporaryDirectory(dir=file.parent) as logs:

@@ -32,11 +32,14 @@ POOLED = (5, 20)
 class Shares:
     """Shares of false alarms: rows or campaigns called better or worse, for one kind of noise and one design.
 
-    ``count``: number of simulated campaigns. ``single``: campaigns with one row. ``rows`` and ``campaigns``: rows, and
-    campaigns with any false alarm, if each campaign has several rows under the joint test. ``holm``: campaigns with any
-    false alarm under Holm's correction of the same rows. ``fixed``: campaigns with one row that measure the baseline
-    first in each block. ``welch``, ``star_2018`` and ``star_2024``: the other rules, on the trials of ``single`` in the
-    usual arrangement.
+    Attributes:
+        count: number of simulated campaigns.
+        single: campaigns with one row.
+        rows: rows of campaigns with several rows under the joint test.
+        campaigns: the same campaigns, with any false alarm.
+        holm: the same campaigns under Holm's correction, with any false alarm.
+        fixed: campaigns with one row that measure the baseline first in each block.
+        welch, star_2018, star_2024: the other rules, on the trials of ``single`` in the usual arrangement.
     """
 
     kind: str

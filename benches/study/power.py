@@ -26,10 +26,10 @@ DESIGNS = (8, 20, 40)
 
 @dataclass(frozen=True)
 class Detected:
-    """Shares of campaigns that one rule calls.
+    """Shares of campaigns that one rule reports as better or worse.
 
-    ``unchanged``: campaigns without a change called better or worse. ``shifts``: campaigns with each change of
-    :data:`SHIFTS` called worse. ``reversed``: campaigns with the smallest change called better.
+    ``unchanged``: campaigns without a change reported as better or worse. ``shifts``: campaigns with each change of
+    :data:`SHIFTS` reported as worse. ``reversed``: campaigns with the smallest change reported as better.
     """
 
     unchanged: float

@@ -18,7 +18,7 @@ def test_only_a_remote_machine_is_restarted(machine: str) -> None:
         boot(machine)
 
 
-def test_the_way_back_takes_no_kernel() -> None:
+def test_back_takes_no_kernel() -> None:
     with pytest.raises(SchedlabError, match="remove KERNEL"):
         boot("ssh:box", "debian-6.12", back=True)
     with pytest.raises(SchedlabError, match="remove KERNEL"):
@@ -34,5 +34,5 @@ def test_a_wrong_limit_and_a_missing_console_command_are_named() -> None:
         boot("ssh:box", console="/nonexistent/console box")
 
 
-def test_every_method_of_the_boots_can_be_chosen() -> None:
+def test_every_method_of_booting_can_be_chosen() -> None:
     assert tuple(method.value for method in Method) == get_args(boots.Method)

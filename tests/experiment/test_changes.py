@@ -133,7 +133,7 @@ def test_a_wrong_option_is_named(changes: Changes, message: str) -> None:
 
 def test_fewer_blocks_than_interim_analyses_name_the_option() -> None:
     text = FILE.replace("blocks = 8", 'stopping = "sequential"\nlooks = 4\nblocks = 8')
-    with pytest.raises(ExperimentError, match="--blocks: 4 looks need at least 4 blocks"):
+    with pytest.raises(ExperimentError, match="--blocks: looks = 4 needs at least 4 blocks"):
         changed(Changes(blocks=2), text)
 
 

@@ -248,7 +248,11 @@ def test_interim_analyses_are_equally_spaced_and_end_with_the_last_block() -> No
     ("old", "new", "words"),
     [
         ("blocks = 8", "looks = 3", "looks go with stopping"),
-        ("blocks = 8", 'blocks = 3\nstopping = "sequential"\nlooks = 4', "4 looks need at least 4 blocks; there are 3"),
+        (
+            "blocks = 8",
+            'blocks = 3\nstopping = "sequential"\nlooks = 4',
+            "looks = 4 needs at least 4 blocks; blocks = 3",
+        ),
         ("blocks = 8", 'stopping = "sequential"\nlooks = 21', "design.looks"),
         (
             "blocks = 8",

@@ -40,11 +40,11 @@ def test_columns_beyond_the_width_are_below_with_the_names_repeated() -> None:
     assert sum(line.startswith("base") for line in lines(140)) == 1
 
 
-def test_a_name_without_marks_is_folded_at_the_width_of_its_column() -> None:
+def test_a_name_without_separators_is_folded_at_the_width_of_its_column() -> None:
     output = lines(80, "x" * 40, numbers=1)
     assert "".join(line.split()[0] for line in output if line.startswith("x")) == "x" * 40
 
 
-def test_a_name_is_folded_behind_its_marks() -> None:
+def test_a_name_is_folded_behind_its_separators() -> None:
     output = lines(80, "schedstat.domain0.newidle.lb_imbalance_misfit", numbers=2)
     assert [line.split()[0] for line in output[2:]] == ["schedstat.domain0.", "newidle.lb_imbalance_", "misfit"]

@@ -140,7 +140,13 @@ def test_a_headline_that_selects_no_row_is_refused() -> None:
 
 
 def test_a_check_has_either_bounds_of_gains_or_of_factors() -> None:
-    with pytest.raises(ValidationError, match="needs gain or factor"):
+    with pytest.raises(ValidationError, match="needs exactly one of gain and factor"):
         Check.model_validate({"table": "t"})
-    with pytest.raises(ValidationError, match="needs gain or factor"):
+    with pytest.raises(ValidationError, match="needs exactly one of gain and factor"):
         Check.model_validate({"table": "t", "gain": [0, 1], "factor": [1, 2]})
+
+
+@pytest.mark.parametrize("end", ["from", "to"])
+def test_a_check_with_one_end_of_a_range_of_rows_is_refused(end: str) -> None:
+    with pytest.raises(ValidationError, match="only one of from and to"):
+        Check.model_validate({"table": "t", "gain": [0, 1], end: 1})

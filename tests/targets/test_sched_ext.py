@@ -64,7 +64,8 @@ WHEN_ENABLED = (
     "sh -c 'if [ -e {root}/armed ] && grep -q enabled {root}/sys/kernel/sched_ext/state; then "
     "mv {root}/armed {root}/{action}; while grep -q enabled {root}/sys/kernel/sched_ext/state; do sleep 0.01; done; fi'"
 )
-"""A workload whose first trial under a scheduler runs the trap, if a trap is set."""
+"""A workload that renames the file ``armed`` to ``{action}`` once a scheduler is loaded, and then waits until no
+scheduler is loaded. Without ``armed`` the workload does nothing."""
 
 Done = list[tuple[Trial, Measurement]]
 Run = Callable[..., Done]

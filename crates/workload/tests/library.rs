@@ -1,4 +1,5 @@
-//! Every program of the library ends for all parameters and receives all sent bytes; the registry is complete.
+//! Programs of the library end for random parameters and receive all sent bytes; each declared default lies within its
+//! range.
 
 mod support;
 

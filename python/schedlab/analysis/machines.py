@@ -33,7 +33,7 @@ class Effect:
 
     @classmethod
     def of(cls, ratios: Floats) -> Effect | None:
-        """Return the effect from log-ratios of shape (blocks,); None below two blocks."""
+        """Return the effect from log-ratios of shape (blocks,); None for fewer than two blocks."""
         if len(ratios) < 2:
             return None
         error = float(ratios.std(ddof=1)) / sqrt(len(ratios))
@@ -42,7 +42,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Combined:
-    """A row over machines. Unknown numbers are nan.
+    """Estimates of one row, combined over machines. Unknown numbers are nan.
 
     Attributes:
         ratio, low, high: mean ratio over machines with its interval.
@@ -69,7 +69,7 @@ class Combined:
 
 
 def combine(effects: Mapping[str, Effect], delta: float, confidence: float) -> Combined | None:
-    """Combine the estimates of machines; None below two machines.
+    """Combine the estimates of machines; None for fewer than two machines.
 
     tau is the estimate of DerSimonian & Laird (Controlled Clinical Trials 7, 1986). The interval is by Hartung &
     Knapp (Statistics in Medicine 20, 2001), never narrower than with a scale of 1 (Röver, Knapp & Friede, BMC Medical

@@ -80,7 +80,7 @@ def _sizing(sizing: Sizing, iterations: int) -> dict[str, Any]:
         "place_seconds": sizing.costs.place,
         "rows": [_row(row, iterations) for row in sizing.rows],
         "unknown": [_question(question) | {"reason": reason} for question, reason in sizing.unknown],
-        "as_in_file": _size(sizing.kept),
+        "as_in_file": _size(sizing.at_planned_iterations),
         "least_time": _size(sizing.best),
     }
 

@@ -139,11 +139,11 @@ def _show_doubts(console: Console, sizing: Sizing) -> None:
 def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:
     wanted, iterations = sizing.wanted, plan.experiment.design.iterations
     console.print(f"\nTo detect {_percent(wanted.effect)} in each of these rows with power {wanted.power:g}:")
-    if sizing.kept is None and sizing.best is None:
+    if sizing.at_planned_iterations is None and sizing.best is None:
         console.print("  no practical number of blocks is enough; look for a larger effect, or reduce the noise")
         return
-    _show_proposal(console, f"with {counted(iterations, 'iteration')} as in the file", sizing.kept)
-    if sizing.best is not None and sizing.best != sizing.kept:
+    _show_proposal(console, f"with {counted(iterations, 'iteration')} as in the file", sizing.at_planned_iterations)
+    if sizing.best is not None and sizing.best != sizing.at_planned_iterations:
         _show_proposal(console, "in the least time", sizing.best)
 
 

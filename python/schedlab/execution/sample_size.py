@@ -30,7 +30,8 @@ class Sizing:
         unknown: the experiment's other rows, each with the reason.
         costs: times of the experiment's design.
         planned: seconds that the experiment's design takes.
-        kept: the design's iterations with the blocks that all rows need; None when the size is too large to run.
+        at_planned_iterations: the design's iterations with the blocks that all rows need; None when the size is too
+            large to run.
         best: the quickest design that finds the effect in every row; None when there is no such design.
     """
 
@@ -40,7 +41,7 @@ class Sizing:
     unknown: tuple[tuple[Question, str], ...]
     costs: Costs
     planned: float
-    kept: Size | None
+    at_planned_iterations: Size | None
     best: Size | None
 
 
@@ -84,7 +85,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
         unknown=tuple(unknown),
         costs=costs,
         planned=costs.seconds(design.blocks, design.iterations),
-        kept=size_for(rows, design.iterations, wanted, costs),
+        at_planned_iterations=size_for(rows, design.iterations, wanted, costs),
         best=cheapest(rows, wanted, costs),
     )
 

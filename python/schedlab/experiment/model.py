@@ -142,7 +142,7 @@ Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
-"""Default number of interim analyses. More analyses stop runs hardly earlier, fewer analyses stop runs later."""
+"""Default number of interim analyses. More analyses hardly shorten a run; fewer analyses lengthen a run."""
 
 
 class _Table(BaseModel):
@@ -200,14 +200,14 @@ class TargetTable(_Table):
         if (self.kind == "ssh") != (self.host is not None):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
         if self.kind != "ssh" and (keys := sorted(self.model_fields_set & set(FOR_BOOTS))):
-            raise ValueError(f'{", ".join(keys)} goes with kind = "ssh" only')
+            raise ValueError(f'only kind = "ssh" takes: {", ".join(keys)}')
         if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
             )
         vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "cmdline", "tools", "host_files"}
         if self.kind != "vm" and (keys := sorted(self.model_fields_set & vm_only)):
-            raise ValueError(f'{", ".join(keys)} goes with kind = "vm" only')
+            raise ValueError(f'only kind = "vm" takes: {", ".join(keys)}')
         if self.kind == "vm":
             self._check_guest()
         return self
@@ -266,7 +266,7 @@ class Design(_Table):
         if self.looks is not None and self.stopping == "fixed":
             raise ValueError('looks go with stopping = "sequential" only')
         if self.looks is not None and self.looks > self.blocks:
-            raise ValueError(f"{self.looks} looks need at least {self.looks} blocks; there are {self.blocks}")
+            raise ValueError(f"looks = {self.looks} needs at least {self.looks} blocks; blocks = {self.blocks}")
         return self
 
     @property
@@ -281,8 +281,9 @@ class Design(_Table):
 class SettleTable(_Table):
     """``[settle]``: conditions that a machine waits for before the first trial of each block, or before each trial.
 
-    Every key is optional: a one-minute load below ``load``, no running package manager, and the hottest sensor below
-    ``temperature`` in °C. After ``limit`` the trial goes on with a warning, or fails.
+    The conditions are a one-minute load below ``load``, no running package manager (``packages``), and the hottest
+    sensor below ``temperature`` in °C. At least one condition is needed. After ``limit`` the trial goes on
+    with a warning, or fails.
     """
 
     load: Annotated[float, Field(gt=0)] | None = None

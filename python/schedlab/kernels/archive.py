@@ -1,8 +1,8 @@
 """Debian's package archive, read by apt with a separate configuration, lists and cache.
 
-apt takes packages from the suites in :data:`SUITES`, whichever release this machine runs. The mirrors and proxies come
-from this machine's apt configuration. Debian's keyring checks the signatures. The machine's lists, cache and sources
-are only read.
+apt takes packages from the suites in :data:`SUITES` and :data:`SECURITY`, whichever release this machine runs. The
+mirrors and proxies come from this machine's apt configuration. Debian's keyring checks the signatures. The machine's
+lists, cache and sources are only read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SECONDS = 900.0
 """Limit for a run of apt: 50 MB of lists or 40 MB of packages."""
 
 _CONFIGURATION = """\
-// A machine's hooks may empty its own cache.
+// Do not run the machine's apt hooks: they may empty the machine's package cache.
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
@@ -201,7 +201,8 @@ def run(argv: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedPro
 
 
 def _mirrors() -> tuple[str, str]:
-    """Return the mirrors of Debian and of its security updates in this machine's apt sources; "" without the second."""
+    """Return the mirrors of Debian and of its security updates in this machine's apt sources. The second is "" if
+    the sources have no mirror of security updates."""
     done = run(["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"])
     main = security = ""
     for line in done.stdout.splitlines():

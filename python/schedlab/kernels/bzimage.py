@@ -66,7 +66,7 @@ class NotABzImage(SchedlabError):
 
 
 class NotUnpacked(Exception):
-    """An image that cannot be unpacked here; the text has the reason and a remedy."""
+    """An image that cannot be unpacked here; the text has the reason."""
 
 
 def release(path: Path) -> str:

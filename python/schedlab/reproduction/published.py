@@ -109,7 +109,7 @@ class Check(_Table):
     """A condition on simulated effects: all gains of a column within ``gain``, or all factors within ``factor``.
 
     ``factor`` is the baseline's figure divided by the figure of the column. A check without ``column`` selects all
-    columns, and a check without ``from`` and ``to`` all rows.
+    columns, and a check without ``from`` and ``to``, which go together, all rows.
     """
 
     table: str
@@ -122,7 +122,13 @@ class Check(_Table):
     @model_validator(mode="after")
     def _one_bound(self) -> Check:
         if (self.gain is None) == (self.factor is None):
-            raise ValueError(f"a check of {self.table!r} needs gain or factor")
+            raise ValueError(f"a check of {self.table!r} needs exactly one of gain and factor")
+        return self
+
+    @model_validator(mode="after")
+    def _both_ends(self) -> Check:
+        if (self.first is None) != (self.last is None):
+            raise ValueError(f"a check of {self.table!r} has only one of from and to, which go together")
         return self
 
     def selects(self, table: PublishedTable, row: Row, column: int) -> bool:

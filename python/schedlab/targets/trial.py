@@ -17,7 +17,8 @@ from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
 
 SHOWN = 300
-"""Characters of a command's last output that a failure's reason quotes; the store contains the complete text."""
+"""Characters of a command's last output that a failure's reason quotes; the store keeps up to 1 MiB of the output of a
+failed trial."""
 
 
 @dataclass(frozen=True)

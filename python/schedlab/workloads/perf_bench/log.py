@@ -32,7 +32,7 @@ _ALL_RUNS = re.compile(rf"^(?:Wokeup|Avg per-thread latency|Requeued) .* in ({NU
 _TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|us|ms) ", re.MULTILINE)
 _NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
 
-_ENDING = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
+_ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
 """Collections whose benchmarks all print a value that this reader can parse."""
 
 _UNITS = {"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s", "secs": "s", "nsecs": "ns", "GB/sec": "GB/s"}
@@ -68,7 +68,7 @@ def _read(log: Log) -> Reading:
         values = list(_values(section))
         if _is_cut(section, bool(values)):
             raise log.problem(
-                (f"{section.name} has no result: the log is cut off, or the benchmark failed"), section.line
+                f"{section.name} has no result: the log is cut off, or the benchmark failed", section.line
             )
         if not values:
             notes.append(f"{log.name}:{section.line}: left out: {section.name}, whose output has no supported figure")
@@ -81,7 +81,7 @@ def _read(log: Log) -> Reading:
 def _is_cut(section: _Section, has_values: bool) -> bool:
     """Return whether the last line of a benchmark is missing."""
     if not has_values:
-        return bool(_ENDING.search(section.name))
+        return bool(_ALWAYS_PRINTS_A_VALUE.search(section.name))
     if _EACH_RUN.search(section.text):
         return not _ALL_RUNS.search(section.text)
     return bool(

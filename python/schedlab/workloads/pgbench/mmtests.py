@@ -19,7 +19,8 @@ _SUMMARY_END = re.compile(r"\)\Z")
 
 _SKIPPED = 7
 _BATCH = 4
-"""MMTests skips the first seconds as warm-up. A sample covers four lines; the first four only give a start time."""
+"""MMTests skips the first seconds as warm-up. A sample covers four lines; the first four
+lines only supply the start time of the next sample."""
 
 
 def read(folder: Path) -> list[Row]:
@@ -45,7 +46,7 @@ def _rate(folder: Path, clients: int, path: Path) -> Row:
             values = floats(open_log(summary, "pgbench summary", _SUMMARY_END).find(_SUMMARY, "“tps = RATE”"))
             break
         else:
-            raise log.problem("fewer lines than two samples take")
+            raise log.problem("fewer lines than two samples need")
     return Row(TPS, 2, f"txn-{clients}", {"clients": clients}, values, path)
 
 
