@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "report:report",
     "compare": "compare_command:compare",
     "import": "import_command:import_",
+    "attribute": "attribute_command:attribute",
     "bisect": "bisect_command:bisect",
     "judge": "judge_command:app",
     "cost": "cost_command:cost",

@@ -15,7 +15,7 @@ from schedlab.cli.options import GivenFormat, OutputFormat, Tables, store_path
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
     from schedlab.importers.outline import Outline
-    from schedlab.results.imported import Import
+    from schedlab.results.imported import Import, Table
     from schedlab.results.metrics import Direction
     from schedlab.store.reader import Run
 
@@ -138,6 +138,11 @@ def _import_exports(paths: Sequence[Path], to: Path | None, form: OutputFormat) 
 
     copy(paths, store_path(to), form, read_export)
     make(stderr=True).say("runs of exported samples:", LOSS)
+
+
+def read_tables(path: Path, layouts: Sequence[str]) -> list[Table]:
+    """Return the printed tables of a path; ``layouts`` are the values of ``--table``."""
+    return [table for each in _read([path], None, Statements([], None, [], [], list(layouts))) for table in each.tables]
 
 
 def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:

@@ -1,0 +1,66 @@
+"""``schedlab attribute``: which change of a stack did it, in tables that others have printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Tables
+
+
+def attribute(
+    file: Annotated[Path, typer.Argument(help="A mail or another text with printed tables; see 'schedlab import'.")],
+    prefix: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=RUN,RUN",
+            help="A prefix of the stack: the name of its last change, and the columns that are its runs. Once for each "
+            "prefix, in order, the base first.",
+        ),
+    ],
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only rows of this operation, such as Elapsed; repeatable.")
+    ] = None,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate over the steps of all rows.")] = 0.05,
+    delta: Annotated[str, typer.Option(metavar="SHARE", help="Margin of equivalence.")] = "1%",
+    table: Tables = None,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
+) -> None:
+    """Attribute the effect of a stack of changes to its steps, from printed figures with a few runs of each prefix.
+
+    Runs of own experiments with [attribution] are attributed by 'schedlab report', from paired blocks.
+    """
+    from schedlab.cli.import_command import read_tables
+    from schedlab.cli.json_output import json_text
+    from schedlab.cli.report_output import present_text, write
+    from schedlab.errors import SchedlabError
+    from schedlab.findings.printed_stack import printed_stack
+    from schedlab.notation.units import parse_share
+    from schedlab.report import printed_stack as report
+
+    stack = {}
+    for words in prefix:
+        name, equals, runs = words.partition("=")
+        if not (name and equals and runs) or name in stack:
+            todo = "write NAME=RUN,RUN with a new name: --prefix base=v1 --prefix fix=v1-fix-a,v1-fix-b"
+            raise SchedlabError(f"{words!r} is not a prefix", where="--prefix", todo=todo)
+        stack[name] = runs.split(",")
+    if len(stack) < 2:
+        raise SchedlabError("a stack has two or more prefixes", where="--prefix", todo="name the base and each change")
+    try:
+        margin = parse_share(delta)
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--delta", todo="write a share such as 2%") from None
+    found = printed_stack(read_tables(file, table or []), file.name, stack, metric or [], alpha, margin)
+    match form:
+        case PageFormat.TEXT:
+            present_text(report.render(found), output)
+        case PageFormat.JSON:
+            write(json_text(report.to_json(found)), output)
+        case PageFormat.HTML:
+            from schedlab.report.html import printed_stack as page
+
+            write(page.render(found), output)
