@@ -34,10 +34,12 @@ MARKS = "<!-- table of benches/bisection.py -->\n", "<!-- end of the table -->"
 Observe = Callable[[int], float]
 Case = tuple[str, int, tuple[float, ...]]
 
+NOISES = ("normal", "drifting", "two-level", "heavy-tailed")
+
 CASES: list[Case] = [
-    *(("normal", states, (step,)) for states in (16, 64, 256) for step in (-0.10, -0.05, -0.02)),
-    *((kind, 64, (-0.05,)) for kind in ("log-normal", "heavy-tailed", "drifting", "two-level")),
-    *((kind, 16, ()) for kind in ("normal", "heavy-tailed", "drifting", "two-level")),
+    *((kind, states, (step,)) for step in (-0.10, -0.05, -0.02) for states in (16, 64, 256) for kind in NOISES),
+    *((kind, 16, ()) for kind in NOISES),
+    ("normal", 64, ()),
     ("normal", 64, (-0.05, -0.05)),
     ("normal", 64, (-0.05, 0.03)),
     ("normal", 16, (-0.02, -0.05)),
