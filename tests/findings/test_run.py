@@ -170,7 +170,7 @@ def test_only_simulated_runs_are_said_to_be_equal_by_construction(run_script: Ru
     assert findings(engine, run_id).notes == ()
     edit_run(engine, run_id, kind="simulated")
     (note,) = findings(engine, run_id).notes
-    assert "equivalent by construction" in note
+    assert "simulated with the same random seed" in note
 
 
 @pytest.mark.parametrize("kind", [REAL, SIMULATED, DETERMINISTIC])

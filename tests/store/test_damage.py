@@ -215,3 +215,24 @@ def test_an_edited_field_is_no_traceback(intact: Path, tmp_path: Path, table: st
                 show(engine, run_id)
             for name in path.parent.iterdir():
                 name.unlink()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DELETE FROM trial WHERE id = 3"],
+        ["UPDATE trial SET cell_id = 99999 WHERE id = 3"],
+        [f"DELETE FROM {table} WHERE {key} = 2" for table, key in (("metric", "cell_id"), ("cell", "id"))],
+        [
+            f"DELETE FROM {table} WHERE {key} = 2"
+            for table, key in zip(("trial", "metric", "cell"), ("cell_id", "cell_id", "id"), strict=True)
+        ],
+    ],
+    ids=["trial", "trial elsewhere", "values", "cell"],
+)
+def test_a_complete_run_that_lacks_rows_is_damaged(path: Path, statements: list[str]) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            assert connection.execute(statement).rowcount > 0
+    with pytest.raises(Damaged, match=f"run {MEASURED} is damaged: [0-9]+ trials of {len(PLAN.trials)} are stored"):
+        reader.run(open_store(path, create=False), MEASURED)

@@ -90,11 +90,12 @@ def _print(examined: Examination) -> None:
 def _journals() -> Iterator[Check]:
     """Yield where damaged journals of killed runs are kept."""
     from schedlab.files import folders
-    from schedlab.tunables.journal.recovery import DAMAGED, SUFFIX
+    from schedlab.tunables.journal.recovery import kept_damaged
 
-    place = folders.journals() / DAMAGED
-    if number := len(list(place.glob(f"*{SUFFIX}"))):
-        yield Check("journals", f"{number} damaged, kept in {place}: compare their values, then delete them", "limited")
+    if damaged := kept_damaged(folders.journals()):
+        place = damaged[0].parent
+        text = f"{len(damaged)} damaged, kept in {place}: compare their values, then delete them"
+        yield Check("journals", text, "limited")
 
 
 def _sched_ext() -> Iterator[Check]:

@@ -127,6 +127,7 @@ def undo(
     from schedlab.errors import Exit
     from schedlab.files import folders
     from schedlab.tunables import pending, recover, undo_script
+    from schedlab.tunables.journal.recovery import kept_damaged
 
     folder = folders.journals()
     if script:
@@ -140,5 +141,9 @@ def undo(
         typer.echo(str(outcome))
     if not outcomes:
         typer.echo("nothing to undo")
+    if damaged := kept_damaged(folder):
+        typer.echo(
+            f"{len(damaged)} damaged journals are kept in {damaged[0].parent}: compare their values, then delete them"
+        )
     if any(outcome.how == "failed" for outcome in outcomes):
         raise typer.Exit(Exit.CANNOT_RUN)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 RunState = Literal["running", "complete", "interrupted", "refused"]
 
+CHECKSUM_BYTES = 4
+"""Size of a trial's checksum in ``cell``."""
+
 LAST_SECOND = 253_402_300_800
 """Seconds from 1970 (UTC) to the year 10000, where Python's calendar ends."""
 
@@ -119,14 +122,15 @@ def run(connection: sqlite3.Connection, store: str, run_id: int | None) -> Run:
 
 
 def _rows(connection: sqlite3.Connection, which: str, *values: int) -> Iterator[dict[str, Any]]:
-    """Yield rows of ``run`` with ``recorded``, the number of trials that were not measured again."""
-    recorded = (
-        "SELECT count(*) FROM cell JOIN trial ON cell.id = trial.cell_id WHERE run_id = run.id AND superseded = 0"
-    )
+    """Yield rows of ``run`` with ``recorded``, the number of trials that were not measured again, and ``declared``, the
+    number of trials whose values the cells contain."""
+    current = "WHERE run_id = run.id AND superseded = 0"
+    recorded = f"SELECT count(*) FROM cell JOIN trial ON cell.id = trial.cell_id {current}"
+    declared = f"SELECT coalesce(sum(length(checksums)), 0) / {CHECKSUM_BYTES} FROM cell {current}"
     columns = [column.name for column in TABLES["run"]]
-    query = f"SELECT {', '.join(columns)}, ({recorded}) FROM run {which}"
+    query = f"SELECT {', '.join(columns)}, ({recorded}), ({declared}) FROM run {which}"
     for values_of_row in connection.execute(query, values).fetchall():
-        yield dict(zip((*columns, "recorded"), values_of_row, strict=True))
+        yield dict(zip((*columns, "recorded", "declared"), values_of_row, strict=True))
 
 
 def _run(row: Mapping[str, Any], store: str) -> Run:
@@ -134,19 +138,35 @@ def _run(row: Mapping[str, Any], store: str) -> Run:
     is read."""
     name = f"run {row['id']}"
     checked(store, "run", row, name)
-    fields = {column: row[column] for column in row if column not in ("process", "checksum", "design")}
+    fields = {column: row[column] for column in row if column not in ("process", "checksum", "design", "declared")}
     if row["state"] == "running" and has_ended(row["process"]):
         fields["state"] = "interrupted"
     try:
         fields |= {"seed": int(row["seed"]), "quick": bool(row["quick"])}
         fields |= {column: json.loads(row[column]) for column in ("fingerprint", "notes", "changed")}
         fault = next((column for column, valid in _validity(fields) if not valid), None)
-        reason = f"its {fault} is impossible" if fault else ""
+        reason = f"its {fault} is impossible" if fault else _missing_trials(row)
     except (ValueError, TypeError, RecursionError) as error:
         reason = str(error)
     if reason:
         raise Damaged(f"{name} is damaged: {reason}", store)
     return Run(**fields, design_json=row["design"], store=store)
+
+
+def _missing_trials(row: Mapping[str, Any]) -> str:
+    """The fault of a complete run whose trials do not have their number; empty if none is missing or the run goes on.
+
+    A checksum protects each row, but not against the deletion of the row.
+    """
+    if row["state"] != "complete":
+        return ""
+    # A sequential run may have ended at an interim analysis. Bisections and candidates' runs end when they are decided.
+    design = json.loads(row["design"])
+    ends_early = not isinstance(design, dict) or any(map(design.get, ("looks", "bisection", "candidate")))
+    planned = row["recorded"] if ends_early else row["planned"]
+    if row["recorded"] == row["declared"] == planned:
+        return ""
+    return f"{row['recorded']} trials of {planned} are stored, with the values of {row['declared']}"
 
 
 def _validity(fields: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:

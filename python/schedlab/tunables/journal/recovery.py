@@ -68,6 +68,11 @@ def pending(directory: Path) -> list[PendingJournal]:
         ]
 
 
+def kept_damaged(directory: Path) -> list[Path]:
+    """Return the damaged journals that earlier recoveries have kept."""
+    return sorted((directory / DAMAGED).glob(f"*{SUFFIX}"))
+
+
 def recover(directory: Path) -> list[Outcome]:
     """Undo the changes of dead runs. Every start of schedlab calls this function before any other read or write.
 
