@@ -124,6 +124,12 @@ def test_a_stored_search_is_shown_again_and_goes_on_with_a_larger_budget(
     assert "--resume" in first.out
     more = schedlab(*words, "--resume")
     assert "The change came with '5 " in more.out, more.err
+    page = schedlab("--show", 1, "--format", "html").out
+    assert page.count('<tr class="named"><th scope="row">5 ') == 1
+    assert page.count('class="interval"') >= 1
+    assert "for building, pauses and interruptions" in page
+    after = json.loads(schedlab("--show", 1, "--format", "json").out)["states"][1:]
+    assert [state["seconds"] > 0 for state in after] == [state["blocks"] > 0 for state in after]
     assert schedlab("--show", 1).out == more.out[more.out.index("run 1") : more.out.index("again:")]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenTarget, OutputFormat, Store, Sysroot, store_path
+from schedlab.cli.options import GivenPageFormat, GivenTarget, Output, PageFormat, Store, Sysroot, store_path
 
 BLOCKS = 400
 """Default limit of a search, in blocks."""
@@ -75,9 +75,8 @@ def bisect(
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new seed.")] = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
-    form: Annotated[
-        OutputFormat, typer.Option("--format", help="text for people, json for scripts.")
-    ] = OutputFormat.TEXT,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
 ) -> None:
     """Find the first of many states that changed a figure, although every measurement is noisy.
 
@@ -88,9 +87,8 @@ def bisect(
     from schedlab.cli.console import make
     from schedlab.store.file import open_store
 
-    as_json = form is OutputFormat.JSON
     if show is not None:
-        bisection_run.print_result(open_store(store_path(store), create=False), show, as_json=as_json)
+        bisection_run.print_result(open_store(store_path(store), create=False), show, form, output)
         return
     request = bisection_run.Request(
         file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, states=states, run=run, blocks=blocks,
@@ -99,4 +97,4 @@ def bisect(
     )  # fmt: skip
     if dry_run:
         raise typer.Exit(bisection_run.show_plan(request, pilot))
-    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=as_json), as_json=as_json))
+    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=form is not PageFormat.TEXT), form, output))

@@ -17,8 +17,11 @@ from schedlab.analysis.changepoint import simulated_blocks
 from schedlab.cli import experiment_run
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
+from schedlab.cli.json_output import json_text
+from schedlab.cli.options import PageFormat
+from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError
-from schedlab.execution.bisection import bisection, pilot_noise
+from schedlab.execution.bisection import bisection, measuring_seconds, pilot_noise
 from schedlab.execution.loop import require_runnable
 from schedlab.execution.pairs import Build
 from schedlab.execution.search import Budget, search
@@ -29,7 +32,6 @@ from schedlab.experiment.plan import Trial, of_one_row
 from schedlab.kernels import git
 from schedlab.notation.units import counted, parse_time_ns
 from schedlab.report import bisection as result_of
-from schedlab.report.text import to_text_of
 from schedlab.results.measurement import Measurement
 from schedlab.store.file import open_store
 from schedlab.targets.checkouts import Checkouts
@@ -78,7 +80,7 @@ class Request:
         return ["bisect", *([str(self.file)] if self.file else []), *words]
 
 
-def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
+def search_and_print(request: Request, aside: Console, form: PageFormat, output: Path | None) -> int:
     """Search, and print the result; return the exit code. ``aside`` is the console of progress and hints."""
     budget = Budget(request.blocks, _seconds(request.budget))
     experiment, text = _experiment(request)
@@ -107,7 +109,7 @@ def search_and_print(request: Request, aside: Console, *, as_json: bool) -> int:
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")
-    print_result(engine, run_id, as_json=as_json)
+    print_result(engine, run_id, form, output)
     aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), "--store", str(request.store)]))
     return Exit.FINE
 
@@ -141,19 +143,18 @@ def show_plan(request: Request, pilot: int | None) -> int:
     return Exit.CANNOT_RUN if missing else Exit.FINE
 
 
-def print_result(engine: Engine, run: int, *, as_json: bool) -> None:
-    """Print the result of a stored search."""
+def print_result(engine: Engine, run: int, form: PageFormat, output: Path | None) -> None:
+    """Print the result of a stored search, or write the result into a file."""
     result = bisection(engine, run)
-    if as_json:
-        from schedlab.cli.json_output import print_json
+    match form:
+        case PageFormat.TEXT:
+            present_text(result_of.render(result), output)
+        case PageFormat.JSON:
+            write(json_text(result_of.to_json(result, measuring_seconds(engine, run))), output)
+        case PageFormat.HTML:
+            from schedlab.report.html import bisection as page
 
-        print_json(result_of.to_json(result))
-        return
-    console = make()
-    if console.is_terminal:
-        console.print(result_of.render(result))
-    else:
-        console.out(to_text_of(result_of.render(result), console.width), end="", highlight=False)
+            write(page.render(result, measuring_seconds(engine, run)), output)
 
 
 def _experiment(request: Request) -> tuple[Experiment, str]:

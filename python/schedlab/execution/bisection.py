@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import Cell, average_blocks, block_means
@@ -124,6 +125,12 @@ def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
             break
         last += 1
     return Bisection(run, question, states, last)
+
+
+def measuring_seconds(engine: Engine, run: int) -> dict[str, float]:
+    """Return the seconds that the trials of each state took, without building and pauses."""
+    times = reader.times(engine, run).filter(pl.col("elapsed").is_finite())
+    return dict(times.group_by("variant").agg(pl.col("elapsed").sum()).iter_rows())
 
 
 def _ratios(reference: Cell, state: Cell, question: Question) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -23,8 +23,11 @@ MOST = 24
 """Maximum number of rows in the table of states. The JSON contains all states."""
 
 
-def to_json(result: Bisection) -> dict[str, Any]:
-    """Return the fields of the JSON object. Indices count states from 0, and null stands for no change."""
+def to_json(result: Bisection, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return the fields of the JSON object. Indices count states from 0, and null stands for no change.
+
+    ``seconds`` is the time that the trials of each state took.
+    """
     posterior, candidates = result.posterior, result.candidates
     culprit = candidates[0] if result.decided and len(candidates) == 1 else None
     return {
@@ -45,7 +48,10 @@ def to_json(result: Bisection) -> dict[str, Any]:
         "blocks": result.blocks,
         "failed_blocks": result.attempts - result.blocks,
         "seconds": None if result.run.finished is None else result.run.finished - result.run.started,
-        "states": [_state(index, state) for index, state in enumerate(result.states)],
+        "states": [
+            _state(index, state) | {"seconds": seconds.get(state.name, 0.0)}
+            for index, state in enumerate(result.states)
+        ],
     }
 
 
@@ -94,7 +100,7 @@ def _parts(result: Bisection) -> Iterator[RenderableType]:
     yield Text.assemble(
         (f"run {run.id}: {run.name}", "bold"), f" on {run.target}, {question.workload} {question.metric}"
     )
-    yield Text(f"{counted(len(result.states), 'state')}, {_size(result)}\n", style="dim")
+    yield Text(f"{counted(len(result.states), 'state')}, {size_of(result)}\n", style="dim")
     yield Text(sentence(result), style="bold")
     if result.posterior.two_changes > 0.5 and result.candidates != [None]:
         yield Text("A second change is likely: bisect the states before and after this state separately.")
@@ -114,7 +120,7 @@ def _parts(result: Bisection) -> Iterator[RenderableType]:
 def sentence(result: Bisection) -> str:
     """Return the result in one sentence."""
     names = [result.states[state].name for state in result.candidates if state is not None]
-    sure = f"(probability {_percent(result.probability)})"
+    sure = f"(probability {percent(result.probability)})"
     if not names:
         words = f"no state changes {result.question.metric} by {result.run.design.delta:.2g} or more"
         words = words.replace(f"{result.run.design.delta:.2g}", f"{100 * result.run.design.delta:g} %")
@@ -129,12 +135,12 @@ def sentence(result: Bisection) -> str:
     return f"The change came with {names[0]!r} {sure}: {size} from then on."
 
 
-def _percent(chance: float) -> str:
+def percent(chance: float) -> str:
     """Format a probability; a posterior is never certain."""
     return f"{100 * min(chance, 0.999):.3g} %"
 
 
-def _size(result: Bisection) -> str:
+def size_of(result: Bisection) -> str:
     failed = result.attempts - result.blocks
     words = counted(result.blocks, "block") + (f" and {counted(failed, 'failed block')}" if failed else "")
     run = result.run
@@ -168,5 +174,5 @@ def _table(result: Bisection) -> RenderableType:
 def _line(result: Bisection, index: int) -> tuple[str, ...]:
     state = result.states[index]
     estimate = state.estimate
-    chance = _percent(float(result.posterior.culprit[index]))
+    chance = percent(float(result.posterior.culprit[index]))
     return state.name, str(len(state.logs)), change(estimate.ratio), interval(estimate.low, estimate.high), chance
