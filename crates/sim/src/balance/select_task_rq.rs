@@ -185,7 +185,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return (Some(idle), span.rank(target, idle) + 1);
         }
         let limit = match self.world.kernel.idle_search {
-            IdleSearch::Groups => return (None, width),
+            IdleSearch::Groups => return (self.idle_sibling(span, target), width),
             IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit(cache.span.common(&self.rq.idle))),
             IdleSearch::Proportional => self.sis_prop_limit(cpu, width),
         };
@@ -206,6 +206,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return None;
         }
         span.first_common_from(self.rq.idle_cores(self.topology), target)
+    }
+
+    /// Return an idle CPU of the target's core: after the cache's domain v4.5 searches the core's domain, whose groups are
+    /// single CPUs (`for_each_lower_domain()` in `select_idle_sibling()`, kernel/sched/fair.c, v4.5).
+    fn idle_sibling(&self, span: &Span, target: usize) -> Option<usize> {
+        let core = self.topology.core_cpus(self.topology.core(target));
+        core.and(span.mask()).and(&self.rq.idle).lowest()
     }
 
     /// Scan limit of `SIS_PROP`: the number of CPUs that a 512th of the average idle time pays for, at least 4

@@ -120,7 +120,7 @@ pub enum WakeAffine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleSearch {
-    /// An idle group (core) only (until 4.7).
+    /// An idle group (core), otherwise an idle CPU of the target's core (until 4.7).
     #[default]
     Groups,
     /// An idle core, otherwise an idle CPU; the average idle time limits the number of scanned CPUs (`SIS_PROP`, until

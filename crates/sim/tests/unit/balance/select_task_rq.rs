@@ -1,6 +1,7 @@
 use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
+use crate::machine::CpuMask;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
@@ -20,6 +21,24 @@ fn average_cost_of_a_search_moves_by_an_eighth_of_the_difference() {
             engine.cpus[0].avg_search = before;
             engine.select_idle_sibling(0, 0, 0, 0);
             assert_eq!(engine.cpus[0].avg_search, after);
+        }
+    });
+}
+
+/// Without an idle core, 4.5 takes an idle SMT sibling of the target, and no other idle CPU.
+#[test]
+fn the_search_of_4_5_ends_with_the_targets_siblings() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-4.5").unwrap());
+    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
+    simulation.with_engine(|engine| {
+        engine.boot();
+        // CPUs 0 to 3 are the first threads of the cores, and CPU 5 is the sibling of CPU 1.
+        for idle in [5, 6] {
+            (engine.rq.idle, engine.rq.idle_cores) = (CpuMask::EMPTY, CpuMask::EMPTY);
+            engine.rq.mark_idle(idle, engine.topology);
+            let chosen = engine.select_idle_cpu(1, 1, 0).0;
+            assert_eq!(chosen, (idle == 5).then_some(5), "idle CPU {idle}");
         }
     });
 }
