@@ -93,8 +93,10 @@ def _execute(command: list[str], limit: float) -> tuple[int, str, resource.struc
 
 
 def run_rt_app(file: Path) -> Rates:
-    """Run a file with rt-app, and measure the CPUs' speed before and after. The counts
-    include the context switches of rt-app's main thread."""
+    """Run a file with rt-app, and measure the CPUs' speed before and after.
+
+    The counts include the context switches of rt-app's main thread.
+    """
     document = json.loads(file.read_text(encoding="utf-8"))
     tasks = document["tasks"]
     with tempfile.TemporaryDirectory(dir=file.parent) as logs:

@@ -1,7 +1,8 @@
 """Errors for users: the fault, its place, and the remedy.
 
-Every error that schedlab raises on purpose derives from :class:`SchedlabError` and has the exit code of the command
-line, so that the command line needs no table of errors.
+Every error with a message for users derives from :class:`SchedlabError` and has the exit code of the command line, so
+that the command line needs no table of errors. Other exceptions of schedlab are signals between modules: a caller turns
+each of them into a SchedlabError, a failed trial or a remark.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from schedlab.analysis.distributions import CellSamples
+from schedlab.analysis.rows import RowKey
 from schedlab.results.metrics import Direction
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ Cell = Mapping[int, float]
 
 Recorded = Mapping[tuple[str, str, str], Mapping[int, int]]
 """Recorded trials by workload, parameters and variant, then by block, whatever their state; without warm-up."""
-
-Row = tuple[str, str, str]
-"""Workload, parameters (canonical JSON), metric."""
 
 TOLERATED = 0.05
 """Share of lost trials above which the other trials of a cell are not a fair sample."""
@@ -138,29 +136,29 @@ class Blocks:
         earlier._recorded = {key: _upto(trials, last) for key, trials in self._recorded.items()}
         return earlier
 
-    def means(self, row: Row, variant: str) -> dict[int, float]:
+    def means(self, row: RowKey, variant: str) -> dict[int, float]:
         """Return the means over a block's iterations by block, in the order of the blocks."""
         return {block: mean for block, (mean, *_) in self._cells.get((*row, variant), {}).items()}
 
-    def lost(self, row: Row, variant: str) -> dict[int, int]:
+    def lost(self, row: RowKey, variant: str) -> dict[int, int]:
         """Return the number of lost trials by block, without blocks that lost no trial."""
         cell, recorded = self._cells.get((*row, variant), {}), self._recorded.get((*row[:2], variant), {})
         counts = {block: trials - (cell[block][1] if block in cell else 0) for block, trials in recorded.items()}
         return {block: count for block, count in counts.items() if count > 0}
 
-    def count_lost(self, row: Row, variant: str) -> tuple[int, int]:
+    def count_lost(self, row: RowKey, variant: str) -> tuple[int, int]:
         """Return the numbers of lost and of recorded trials."""
         recorded = self._recorded.get((*row[:2], variant), {})
         return sum(self.lost(row, variant).values()), sum(recorded.values())
 
-    def not_fair(self, row: Row, variant: str) -> str:
+    def not_fair(self, row: RowKey, variant: str) -> str:
         """Return why the trials of a cell are not a fair sample; empty if they are a fair sample."""
         lost, recorded = self.count_lost(row, variant)
         if recorded and lost / recorded > TOLERATED:
             return f"{lost} of {recorded} trials of {variant} failed or lack {row[2]}; the others are not a fair sample"
         return ""
 
-    def fault(self, row: Row, variant: str) -> str:
+    def fault(self, row: RowKey, variant: str) -> str:
         """Return why a cell cannot be judged together with other cells; empty if it can be judged."""
         cell = self.means(row, variant)
         if not cell:
@@ -170,7 +168,7 @@ class Blocks:
         return self.not_fair(row, variant)
 
     def with_lost_as_worst(
-        self, row: Row, variants: Sequence[str], direction: Direction
+        self, row: RowKey, variants: Sequence[str], direction: Direction
     ) -> dict[str, dict[int, float]]:
         """Return the variants' block means with the worst value of all variants in place of each lost trial."""
         values = [statistics for name in variants for statistics in self._cells.get((*row, name), {}).values()]
@@ -185,7 +183,7 @@ class Blocks:
                 filled[name][block] = (mean * count + worst * lost) / (count + lost)
         return {name: dict(sorted(cell.items())) for name, cell in filled.items()}
 
-    def resolution(self, row: Row, variants: Sequence[str]) -> float:
+    def resolution(self, row: RowKey, variants: Sequence[str]) -> float:
         """Return the smallest step between values of the variants, relative to their mean; inf if all values are equal.
 
         Equal values do not show that steps are small, however many digits they have: 100 operations in 3 s are

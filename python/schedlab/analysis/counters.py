@@ -42,7 +42,7 @@ COLUMNS = {
     "value": pl.Float64,
 }
 
-Row = tuple[str, str]
+WorkloadKey = tuple[str, str]
 """Workload label and parameters (canonical JSON)."""
 
 
@@ -138,15 +138,15 @@ def notable(changes: Sequence[Change]) -> list[Change]:
 
 _OF_ONE_CPU = pl.col("counter").str.contains(r"\.cpu\d+$")
 
-_Cells = Mapping[tuple[Row, str, str], dict[int, float]]
+_Cells = Mapping[tuple[WorkloadKey, str, str], dict[int, float]]
 
 
-def _cells(counts: pl.DataFrame) -> tuple[_Cells, list[Row], list[str]]:
+def _cells(counts: pl.DataFrame) -> tuple[_Cells, list[WorkloadKey], list[str]]:
     """Return means over a block's trials by (row, counter, variant), then by block; the rows; the names of counters."""
     keys = ["workload", "parameters", "counter", "variant", "block"]
     means = counts.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
-    cells: dict[tuple[Row, str, str], dict[int, float]] = {}
-    rows: dict[Row, None] = {}
+    cells: dict[tuple[WorkloadKey, str, str], dict[int, float]] = {}
+    rows: dict[WorkloadKey, None] = {}
     for workload, parameters, counter, variant, block, value in means.iter_rows():
         rows[workload, parameters] = None
         cells.setdefault(((workload, parameters), counter, variant), {})[block] = value
@@ -154,7 +154,7 @@ def _cells(counts: pl.DataFrame) -> tuple[_Cells, list[Row], list[str]]:
 
 
 def _change(
-    row: Row, variant: str, counter: str, below: dict[int, float], above: dict[int, float], confidence: float
+    row: WorkloadKey, variant: str, counter: str, below: dict[int, float], above: dict[int, float], confidence: float
 ) -> Change:
     blocks = sorted(below.keys() & above.keys())
     pairs = [(below[block], above[block]) for block in blocks]
@@ -179,7 +179,9 @@ def _change(
     )
 
 
-def _one_sided(row: Row, variant: str, counter: str, below: dict[int, float], above: dict[int, float]) -> Change:
+def _one_sided(
+    row: WorkloadKey, variant: str, counter: str, below: dict[int, float], above: dict[int, float]
+) -> Change:
     baseline_mean, mean = (sum(cell.values()) / len(cell) if cell else nan for cell in (below, above))
     n = len(below or above)
     return Change(*row, variant, counter, n, baseline_mean, mean, nan, nan, nan, nan, nan, nan, 0.0)

@@ -16,6 +16,7 @@ from schedlab.analysis.cells import Blocks, Recorded
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import EQUIVALENT_FROM, estimate, log_ratios, p_equivalent, steps_unknown
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
+from schedlab.analysis.rows import RowKey
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.simultaneous import by_block, step_down
@@ -304,7 +305,7 @@ class _Judging:
         return f"{lost} of {trials} trials of {names[0]} and {base_lost} of {base_trials} of {names[1]} have no value"
 
 
-def _row(question: Question) -> cells.Row:
+def _row(question: Question) -> RowKey:
     return question.workload, question.parameters, question.metric
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from schedlab.results.metrics import Direction
 
+RowKey = tuple[str, str, str]
+"""Workload, parameters (canonical JSON), metric."""
+
 
 @dataclass(frozen=True)
 class Question:

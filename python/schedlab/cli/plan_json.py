@@ -8,7 +8,7 @@ from typing import Any
 
 from schedlab.analysis.planning import RowPlan, Size
 from schedlab.analysis.verdicts import Question
-from schedlab.execution.design_size import blocks_at_least, interim_analyses
+from schedlab.execution.design_size import blocks_at_least, interim_analyses, number_of_tests
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.plan import Plan
@@ -30,7 +30,7 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
         "iterations": design.iterations,
         "variants": [variant.name for variant in plan.variants],
         "rows": len(plan.rows),
-        "tests": plan.tests,
+        "tests": number_of_tests(plan.experiment, plan.rows),
         "seconds": estimate.seconds if sizing is None else sizing.planned,
         "downloads": list(downloads),
         "blocks_at_least": blocks_at_least(plan),

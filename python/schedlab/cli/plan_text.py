@@ -13,7 +13,7 @@ from schedlab.analysis.factorial import TIMES, contrasts
 from schedlab.analysis.planning import RowPlan, Size
 from schedlab.analysis.verdicts import Question
 from schedlab.cli.console import Console, table
-from schedlab.execution.design_size import blocks_at_least, interim_analyses
+from schedlab.execution.design_size import blocks_at_least, interim_analyses, number_of_tests
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.factorial import resolution
@@ -62,7 +62,7 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
         (estimate.seconds, estimate.basis) if sizing is None else (sizing.planned, f"by run {sizing.run.id}")
     )
     console.print(f"Time: {format_time(seconds)} ({basis}).")
-    needed, tests = blocks_at_least(plan), plan.tests
+    needed, tests = blocks_at_least(plan), number_of_tests(plan.experiment, plan.rows)
     how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
     console.print(f"Showing any difference takes at least {needed} blocks, {how}.")
     _warn_of_few_blocks(console, plan)
@@ -240,5 +240,6 @@ def _trial_lines(
 def _warn_of_few_blocks(console: Console, plan: Plan) -> None:
     blocks, needed = plan.experiment.design.blocks, blocks_at_least(plan)
     if blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
-        warning = f"{counted(blocks, 'block')} cannot show any difference in {counted(plan.tests, 'row')}"
+        tests = counted(number_of_tests(plan.experiment, plan.rows), "row")
+        warning = f"{counted(blocks, 'block')} cannot show any difference in {tests}"
         _say(console, "!", f"{warning}, however large: use {needed} or more")

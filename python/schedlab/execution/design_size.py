@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schedlab.analysis.resolution import blocks_for_a_verdict
 from schedlab.analysis.signflip import smallest_p
-from schedlab.analysis.verdicts import Options
+from schedlab.analysis.verdicts import Options, tests_of
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import Plan, rows, tests
+from schedlab.experiment.plan import Plan, Row, rows
+
+
+def number_of_tests(experiment: Experiment, rows: Sequence[Row]) -> int:
+    """Return the number of tests that the judging of these rows corrects together."""
+    judging = experiment.analysis
+    options = Options(correction=judging.correction, family=judging.family)
+    return tests_of(sum(len(row.judged) for row in rows), max(len(experiment.variant) - 1, 1), options)
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -18,7 +26,7 @@ def quick(experiment: Experiment) -> Experiment:
     of blocks is never exceeded. The run is of fixed size, because with so few blocks it cannot stop early.
     """
     judging = Options(experiment.analysis.alpha, correction=experiment.analysis.correction)
-    needed = blocks_for_a_verdict(judging.rule(tests(experiment, rows(experiment, quick=True))))
+    needed = blocks_for_a_verdict(judging.rule(number_of_tests(experiment, rows(experiment, quick=True))))
     design = experiment.design.model_copy(
         update={
             "blocks": min(needed, experiment.design.blocks),
@@ -54,8 +62,9 @@ class InterimAnalysis:
 def interim_analyses(plan: Plan) -> list[InterimAnalysis]:
     """Return the interim analyses of a plan; [] for a fixed run. Every analysis can show equivalence, by t tests."""
     blocks, options = plan.experiment.design.look_blocks, _options(plan)
-    last = plan.tests if options.correction == "max-t" else 1
-    rules = [(options.rule(plan.tests, i), options.rule(last, i)) for i in range(len(blocks))]
+    tests = number_of_tests(plan.experiment, plan.rows)
+    last = tests if options.correction == "max-t" else 1
+    rules = [(options.rule(tests, i), options.rule(last, i)) for i in range(len(blocks))]
     return [
         InterimAnalysis(n, first.level, last.level, smallest_p(n, first.rows))
         for n, (first, last) in zip(blocks, rules, strict=True)
@@ -73,4 +82,5 @@ def blocks_at_least(plan: Plan) -> int:
     Under Benjamini-Hochberg, assume instead that all rows differ, because small p values support each other.
     """
     options = _options(plan)
-    return blocks_for_a_verdict(options.rule(1 if options.correction == "benjamini-hochberg" else plan.tests))
+    tests = 1 if options.correction == "benjamini-hochberg" else number_of_tests(plan.experiment, plan.rows)
+    return blocks_for_a_verdict(options.rule(tests))

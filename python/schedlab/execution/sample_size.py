@@ -12,6 +12,7 @@ from schedlab.analysis.planning import Costs, RowPlan, Size, Wanted, cheapest, r
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Options, Question
 from schedlab.errors import SchedlabError
+from schedlab.execution.design_size import number_of_tests
 from schedlab.experiment.plan import Plan
 from schedlab.store import reader
 from schedlab.store.columns import variants_of
@@ -61,7 +62,9 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
     """
     run = reader.run(engine, run_id)
     options, design = options_of(plan), plan.experiment.design
-    wanted = Wanted(options.delta if effect is None else effect, power, options.rule(plan.tests))
+    wanted = Wanted(
+        options.delta if effect is None else effect, power, options.rule(number_of_tests(plan.experiment, plan.rows))
+    )
     times, samples = durations(reader.times(engine, run.id)), _RunSamples(engine, run)
     rows, unknown = [], []
     for question in questions_of(plan):

@@ -109,19 +109,6 @@ class Plan:
     rows: tuple[Row, ...]
     trials: tuple[Trial, ...]
 
-    @property
-    def tests(self) -> int:
-        """The number of tests of the correction. The number of blocks that a verdict needs depends on this number."""
-        return tests(self.experiment, self.rows)
-
-
-def tests(experiment: Experiment, rows: tuple[Row, ...]) -> int:
-    """Return the number of tests, see :attr:`Plan.tests`."""
-    judging, questions = experiment.analysis, sum(len(row.judged) for row in rows)
-    if judging.correction == "none":
-        return 1
-    return questions * (max(len(experiment.variant) - 1, 1) if judging.family == "run" else 1)
-
 
 def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
     """Return the experiment's rows, in the file's order."""

@@ -14,7 +14,7 @@ def _digest(*parts: object) -> bytes:
 
 
 def permutation(seed: int, block: int, kind: str, length: int) -> list[int]:
-    """Return the order of ``length`` elements of one kind in one block, which depends on the seed alone."""
+    """Return the order of ``length`` elements of one kind in one block, drawn from the run's seed."""
     return sorted(range(length), key=lambda i: _digest(seed, block, kind, i))
 
 

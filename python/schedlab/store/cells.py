@@ -17,7 +17,8 @@ from schedlab.store.checksums import Damaged, checked, checksum
 from schedlab.store.tables import CONDITIONS
 
 Samples = NDArray[np.float64]
-Row = Mapping[Any, Any]
+DbRow = Mapping[Any, Any]
+"""A row of a database table, by column."""
 
 _PARAMETERS = TypeAdapter(dict[str, Any])
 _NAMES = TypeAdapter(list[str])
@@ -110,17 +111,17 @@ def parse(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCel
     return [_parsed(*rows) for rows in _rows(connection, *where)]
 
 
-def _rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[tuple[Row, list[Row]]]:
+def _rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[tuple[DbRow, list[DbRow]]]:
     """Yield rows of ``cell``, each with its rows of ``metric``."""
     c = schema.cell.c
-    metrics: dict[int, list[Row]] = {}
+    metrics: dict[int, list[DbRow]] = {}
     for metric in connection.execute(select(schema.metric).join(schema.cell).where(*where)).mappings():
         metrics.setdefault(metric["cell_id"], []).append(metric)
     rows = connection.execute(select(schema.cell).where(*where).order_by(c.position, c.id)).mappings()
     return ((row, metrics.get(row["id"], [])) for row in rows)
 
 
-def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> StoredCell:
+def _verified(connection: Connection, row: DbRow, metrics: Sequence[DbRow]) -> StoredCell:
     """Return the cell of these rows. The checksums of single trials are compared only to name the damaged trials."""
     try:
         intact = _checksum(row, metrics) == row["checksum"]
@@ -136,13 +137,13 @@ def _verified(connection: Connection, row: Row, metrics: Sequence[Row]) -> Store
     return cell
 
 
-def _checksum(row: Row, metrics: Iterable[Row]) -> int:
+def _checksum(row: DbRow, metrics: Iterable[DbRow]) -> int:
     """Return the checksum of a row of ``cell`` and its rows of ``metric``; ValueError as for single rows."""
     of_metrics = sorted(checksum("metric", metric) for metric in metrics)
     return zlib.crc32(repr((checksum("cell", row), of_metrics)).encode())
 
 
-def _parsed(row: Row, metrics: Sequence[Row]) -> StoredCell:
+def _parsed(row: DbRow, metrics: Sequence[DbRow]) -> StoredCell:
     """Return the cell of these rows; ValueError for a value that its column cannot contain."""
     _PARAMETERS.validate_json(row["parameters"])
     _NAMES.validate_json(row["clocksources"])
@@ -154,7 +155,7 @@ def _parsed(row: Row, metrics: Sequence[Row]) -> StoredCell:
     return StoredCell(**identity, conditions=conditions, metrics=arrays)
 
 
-def _damaged(connection: Connection, row: Row, iterations: Sequence[int], reason: str) -> Damaged:
+def _damaged(connection: Connection, row: DbRow, iterations: Sequence[int], reason: str) -> Damaged:
     """Return an error that names the trials of these iterations, or all trials of the cell if no iteration is given."""
     t = schema.trial.c
     query = select(t.position).where(t.cell_id == row["id"]).order_by(t.iteration)
@@ -174,7 +175,7 @@ def write(connection: Connection, cell: StoredCell) -> None:
     connection.execute(update(schema.cell).where(schema.cell.c.id == cell.id).values(cell.row()))
 
 
-def unpack_samples(connection: Connection, row: Row, name: str) -> Samples:
+def unpack_samples(connection: Connection, row: DbRow, name: str) -> Samples:
     """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if the values changed."""
     store = str(connection.engine.url.database)
     try:

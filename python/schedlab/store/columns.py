@@ -10,13 +10,10 @@ import numpy as np
 from sqlalchemy import Connection, Engine, select
 
 from schedlab.analysis.distributions import CellSamples, ColumnRow, Columns
-from schedlab.analysis.rows import Question
+from schedlab.analysis.rows import Question, RowKey
 from schedlab.store import cells, schema
 from schedlab.store.cells import Samples
 from schedlab.store.reader import Run
-
-Row = tuple[str, str, str]
-"""Workload, parameters (canonical JSON) and metric."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +70,9 @@ def _imported_samples(connection: Connection, run: Run) -> dict[tuple[int, str],
     }
 
 
-def samples_by_row(of_run: Iterable[CellSamples], variant: str) -> dict[Row, Samples]:
+def samples_by_row(of_run: Iterable[CellSamples], variant: str) -> dict[RowKey, Samples]:
     """Return a variant's samples over all blocks, by row, in the order of the plan."""
-    parts: dict[Row, list[Samples]] = {}
+    parts: dict[RowKey, list[Samples]] = {}
     for cell in of_run:
         if cell.variant == variant and len(samples := cell.samples):
             parts.setdefault((cell.workload, cell.parameters, cell.metric), []).append(samples)
@@ -89,7 +86,7 @@ def columns(engine: Engine, chosen: Sequence[Chosen]) -> Columns:
     first column's has no samples there. Samples run over all blocks.
     """
     of_run = cells_of_runs(engine, chosen)
-    questions: dict[Row, Question] = {}
+    questions: dict[RowKey, Question] = {}
     for column in chosen:
         for key, question in _questions(column).items():
             questions.setdefault(key, question)
@@ -129,15 +126,15 @@ def cells_of_runs(engine: Engine, chosen: Sequence[Chosen]) -> dict[tuple[Engine
     return of_run
 
 
-def _questions(column: Chosen) -> dict[Row, Question]:
+def _questions(column: Chosen) -> dict[RowKey, Question]:
     questions = column.run.design.questions
     return {(question.workload, question.parameters, question.metric): question for question in questions}
 
 
 def _comparable(
-    samples: Mapping[Row, Samples], questions: Mapping[Row, Question], rows: Mapping[Row, Question]
-) -> dict[Row, Samples]:
-    def same_scale(key: Row) -> bool:
+    samples: Mapping[RowKey, Samples], questions: Mapping[RowKey, Question], rows: Mapping[RowKey, Question]
+) -> dict[RowKey, Samples]:
+    def same_scale(key: RowKey) -> bool:
         return key in questions and (questions[key].unit, questions[key].direction) == (
             rows[key].unit,
             rows[key].direction,
