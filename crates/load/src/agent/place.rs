@@ -73,28 +73,36 @@ impl MachineLock {
         let folder = locks();
         private(&folder, 0o700).map_err(failed)?;
         let path = folder.join("machine.lock");
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW);
-        let mut file =
-            match Flock::lock(options.open(&path).map_err(failed)?, FlockArg::LockExclusiveNonblock) {
-                Ok(file) => file,
-                Err((_, nix::errno::Errno::EWOULDBLOCK)) => {
-                    let owner = fs::read_to_string(&path).unwrap_or_default();
-                    return Err(busy(&format!(" (process {})", owner.trim())));
-                }
-                Err((_, error)) => return Err(failed(error.into())),
-            };
+        let mut file = match lock_file(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let owner = fs::read_to_string(&path).unwrap_or_default();
+                return Err(busy(&format!(" (process {})", owner.trim())));
+            }
+            Err(error) => return Err(failed(error)),
+        };
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", crate::sys::process::own_pid()))
             .map_err(failed)?;
         Ok(Self { _name: name, _file: file })
     }
+}
+
+/// Create and lock a file. `WouldBlock` while another process has the lock; another error unless the path names a regular
+/// file of this user with one link, also after the lock was taken.
+fn lock_file(path: &Path) -> io::Result<Flock<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let file =
+        Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| io::Error::from(error))?;
+    let (opened, named) = (file.metadata()?, fs::symlink_metadata(path)?);
+    let is_own = opened.is_file() && opened.nlink() == 1 && opened.uid() == geteuid().as_raw();
+    if !is_own || (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
+        let text = format!("{} is not a regular file of this user with one link", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(file)
 }
 
 /// Name of the file in an agent's folder that the agent keeps locked.
@@ -207,7 +215,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{hold, remove_dead_folders};
+    use super::{hold, lock_file, remove_dead_folders};
 
     fn folder(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
@@ -240,6 +248,26 @@ mod tests {
         for kept in [own, live, copying, foreign, open, link] {
             assert!(kept.exists(), "{} was removed", kept.display());
         }
+        fs::remove_dir_all(parent).unwrap();
+    }
+
+    #[test]
+    fn only_a_regular_file_with_one_link_is_locked() {
+        let parent = std::env::temp_dir().join(format!("schedlab-lock-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        let folder = folder(&parent, "locks");
+        let path = folder.join("machine.lock");
+        let taken = lock_file(&path).unwrap();
+        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        drop(taken);
+        fs::hard_link(&path, folder.join("second")).unwrap();
+        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+        fs::remove_file(&path).unwrap();
+        symlink(folder.join("second"), &path).unwrap();
+        assert!(lock_file(&path).is_err());
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
         fs::remove_dir_all(parent).unwrap();
     }
 }
