@@ -12,7 +12,8 @@ medians, and the geometric mean of the blocks' ratios with its 95 % interval, as
 If other processes or the hypervisor take more than `--quiet` of the CPU time during a block, the block is repeated. The
 output contains the number of repeated blocks. The measured times do not influence which blocks are repeated.
 
-Exit status: 0 if all ratios of medians are within the limit, 1 if not, 3 if a program is not installed.
+Exit status: 0 if all ratios of medians are within the limit; 1 if not, if a program failed or if too many blocks were
+disturbed; 3 if a program is not installed.
 """
 
 from __future__ import annotations

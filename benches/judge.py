@@ -43,7 +43,7 @@ def limits() -> Floats:
 
 
 def false_alarms(kind: str, campaigns: int) -> tuple[int, int, int]:
-    """Return the numbers of campaigns with a false "better", with a false "worse", and with one by repeated t tests."""
+    """Return the numbers of campaigns with a false "better", a false "worse", and a false "better" of t tests."""
     rng, counts = generator(kind, SEED, CANDIDATES), np.zeros(3, dtype=int)
     asked = BLOCKS * np.arange(1, QUESTIONS + 1)
     for first in range(0, campaigns, CAMPAIGNS_AT_ONCE):
@@ -61,9 +61,10 @@ def false_alarms(kind: str, campaigns: int) -> tuple[int, int, int]:
 
 
 def power(kind: str, campaigns: int) -> tuple[float, list[float]]:
-    """Return the spread of a block, and the share of better candidates that are found.
+    """Return the spread of blocks, and the shares of better candidates that are found.
 
-    For each position of the candidate in the campaign, the shares after two questions and after all questions.
+    The spread is the median over campaigns of the standard deviation of a campaign's log-ratios. Each position of the
+    candidate in the campaign has two shares: after two questions and after all questions.
     """
     rng = generator(kind, SEED, 1)
     drawn = gains(kind, rng, campaigns, QUESTIONS * BLOCKS)

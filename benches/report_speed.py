@@ -65,7 +65,7 @@ FILES_ONLY = ("parquet",)
 """Formats that cannot be written to the terminal."""
 MILLION = 1_000_000
 LIMITS = {"mmtests": (5.0, 1024.0), "html": (6.0, float("inf"))}
-"""Largest wall time in seconds and memory in MiB of a report on a million samples, by format."""
+"""Limits of a report on a million samples, by format: the median wall time in seconds, and the memory in MiB."""
 COUNTERS = json.dumps({"context-switches": 1000.0, "cpu-migrations": 10.0, "forks": 40.0})
 
 

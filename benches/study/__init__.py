@@ -1,4 +1,5 @@
-"""The study of the verdicts: false alarms, power, coverage, equivalence, interim analyses, outliers.
+"""The study of the verdicts: false alarms, power, coverage, equivalence, many rows, machines, interim analyses,
+outliers.
 
     .venv/bin/python -m benches.study [--write]
 

@@ -1,4 +1,4 @@
-"""False alarms of the summary over machines: of its mean, of unequal machines, and of machines that are apart."""
+"""The summary over machines: false alarms of its mean, and how often it reports machines that differ."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ SPREADS = (0.005, 0.02, 0.05)
 
 @dataclass(frozen=True)
 class Summary:
-    """Shares of campaigns with a false alarm, for a number of machines and blocks and a spread of true ratios.
+    """Shares of campaigns with each result, for a number of machines and blocks and a spread of true ratios.
 
-    ``mean``: the mean ratio differs from 1, although the expected ratio is 1; ``fixed``: the same with tau = 0 and the
-    normal distribution, as a pooled analysis would; ``unequal``: the machines have different ratios; ``apart``: a
-    machine disagrees with the others. ``covered``: the share of intervals that contain 1.
+    Attributes:
+        mean: false alarms: the mean ratio differs from 1, although the expected ratio is 1.
+        fixed: the same false alarms of a pooled analysis, which assumes tau = 0 and the normal distribution.
+        unequal: the summary reports that the machines have different ratios: a false alarm if tau = 0.
+        apart: the summary names a machine that disagrees with the others: a false alarm if tau = 0.
+        covered: intervals that contain 1.
     """
 
     machines: int

@@ -1,4 +1,5 @@
-"""A new store is made completely or not at all, for its owner alone. A store that cannot be written can be read."""
+"""A new store is made completely or not at all, for its owner alone. A store that cannot be written is read,
+unless the store needs an upgrade."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of the registry names all modules of a benchmark's folder, and no other file does."""
+"""Each folder of a benchmark has a line in the registry, which names the folder's modules."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Scope:
 
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
-    """Return the scope of a report's arguments: one run, or columns of several."""
+    """Return the scope of a report's arguments: one run, or columns of several runs."""
     from schedlab.findings.columns import refuse
     from schedlab.store import reader, selection
     from schedlab.store.columns import variants_of
@@ -96,7 +96,10 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
 
 
 def present(scope: Scope, wanted: Wanted) -> None:
-    """Print the report or write it to a file; SchedlabError for options that the format does not have."""
+    """Print the report or write the report to a file.
+
+    SchedlabError for options that the format does not have, and for Parquet without a file.
+    """
     wanted.check()
     if wanted.form is Format.PARQUET and wanted.output is None:
         raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")

@@ -105,7 +105,7 @@ def show(
 
 
 def _here(entry: Tunable, here: Resolution) -> dict[str, Any]:
-    """Return the keys of a tunable in lists and pages."""
+    """Return the JSON fields of a tunable that ``list`` and ``show`` share."""
     return {
         "name": entry.name,
         "summary": entry.summary,

@@ -41,7 +41,7 @@ pub fn up(semaphore: impl Into<Ref>, count: impl Into<Expr>) -> Op {
     Op::Up { semaphore: semaphore.into(), count: count.into() }
 }
 
-/// Decrement a semaphore, or wait while its value is 0.
+/// Wait while the value of a semaphore is 0, then decrement the value.
 pub fn down(semaphore: impl Into<Ref>) -> Op {
     Op::Down { semaphore: semaphore.into() }
 }

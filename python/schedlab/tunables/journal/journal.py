@@ -82,9 +82,9 @@ class Journal:
         return int(done["writes"])
 
     def made(self, what: str, name: str) -> None:
-        """Record, on disk, that the run is about to make a resource (`schedlab.files.scratch`); Refusal.
+        """Record, on disk, that the run is about to make a resource (`schedlab.files.scratch`).
 
-        `close` removes the resource unless `gone` was called.
+        `close` removes the resource unless `gone` was called. Raises Refusal if the agent cannot record the resource.
         """
         with deferred_signals():
             self._started().ask("made", what=what, name=name)
@@ -103,7 +103,8 @@ class Journal:
     def close(self) -> list[Outcome]:
         """Undo every change in reverse order; return the outcomes. A second call has no effect.
 
-        The journal is removed, because the store records the values that a run had set.
+        The journal is removed, because the store records the values that a run had set. The journal is kept if a change
+        could not be undone, and moved to another folder if a value was left to another process.
         """
         if os.getpid() != self._pid:
             return []  # a forked child: the values are its parent's to undo

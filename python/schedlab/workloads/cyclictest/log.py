@@ -71,7 +71,10 @@ def _recognises(head: str) -> bool:
 
 
 def _read(log: Log) -> Reading:
-    """Return mean, smallest and largest latency over all threads; percentiles or every latency where printed."""
+    """Return mean and largest latency over all threads.
+
+    A histogram also gives percentiles, the lines of threads the smallest latency, and ``-v`` every latency.
+    """
     samples: list[Samples] = []
     for head, text in sections(log.text, _HISTOGRAM):
         samples += _histogram(log, log.line_at(head.start()), text)
