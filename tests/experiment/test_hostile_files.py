@@ -145,3 +145,8 @@ def test_a_long_wrong_value_is_shortened_in_the_message() -> None:
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_parsed() -> None:
     assert "an experiment file has at most 4 MiB" in error_of("#" * (LARGEST_BYTES + 1))
+
+
+def test_a_name_with_an_invisible_character_is_refused() -> None:
+    text = VALID.replace('name = "changed"', 'name = "base\u200b"')
+    assert "variant[2].name: contains the invisible character U+200B" in error_of(text)

@@ -138,7 +138,16 @@ CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
 Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
-Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n\t]*$")]
+
+
+def _visible(name: str) -> str:
+    """Refuse characters without a glyph, such as U+200B: two names that differ only by them look equal."""
+    if hidden := next((character for character in name if not character.isprintable()), ""):
+        raise ValueError(f"contains the invisible character U+{ord(hidden):04X}")
+    return name
+
+
+Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[^\s/,][^/,\n\t]*$"), AfterValidator(_visible)]
 SwitchName = Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
 LOOKS = 4
