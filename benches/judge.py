@@ -22,7 +22,7 @@ from schedlab.analysis.eprocess import log_wealth, share
 
 ALPHA, CANDIDATES, QUESTIONS, BLOCKS = 0.05, 100, 5, 8
 SEED = 21
-KINDS = ("normal", "drifting", "two-level", "heavy-tailed")
+KINDS = ("normal", "drifting", "two-level", "persistent modes", "heavy-tailed")
 EFFECT = 0.03
 POSITIONS = (1, 10, 100)
 CAMPAIGNS_AT_ONCE = 50

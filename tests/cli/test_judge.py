@@ -52,7 +52,10 @@ def fields(done: Done) -> dict[str, object]:
     return dict(json.loads(done.out))
 
 
-def test_a_campaign_judges_candidates_and_confirms_the_winner_once(schedlab: Schedlab) -> None:
+def test_a_campaign_judges_candidates_and_confirms_the_winner_once(
+    schedlab: Schedlab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = runner(monkeypatch, capsys)
     assert fields(schedlab("open", "--baseline", "base.toml"))["campaign"] == 1
     better = fields(schedlab("ask", candidate("b", 64), "--blocks", "12"))
     assert (better["verdict"], better["alpha"], better["better"]) == ("better", 0.025, "lower")
@@ -73,6 +76,8 @@ def test_a_campaign_judges_candidates_and_confirms_the_winner_once(schedlab: Sch
     confirmed = fields(schedlab("confirm", "--blocks", "6"))
     assert (confirmed["name"], confirmed["verdict"], confirmed["blocks"]) == ("b", "better", 6)
     assert fields(schedlab("confirm")) == confirmed
+    reported = report("report", better["run"], "--store", "s.sqlite")
+    assert "the verdicts of this report do not hold" in " ".join(reported.out.split())
     refused = schedlab("confirm", "--candidate", "w")
     assert (refused.code, "the campaign has confirmed 'b'" in refused.words) == (2, True)
 
