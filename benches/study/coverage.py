@@ -32,8 +32,8 @@ BOOTSTRAPPED = 10
 class Coverage:
     """Shares of intervals that contain the true ratio, for one kind of noise and one design.
 
-    ``schedlab``: the interval of reports; ``student``: Student's; ``bca``: the hierarchical BCa bootstrap's. All
-    intervals are computed from the same samples.
+    ``schedlab``: the interval of reports; ``student``: Student's interval; ``bca``: the interval of the hierarchical
+    BCa bootstrap, for one campaign in :data:`BOOTSTRAPPED`. The samples of a campaign are the same for all methods.
     """
 
     kind: str

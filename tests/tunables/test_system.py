@@ -235,7 +235,7 @@ def test_a_choice_is_checked_against_the_kernels_of_this_choice():
         check_kernel(numa, "2", KernelVersion.parse("5.10"))
 
 
-def test_a_default_without_kernels_has_those_of_its_tunable():
+def test_a_default_without_kernels_has_the_kernels_of_its_tunable():
     tunable = lookup("sched.preempt")
     (first, *_) = tunable.defaults
     everywhere = first.model_copy(update={"since": FIRST, "until": None})
@@ -284,7 +284,7 @@ def test_a_catalogue_entry_has_places_defaults_names_and_a_source():
     assert "v5.14" in tunable.source
 
 
-def test_a_debugfs_of_others_and_one_whose_lock_cannot_be_opened_are_not_unmounted(
+def test_a_debugfs_of_others_or_with_a_lock_that_cannot_be_opened_is_not_unmounted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unmounted: list[int] = []

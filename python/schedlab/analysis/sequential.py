@@ -82,14 +82,14 @@ class Course:
             head = f"stopped after block {self.blocks} of {self.looks[-1]}, at {analysis}: every row was decided"
         else:
             head = f"judged after all {self.blocks} blocks, at the last of {len(self.looks)} interim analyses"
-        return f"{head}; the nominal level of this analysis is {self.level:.2g}, and intervals are drawn at it"
+        return f"{head}; the nominal level of this analysis is {self.level:.2g}, also for the intervals"
 
     def _unplanned(self) -> str:
         if not self.taken:
             return f"no verdicts before the first complete block of {self.looks[-1]}"
         return (
             f"judged by {self.blocks} of {self.looks[-1]} blocks, as at an interim analysis: the run did not end. "
-            f"The nominal level is {self.level:.2g}, and intervals are drawn at it; 'schedlab run --resume' goes on"
+            f"The nominal level is {self.level:.2g}, also for the intervals; 'schedlab run --resume' continues the run"
         )
 
 

@@ -63,12 +63,12 @@ def sentence(name: str, word: Word, ratio: float, low: float, high: float, block
 
 
 def render(campaign: Campaign, answers: Sequence[Answer]) -> RenderableType:
-    """Return the state of a campaign for a terminal. The winner, if any, is the best candidate with "better"."""
+    """Return the state of a campaign for a terminal: the spent error rate, and a table of the candidates' answers."""
     head = Text.assemble((f"campaign {campaign.id}: {campaign.name}", "bold"))
     level = f"{100 * campaign.alpha:g} %"
     spending = (
-        f'{counted(len(answers), "candidate")}; at most {level} chance of any false "better", of which '
-        f"{100 * campaign.alpha * spent(len(answers)):.3g} % are spent"
+        f'{counted(len(answers), "candidate")}; at most {level} chance of any false "better"; '
+        f"the candidates have spent {100 * campaign.alpha * spent(len(answers)):.3g} %"
     )
     lines = [_line(answer) for answer in answers]
     headings = ("", "candidate", "verdict", "change", "bounds", "blocks", "evidence", "needed")

@@ -108,7 +108,8 @@ def busybox() -> Path | None:
 def base(programs: Iterable[Path] = ()) -> bytes:
     """Return the archive for all boots. ``programs`` and their libraries keep their paths on this machine.
 
-    Raises CannotRunHere where busybox or schedload is missing, NotPackable for a file that is not a program.
+    Raises CannotRunHere where busybox or schedload is missing, NotPackable for a program that
+    cannot be copied.
     """
     shell, load = busybox(), find(SCHEDLOAD)
     if shell is None:

@@ -94,7 +94,7 @@ def _intervals(log: Log) -> Reading:
     if len(lengths) and lengths.min() > 0:
         # The first interval may have begun before the first transaction did.
         samples.append(Samples("pgbench", TPS, {}, ended[1:] / lengths.min()))
-        notes.append(f"{log.name}: tps is counted over intervals of {lengths.min():g} s, without the first")
+        notes.append(f"{log.name}: tps is counted over intervals of {lengths.min():g} s, without the first interval")
     if not samples:
         raise log.problem("contains no interval in which a transaction ended", 1)
     if skipped.sum():
