@@ -58,7 +58,7 @@ def test_a_campaign_judges_candidates_and_confirms_the_winner_once(
     report = runner(monkeypatch, capsys)
     assert fields(schedlab("open", "--baseline", "base.toml"))["campaign"] == 1
     better = fields(schedlab("ask", candidate("b", 64), "--blocks", "12"))
-    assert (better["verdict"], better["alpha"], better["better"]) == ("better", 0.025, "lower")
+    assert (better["verdict"], better["alpha"], better["direction"]) == ("better", 0.025, "lower")
     assert fields(schedlab("ask", candidate("renamed", 64))) == better
     worse = fields(schedlab("ask", candidate("w", 10), "--blocks", "14"))
     assert (worse["verdict"], worse["candidate"]) == ("worse", 2)

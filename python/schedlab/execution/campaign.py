@@ -40,7 +40,7 @@ class Answer:
         low, high: bounds of the ratio, nan if so few blocks exclude no ratio. Each bound is wrong with a probability of
             at most ``alpha``, at all times.
         alpha: the share of the campaign's error rate that this candidate may spend.
-        e_value: largest evidence so far for "better": the wealth of the bets, which must reach 1/alpha.
+        e_value: largest evidence so far for a gain: the wealth of the bets, which must reach 1/alpha.
         blocks: number of blocks with a ratio.
         failed: number of blocks without a ratio.
         reason: why there is no verdict; empty if blocks are missing, or if there is a verdict.

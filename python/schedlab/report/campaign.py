@@ -28,7 +28,7 @@ def to_json(campaign: Campaign, candidates: int, answer: Answer) -> dict[str, An
         "verdict": str(answer.word),
         "ratio": finite(answer.ratio),
         "interval": [finite(answer.low), finite(answer.high)],
-        "better": answer.question.direction,
+        "direction": answer.question.direction,
         "alpha": answer.alpha,
         "alpha_spent": campaign.alpha * spent(candidates),
         "e_value": answer.e_value,
@@ -48,7 +48,7 @@ def confirmation_json(campaign: Campaign, candidate: Candidate, verdict: Verdict
         "verdict": str(verdict.word),
         "ratio": finite(verdict.ratio),
         "interval": [finite(verdict.low), finite(verdict.high)],
-        "better": verdict.question.direction,
+        "direction": verdict.question.direction,
         "p": finite(verdict.p),
         "blocks": verdict.n,
         "failed_trials": verdict.failed,
@@ -67,7 +67,7 @@ def render(campaign: Campaign, answers: Sequence[Answer]) -> RenderableType:
     head = Text.assemble((f"campaign {campaign.id}: {campaign.name}", "bold"))
     level = f"{100 * campaign.alpha:g} %"
     spending = (
-        f'{counted(len(answers), "candidate")}; at most {level} chance of any false "better"; '
+        f'{counted(len(answers), "candidate")}; at most {level} chance of any false "{Word.BETTER}"; '
         f"the candidates have spent {100 * campaign.alpha * spent(len(answers)):.3g} %"
     )
     lines = [_line(answer) for answer in answers]

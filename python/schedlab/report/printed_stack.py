@@ -49,7 +49,7 @@ def _row(row: AttributedRow) -> dict[str, Any]:
         "workload": question.workload,
         "parameters": question.parameters,
         "metric": question.metric,
-        "better": question.direction,
+        "direction": question.direction,
         "degrees_of_freedom": row.freedom,
         "detectable": finite(row.detectable),
         "outlying": [run.name for run in row.outlying],

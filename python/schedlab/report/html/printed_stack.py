@@ -9,6 +9,7 @@ from math import exp
 from markupsafe import Markup
 
 from schedlab.analysis.printed_stack import AttributedRow
+from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import change, interval, p_value
@@ -71,7 +72,7 @@ def _square(row: AttributedRow, name: str) -> Square:
     if step is None:
         return Square("-", "", 0.0, "the change was not measured alone")
     details = f"change {change(step.ratio)}, interval {interval(step.low, step.high)}, p {p_value(step.p)}"
-    word = "better" if step.gain > 0 else "worse"
+    word = str(Word.BETTER if step.gain > 0 else Word.WORSE)
     return Square(gain_text(step, row), word, min(abs(step.gain) / FULL, 1.0), details)
 
 
@@ -86,7 +87,7 @@ def bars(gains: dict[str, float]) -> Sequence[Bar]:
             name,
             100 * (min(before, before + gain) - low) / span,
             max(100 * abs(gain) / span, 0.5),
-            "better" if gain > 0 else "worse",
+            str(Word.BETTER if gain > 0 else Word.WORSE),
             f"{100 * gain:+.1f} %",
         )
         for (name, gain), before in zip(gains.items(), levels, strict=False)
