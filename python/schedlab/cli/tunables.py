@@ -123,7 +123,7 @@ def undo(
         bool, typer.Option("--print", help="Print a shell script that puts the values back, and change nothing.")
     ] = False,
 ) -> None:
-    """Put back every value that a killed run left changed."""
+    """Put back the values that killed runs left changed, and remove their folders and shared memory."""
     from schedlab.errors import Exit
     from schedlab.files import folders
     from schedlab.tunables import pending, recover, undo_script

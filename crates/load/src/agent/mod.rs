@@ -66,7 +66,7 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
-    let _lock = arguments.folder.as_deref().map(place::hold).transpose()?;
+    let _lock = arguments.folder.as_deref().map(place::lock_folder).transpose()?;
     let keeper = process::own_pid();
     match process::fork().map_err(LoadError::system("starting the worker"))? {
         Forked::Child => {

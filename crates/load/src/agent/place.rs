@@ -22,8 +22,8 @@ const NAME: &str = "schedlab-machine";
 /// Usual place of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// The folder of journals: below `$SCHEDLAB_STATE` or /var/lib/schedlab for root, else below `$XDG_STATE_HOME`. See also
-/// `python/schedlab/files/folders.py`.
+/// The folder of journals. For root below `$SCHEDLAB_STATE` or /var/lib/schedlab; for other users below `$XDG_STATE_HOME`,
+/// by default `$HOME/.local/state`. See also `python/schedlab/files/folders.py`.
 ///
 /// Root's folder depends on no other variable: an agent without the variables of a killed agent must find its journal.
 pub fn journals() -> PathBuf {
@@ -112,7 +112,7 @@ const LOCK: &str = "agent.lock";
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// Lock an agent's folder until both processes of the agent have ended, so that other agents do not remove it.
-pub fn hold(folder: &Path) -> io::Result<Flock<File>> {
+pub fn lock_folder(folder: &Path) -> io::Result<Flock<File>> {
     let file =
         OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(folder.join(LOCK))?;
     Flock::lock(file, FlockArg::LockSharedNonblock).map_err(|(_, error)| error.into())
@@ -215,7 +215,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{hold, lock_file, remove_dead_folders};
+    use super::{lock_file, lock_folder, remove_dead_folders};
 
     fn folder(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
@@ -230,14 +230,14 @@ mod tests {
         fs::create_dir(&parent).unwrap();
         let own = folder(&parent, "schedlab-0000000000000000");
         let dead = folder(&parent, "schedlab-0123456789abcdef");
-        drop(hold(&dead).unwrap());
+        drop(lock_folder(&dead).unwrap());
         let live = folder(&parent, "schedlab-1111111111111111");
-        let _live = hold(&live).unwrap();
+        let _live = lock_folder(&live).unwrap();
         let copying = folder(&parent, "schedlab-2222222222222222");
         let foreign = folder(&parent, "schedlab-mine");
-        drop(hold(&foreign).unwrap());
+        drop(lock_folder(&foreign).unwrap());
         let open = folder(&parent, "schedlab-3333333333333333");
-        drop(hold(&open).unwrap());
+        drop(lock_folder(&open).unwrap());
         fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
         let link = parent.join("schedlab-4444444444444444");
         symlink(&foreign, &link).unwrap();

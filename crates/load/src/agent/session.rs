@@ -146,7 +146,7 @@ impl Session {
         }
         let now = Instant::now();
         if let Some(running) = self.running.as_mut().filter(|running| running.next() <= now) {
-            running.look();
+            running.poll();
         }
         let expired = self.lease.is_some_and(|lease| self.heard + lease <= now);
         Ok(expired.then_some(End::Lost))

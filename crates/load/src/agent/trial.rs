@@ -34,7 +34,7 @@ pub struct Running {
     started: f64,
     began: Instant,
     next: Instant,
-    asked: bool,
+    sigterm_sent: bool,
 }
 
 impl Running {
@@ -73,17 +73,17 @@ impl Running {
             started,
             began,
             next,
-            asked: false,
+            sigterm_sent: false,
         })
     }
 
-    /// When to call [`Running::look`] next.
+    /// When to call [`Running::poll`] next.
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// Read the samples, and end a command that runs or prints too long.
-    pub fn look(&mut self) {
+    /// Read the samples, and end a command that exceeds its time limit or its output limit.
+    pub fn poll(&mut self) {
         self.next = Instant::now() + PERIOD;
         if !self.trial.samples.is_empty() {
             self.samples.push(read_all(&self.trial.samples));
@@ -93,7 +93,7 @@ impl Running {
             self.ask_to_end();
         }
         if self.began.elapsed().as_secs_f64() > self.trial.limit {
-            if self.asked {
+            if self.sigterm_sent {
                 let _ = self.child.kill();
             }
             self.ask_to_end();
@@ -137,7 +137,7 @@ impl Running {
     }
 
     fn ask_to_end(&mut self) {
-        self.asked = true;
+        self.sigterm_sent = true;
         process::kill(self.child.id() as process::Pid, libc::SIGTERM);
     }
 }
