@@ -50,6 +50,7 @@ def render(stack: PrintedStack) -> str:
         .render(
             stack=stack,
             names=names,
+            label=label,
             squares={label(row): [_square(row, name) for name in names] for row in stack.rows},
             outlying={label(row): outlying_text(row) for row in stack.rows if row.outlying},
             summaries=[("all runs", stack.summary), ("without the outlying runs", stack.trimmed_summary)],
