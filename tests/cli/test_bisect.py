@@ -196,3 +196,18 @@ def test_a_file_with_several_metrics_is_refused_with_their_names(schedlab: Sched
     done = schedlab(path)
     assert done.code == 2
     assert "this command needs one metric" in done.words
+
+
+def test_values_of_a_tunable_are_bisected_on_a_simulated_machine(schedlab: Schedlab, tmp_path: Path) -> None:
+    variants = "".join(
+        f'[[variant]]\nname = "s{n}"\n'
+        f'tunables = {{ "kernel.sched_schedstats" = {int(n >= 5)}, "sched.migration_cost_ns" = {500_000 + n} }}\n'
+        for n in range(8)
+    )
+    (tmp_path / "simulated.toml").write_text(
+        '[experiment]\nname = "stats"\n[target]\nkind = "sim"\nmachine = "laptop-4"\n[design]\ncontrol = false\n'
+        f'{variants}[[workload]]\nuse = "pipetest"\nloops = 2000\n'
+    )
+    done = schedlab(tmp_path / "simulated.toml", "--delta", "0.5%", "--format", "json")
+    found = json.loads(done.out)
+    assert (found["result"], found["culprit"]) == ("found", 5)

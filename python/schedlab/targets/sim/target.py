@@ -89,10 +89,12 @@ class SimulatorSession:
         """Do nothing: each simulation starts with its variant's settings."""
 
     def run(self, trial: Trial) -> Measurement:
-        """Return the trial's measurement; the plan's next trials are started meanwhile."""
+        """Return the trial's measurement; the plan's next trials are started meanwhile. A search, whose trials are in no
+        plan, starts one trial at a time."""
         for index in [started for started in self._started if started < trial.index]:
             del self._started[index]
-        for ahead in self._plan.trials[trial.index : trial.index + self._pool.workers]:
+        planned = self._plan.trials[trial.index : trial.index + self._pool.workers]
+        for ahead in planned if planned[:1] == (trial,) else (trial,):
             if ahead.index not in self._started:
                 self._started[ahead.index] = self._start(ahead)
         started, running = self._started.pop(trial.index)
