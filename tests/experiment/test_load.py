@@ -8,6 +8,7 @@ import pytest
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment.load import load, parse
+from schedlab.experiment.model import Experiment
 from tests.conftest import TWO_VARIANTS
 from tests.experiment.errors import error_of
 
@@ -288,3 +289,14 @@ def test_more_rows_than_can_be_checked_are_refused_at_once() -> None:
     lists = f"loops = {list(range(1, 301))}\ndatasize = {list(range(1, 301))}"
     text = TWO_VARIANTS.replace("groups = [1, 4]", lists)
     assert "workload[1]: the table makes 90,000 rows; at most 10,000 are possible" in error_of(text)
+
+
+def test_an_experiment_with_tunables_can_be_written_and_read_again() -> None:
+    tunables = (
+        'tunables = { "kernel.sched_schedstats" = true, "sched.base_slice_ns" = "6ms", "vm.stat_interval" = 5, '
+        '"sched.features.PLACE_LAG" = false, "sched.migration_cost_ns" = -1 }'
+    )
+    experiment = parse(TWO_VARIANTS.replace("nice = 1", tunables), "f")
+    written = experiment.model_dump_json(exclude_defaults=True)
+    assert '"sched.base_slice_ns":"6000000"' in written
+    assert Experiment.model_validate_json(written) == experiment

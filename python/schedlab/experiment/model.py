@@ -15,6 +15,7 @@ from pydantic import (
     Discriminator,
     Field,
     JsonValue,
+    PlainSerializer,
     PlainValidator,
     Tag,
     field_validator,
@@ -136,7 +137,13 @@ MemoryMib = Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)]
 TopologyText = Annotated[str, BeforeValidator(_topology)]
 CommandWords = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, lt=1)]
-Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables)]
+
+
+def _texts(settings: Mapping[str, Setting]) -> dict[str, str]:
+    return {name: setting.text for name, setting in settings.items()}
+
+
+Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables), PlainSerializer(_texts, return_type=dict[str, str])]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 
 

@@ -89,8 +89,10 @@ class SimulatorSession:
         """Do nothing: each simulation starts with its variant's settings."""
 
     def run(self, trial: Trial) -> Measurement:
-        """Return the trial's measurement; the plan's next trials are started meanwhile. A search, whose trials are in no
-        plan, starts one trial at a time."""
+        """Return the trial's measurement; the plan's next trials are started meanwhile.
+
+        The trials of a search are in no plan, and start one at a time.
+        """
         for index in [started for started in self._started if started < trial.index]:
             del self._started[index]
         planned = self._plan.trials[trial.index : trial.index + self._pool.workers]
