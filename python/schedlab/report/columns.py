@@ -56,7 +56,7 @@ class Column:
         """Return the cells in lines of this width."""
         if self.kind == "number":
             return list(self.cells)
-        return [(_fold_name if self.kind == "name" else _fold_words)(cell, width) for cell in self.cells]
+        return [(_fold_name if self.kind == "name" else fold_words)(cell, width) for cell in self.cells]
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,9 @@ def _fold_name(name: Text, width: int) -> Text:
     return Text("\n".join(line.rstrip() for line in lines), style=name.style)
 
 
-def _fold_words(text: Text, width: int) -> Text:
-    """Return the text in lines with the style of each character, as line ends take the places of blanks."""
+def fold_words(text: Text, width: int) -> Text:
+    """Return the text in lines with the style of each character, as line ends take the places of blanks. A figure stays
+    on the line of its unit."""
     lines = wrap(_unbroken(text.plain), width, break_long_words=False, break_on_hyphens=False)
     folded = text.copy()
     folded.plain = "\n".join(lines).replace(_NO_BREAK, " ")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from schedlab.analysis.verdicts import Word
 from schedlab.report import counters, effects, printed, words
-from schedlab.report.columns import Column, Columns, Kind
+from schedlab.report.columns import Column, Columns, Kind, fold_words
 from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import change, figure, interval
 
@@ -45,6 +45,16 @@ def plain_console(width: int) -> Console:
     return Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
 
 
+@dataclass(frozen=True)
+class _Prose:
+    """A paragraph, folded between words but not between a figure and its unit."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield fold_words(self.text, options.max_width)
+
+
 def _parts(report: Report) -> Iterator[RenderableType]:
     yield _heading(report)
     if counts := words.counts(report):
@@ -61,7 +71,8 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     if remark := words.alone(report):
         yield Text(f"\n{remark}")
     if report.rows:
-        yield Text(f"\n{words.method(report)}", style="dim")
+        yield Text()
+        yield _Prose(Text(words.method(report), style="dim"))
     yield from _effects(report)
     yield from _printed(report)
     yield from _list(words.UNMATCHED, list(words.unmatched(report)), "dim")
