@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from schedlab.cli import quiet_doctor
 from schedlab.cli.doctor import doctor, missing_requirements
+from schedlab.cli.options import OutputFormat
+from schedlab.errors import SchedlabError
 from schedlab.targets.vm import host_files, initramfs, qemu
 from schedlab.workloads.kernbench import source as kernel_source
 from schedlab.workloads.registry import adapter
@@ -60,3 +64,26 @@ def test_doctor_reports_whether_guests_can_read_host_files(
     doctor()
     output = capsys.readouterr().out
     assert "without host_files: there is no virtiofsd: apt-get install virtiofsd" in output
+
+
+def test_doctor_names_what_disturbs_a_cpu(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet_doctor, "SECONDS", 0.01)
+    doctor(form=OutputFormat.JSON, quiet="0")
+    document = json.loads(capsys.readouterr().out)
+    assert document["cpus"] == [0]
+    assert {"subject", "text", "remedy", "boot", "per_second"} == set(document["findings"][0])
+    doctor(quiet="0")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("CPU 0 is not quiet: ")
+    assert sum(document["findings"][0]["text"].split(":")[0] in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(("cpus", "fault"), [("8191", "CPU 8191 is not online"), ("x", "is not a CPU list")])
+def test_cpus_that_cannot_be_examined_are_an_error(cpus: str, fault: str) -> None:
+    with pytest.raises(SchedlabError, match=fault):
+        doctor(quiet=cpus)
+
+
+def test_only_machines_are_examined() -> None:
+    with pytest.raises(SchedlabError, match="is not a machine"):
+        doctor(target="sim:laptop", quiet="0")

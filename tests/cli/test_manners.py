@@ -59,7 +59,9 @@ def test_help_shows_flags_as_flags_and_no_types_of_python(schedlab: Schedlab, na
     done = schedlab(*name.split(), "-h")
     assert done.code == 0
     assert not re.search(r"<\w+|list\[|\bbool\b|/--no-|\{\w", done.out), done.out
-    assert all(text in done.out for text in ("-q, --quiet", "-v, --verbose", "--color auto|always|never", "-h, --help"))
+    # doctor has a --quiet of its own, which takes CPUs.
+    quiet = "-q " if name == "doctor" else "-q, --quiet"
+    assert all(text in done.out for text in (quiet, "-v, --verbose", "--color auto|always|never", "-h, --help"))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -117,3 +117,10 @@ def test_a_machine_without_faults_can_boot_by_both_methods() -> None:
         "kexec": "fine",
         "boot once": "fine",
     }
+
+
+@pytest.mark.slow
+def test_disturbances_of_a_cpu_are_read_on_the_other_machine(server: loopback.Server) -> None:
+    done = doctor("--target", "ssh:box", "--quiet", "0", "--format", "json", config=server.config)
+    assert done.returncode == 0, done.stderr
+    assert {"RCU", "use"} & {finding["subject"] for finding in json.loads(done.stdout)["findings"]}

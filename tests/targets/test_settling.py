@@ -9,12 +9,14 @@ import pytest
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment.load import parse
-from schedlab.experiment.model import SettleTable, Variant
+from schedlab.experiment.model import QuietTable, SettleTable, Variant
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.results.measurement import UNSETTLED, Measurement
+from schedlab.results.metrics import Metric
 from schedlab.targets import settling
 from schedlab.targets.protocol import Session
-from schedlab.targets.settling import disturbances, read_here, settled
+from schedlab.targets.settling import disturbances, measured_rows, read_here, settled, used_by_others
+from schedlab.workloads.registry import adapter
 
 BUSY = {"/proc/loadavg": b"3.50 1.00 0.50 2/345 6789\n"}
 QUIET = {"/proc/loadavg": b"0.10 1.00 0.50 1/345 6789\n"}
@@ -79,13 +81,13 @@ def planned(settle: str) -> Plan:
 
 def run(settle: str, machine: Machine) -> tuple[Recorder, Session, list[Measurement]]:
     inner, trials = Recorder(), planned(settle)
-    session = settled(inner, trials, machine.read)
+    session = settled(inner, trials, machine.read, 4)
     return inner, session, [session.run(trial) for trial in trials.trials]
 
 
 def test_without_the_table_nothing_waits() -> None:
     inner = Recorder()
-    assert settled(inner, planned(""), Machine(0).read) is inner
+    assert settled(inner, planned(""), Machine(0).read, 4) is inner
 
 
 @pytest.mark.parametrize(("before", "looks"), [("block", 2 + 3), ("trial", 4 + 3)])
@@ -132,5 +134,63 @@ def test_this_machine_s_files_are_read_by_pattern() -> None:
 
 
 def test_a_table_that_waits_for_nothing_is_refused() -> None:
-    with pytest.raises(ExperimentError, match="set load, packages or temperature"):
+    with pytest.raises(ExperimentError, match="set load, packages, temperature or quiet"):
         planned('[settle]\nlimit = "5s"')
+
+
+def stat(user: int, idle: int, steal: int) -> dict[str, bytes]:
+    return {"/proc/stat": f"cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0 0 0 0 0\n".encode()}
+
+
+@pytest.mark.parametrize(
+    ("after", "loud"),
+    [
+        ((2, 197, 1), []),
+        ((2, 194, 4), ["a hypervisor takes 2.0% of the CPU time (wanted at most 1.0%)"]),
+        ((50, 150, 0), ["other tasks use 25.0% of the CPU time (wanted at most 2.0%)"]),
+    ],
+)
+def test_stolen_and_foreign_time_is_observed_between_two_readings(after: tuple[int, int, int], loud: list[str]) -> None:
+    readings = iter([stat(7, 100, 3), stat(7 + after[0], 100 + after[1], 3 + after[2])])
+    assert list(used_by_others(QuietTable(steal="1%", other="2%"), lambda paths: next(readings))) == loud
+
+
+@dataclass
+class Spinners(Recorder):
+    """A session whose longest gaps, in microseconds, are given; None is a failure."""
+
+    gaps: list[float | None] = field(default_factory=list)
+    spun: list[Trial] = field(default_factory=list)
+
+    def run(self, trial: Trial) -> Measurement:
+        if trial.row.label != "quiet":
+            return super().run(trial)
+        self.spun.append(trial)
+        gap = self.gaps.pop(0)
+        if gap is None:
+            return Measurement("failed", 0.0, 1.0, reason="exit code 1")
+        (spec,) = (spec for spec in adapter("busyloop").metrics if spec.name == "gap-max")
+        assert spec.unit == "us"
+        return Measurement("ok", 0.0, 1.0, [Metric(spec, gap)])
+
+
+def test_the_longest_gap_is_measured_with_a_task_for_each_cpu_until_it_is_short() -> None:
+    trials = planned('[settle]\nquiet = { worst_gap = "1ms" }')
+    rows = {row.key for row in measured_rows(trials, 4)}
+    inner = Spinners(gaps=[2000.0, None, 900.0, 10.0])
+    session = settled(inner, trials, Machine(0).read, 4)
+    assert [session.run(trial).state for trial in trials.trials] == ["ok"] * 4
+    assert [trial.row.parameters["tasks"] for trial in inner.spun] == [4] * 4
+    assert all(trial.row.key in rows and trial.row.validated for trial in inner.spun)
+    assert session.notes == ["a note"]
+
+
+def test_a_gap_that_stays_too_long_is_named() -> None:
+    trials = planned('[settle]\nquiet = { worst_gap = "1ms" }\nlimit = "2s"\nafter = "fail"')
+    session = settled(Spinners(gaps=[2500.0] * 99), trials, Machine(0).read, 4)
+    assert session.run(trials.trials[0]).reason == "not started: a gap of 2.5 ms (wanted at most 1 ms) after 2 s"
+
+
+def test_limits_that_limit_nothing_are_refused() -> None:
+    with pytest.raises(ExperimentError, match="set steal, other or worst_gap"):
+        planned("[settle]\nquiet = {}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -26,7 +27,8 @@ class Command(TyperCommand):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.params = [*self.params, *_common_options()]
+        taken = {name for parameter in self.params for name in parameter.opts}
+        self.params = [*self.params, *(_without(each, taken) for each in _common_options())]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters and ``--help``, with conversions that start quickly."""
@@ -222,6 +224,16 @@ def _common_options() -> tuple[Any, ...]:
     return tuple(options)
 
 
+def _without(option: Any, taken: set[str]) -> Any:
+    """Return a common option without the names that the command's own options have, as ``doctor --quiet CPUS``."""
+    if taken.isdisjoint(option.opts):
+        return option
+    renamed = copy(option)
+    renamed.opts = [name for name in option.opts if name not in taken]
+    renamed.name = f"common_{option.name}"
+    return renamed
+
+
 def _usage(parameters: Sequence[Any]) -> list[str]:
     arguments = [each for each in parameters if each.param_type_name == "argument" and not each.hidden]
     return ["[OPTIONS]", *(f"{_name(each)}" if each.required else f"[{_name(each)}]" for each in arguments)]
@@ -235,7 +247,7 @@ def _name(argument: Any) -> str:
 
 def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
     shown = [parameter for parameter in parameters if not getattr(parameter, "hidden", False)]
-    common = {option.name for option in _common_options()} | {"help"}
+    common = {option.name for option in parameters if not getattr(option, "expose_value", True)} | {"help"}
     arguments = [(_name(each), _help(each)) for each in shown if each.param_type_name == "argument"]
     options = [each for each in shown if each.param_type_name == "option"]
     parts = {

@@ -21,16 +21,30 @@ def doctor(
         str, typer.Option("--target", metavar="TARGET", help="host, or another machine: ssh:[USER@]HOST[:PORT].")
     ] = "host",
     ssh_config: SshConfig = None,
+    quiet: Annotated[
+        str | None,
+        typer.Option(
+            "--quiet",
+            metavar="CPUS",
+            help="Show instead what disturbs tasks on these CPUs (3, 2-3), and remedies.",
+        ),
+    ] = None,
 ) -> None:
     """Show the capabilities of this machine or of another, and the commands that install missing programs.
 
-    Nothing is changed, here or there.
+    With --quiet CPUS, show what may interrupt a task on these CPUs, how often it did in the last seconds, and the
+    command or boot parameter that ends it. Nothing is changed, here or there.
     """
     from schedlab.cli.json_output import print_json
 
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    examined = _here() if target == "host" else _there(target)
+    if quiet is not None:
+        from schedlab.cli.quiet_doctor import examine_quiet
+
+        examine_quiet(quiet, _checked(target), as_json=form is OutputFormat.JSON)
+        return
+    examined = _here() if _checked(target) == "host" else _there(target)
     if form is OutputFormat.JSON:
         print_json({"checks": list(map(vars, examined.checks)), "workloads": list(map(vars, examined.workloads))})
     else:
@@ -48,14 +62,20 @@ def _here() -> Examination:
     return Examination(checks, list(_workloads()) if is_built else [], _all_missing() if is_built else [])
 
 
-def _there(target: str) -> Examination:
-    """Examine the machine of an ssh target."""
+def _checked(target: str) -> str:
+    """Return the target; UnknownTarget unless the target is a machine."""
     from schedlab.targets.selection import SSH, UnknownTarget
 
-    if not target.startswith(SSH):
+    if target != "host" and not target.startswith(SSH):
         todo = "name host or ssh:[USER@]HOST[:PORT]; kernels and models need no examination"
         raise UnknownTarget(f"{target!r} is not a machine", where="--target", todo=todo)
+    return target
+
+
+def _there(target: str) -> Examination:
+    """Examine the machine of an ssh target."""
     from schedlab.cli.remote_doctor import examine
+    from schedlab.targets.selection import SSH
 
     return examine(target.removeprefix(SSH))
 

@@ -294,25 +294,45 @@ class Design(_Table):
         return tuple(ceil(self.blocks * k / looks) for k in range(1, looks + 1))
 
 
+class QuietTable(_Table):
+    """``quiet`` of ``[settle]``: limits for disturbances while no trial runs, observed for a second.
+
+    ``steal`` is the share of CPU time that a hypervisor takes, ``other`` the share that anything else uses, both of all
+    CPUs together. ``worst_gap`` is the longest time in which a task that only reads the clock does not run, with one
+    such task for each CPU.
+    """
+
+    steal: Share | None = None
+    other: Share | None = None
+    worst_gap: Limit | None = None
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> QuietTable:
+        if not self.model_fields_set:
+            raise ValueError("limits nothing: set steal, other or worst_gap")
+        return self
+
+
 class SettleTable(_Table):
     """``[settle]``: conditions that a machine waits for before the first trial of each block, or before each trial.
 
-    The conditions are a one-minute load below ``load``, no running package manager (``packages``), and the hottest
-    sensor below ``temperature`` in °C. At least one condition is needed. After ``limit`` the trial goes on
-    with a warning, or fails.
+    The conditions are a one-minute load below ``load``, no running package manager (``packages``), the hottest
+    sensor below ``temperature`` in °C, and the limits of ``quiet``. At least one condition is needed. After ``limit``
+    the trial goes on with a warning, or fails.
     """
 
     load: Annotated[float, Field(gt=0)] | None = None
     packages: bool = False
     temperature: Annotated[float, Field(gt=0)] | None = None
+    quiet: QuietTable | None = None
     limit: Limit = 300.0
     before: Literal["block", "trial"] = "block"
     after: Literal["continue", "fail"] = "continue"
 
     @model_validator(mode="after")
     def _waits_for_something(self) -> SettleTable:
-        if self.load is None and self.temperature is None and not self.packages:
-            raise ValueError("names nothing to wait for: set load, packages or temperature")
+        if self.load is None and self.temperature is None and self.quiet is None and not self.packages:
+            raise ValueError("names nothing to wait for: set load, packages, temperature or quiet")
         return self
 
 

@@ -7,6 +7,7 @@ that both parsers must accept or refuse alike. Python reads lists of this machin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 MOST_CPUS = 8192
 """The largest number of CPUs of any Linux (CONFIG_NR_CPUS of x86 with MAXSMP)."""
@@ -34,6 +35,17 @@ def parse_cpu_list(text: str, cpus: int | None = None) -> list[int]:
     if not listed:
         raise ValueError(f"'{text}' names no CPU: write a list like 0-3,8")
     return sorted(listed)
+
+
+def format_cpu_list(cpus: Iterable[int]) -> str:
+    """Return CPU numbers as a list such as ``0-3,8``."""
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and runs[-1][-1] == cpu - 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _region(text: str, part: str, cpus: int | None) -> set[int]:

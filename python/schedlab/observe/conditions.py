@@ -61,8 +61,7 @@ class Watch:
 
     def _cpu_time(self) -> CpuTime:
         with self._stat.open() as file:
-            fields = [int(field) for field in file.readline().split()[1:]]
-        user, nice, system, _idle, _iowait, irq, softirq, steal = (fields + [0] * 8)[:8]
+            user, nice, system, _idle, _iowait, irq, softirq, steal = cpu_ticks(file.readline())
         return CpuTime((user + nice + system + irq + softirq) / TICKS_PER_SECOND, steal / TICKS_PER_SECOND)
 
 
@@ -92,6 +91,25 @@ def between(
         mhz_max=round(max(frequencies) / 1000) if frequencies else None,
         clocksource=after.clocksource,
     )
+
+
+def cpu_ticks(text: str, cpu: str = "cpu") -> list[int]:
+    """Return the times of a CPU (``cpu3``), or of all CPUs together, in a text of /proc/stat: user, nice, system, idle,
+    iowait, irq, softirq, steal (proc_stat(5)). Zeros for a CPU without a line."""
+    for line in text.splitlines():
+        name, *fields = line.split()
+        if name == cpu:
+            return ([int(field) for field in fields] + [0] * 8)[:8]
+    return [0] * 8
+
+
+def cpu_shares(before: str, after: str, cpu: str = "cpu") -> tuple[float, float]:
+    """Return the shares of CPU time between two texts of /proc/stat that tasks and interrupts used, and that a
+    hypervisor took."""
+    spent = [last - first for first, last in zip(cpu_ticks(before, cpu), cpu_ticks(after, cpu), strict=True)]
+    user, nice, system, _idle, _wait, interrupts, softirqs, steal = spent
+    total = max(sum(spent), 1)
+    return (user + nice + system + interrupts + softirqs) / total, steal / total
 
 
 def _share(seconds: float, total: float | None) -> float | None:

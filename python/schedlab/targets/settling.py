@@ -1,4 +1,5 @@
-"""Waiting until a machine is quiet, before a block or a trial: load, package managers, temperature."""
+"""Waiting until a machine is quiet, before a block or a trial: load, package managers, temperature, CPU time of others,
+the longest gap of a task that only reads the clock."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from schedlab.experiment.model import SettleTable, Variant
-from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.model import QuietTable, SettleTable, Variant
+from schedlab.experiment.plan import Plan, Row, Trial
 from schedlab.notation.units import format_time
+from schedlab.observe.conditions import cpu_shares
 from schedlab.results.measurement import UNSETTLED, Measurement
 from schedlab.targets.protocol import Session
 
@@ -18,6 +20,7 @@ Read = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Return the contents of the machine's files by path; a path may contain ``*``. Unreadable files are left out."""
 
 LOAD, ZONES, NAMES = "/proc/loadavg", "/sys/class/thermal/thermal_zone*/temp", "/proc/*/comm"
+STAT = "/proc/stat"
 
 PACKAGE_MANAGERS = frozenset(
     ("apt", "apt-get", "apt.systemd.dai", "aptitude", "apk", "dnf", "dnf5", "dpkg", "pacman", "rpm", "yum", "zypper")
@@ -27,12 +30,28 @@ PACKAGE_MANAGERS = frozenset(
 POLL = 1.0
 """Seconds between two readings of the machine's state."""
 
+OBSERVED = 1.0
+"""Seconds in which the CPU time of others and the longest gap are observed: a hundred ticks of /proc/stat per CPU."""
+
+
+def spinners(cpus: int) -> Row:
+    """Return the workload that measures the longest gap, with a task for each CPU."""
+    parameters = {"tasks": cpus, "warmup": "0s", "duration": f"{OBSERVED:g}s"}
+    return Row("quiet", "busyloop", parameters, ("gap-max",), 60.0)
+
+
+def measured_rows(plan: Plan, cpus: int) -> tuple[Row, ...]:
+    """Return the plan's rows, and the row that ``worst_gap`` measures."""
+    settle = plan.experiment.settle
+    return (*plan.rows, spinners(cpus)) if settle and settle.quiet and settle.quiet.worst_gap else plan.rows
+
 
 class SettlingSession(Session):
     """A session that waits until the machine has settled, before the first trial of each block or before each trial."""
 
-    def __init__(self, session: Session, table: SettleTable, read: Read) -> None:
+    def __init__(self, session: Session, table: SettleTable, read: Read, cpus: int) -> None:
         self._session, self._table, self._read = session, table, read
+        self._spinners = spinners(cpus)
         self._settled: tuple[str, int] | None = None
         self._warnings: list[str] = []
 
@@ -64,23 +83,51 @@ class SettlingSession(Session):
     def _wait(self) -> str:
         """Wait until the machine has settled; return the reason if the machine has not settled by the limit."""
         deadline = time.monotonic() + self._table.limit
-        while reasons := list(disturbances(self._table, self._read)):
+        while reasons := [*disturbances(self._table, self._read), *self._noise()]:
             if time.monotonic() >= deadline:
                 return f"{', '.join(reasons)} after {format_time(self._table.limit)}"
             time.sleep(min(POLL, max(deadline - time.monotonic(), 0.0)))
         return ""
 
+    def _noise(self) -> Iterator[str]:
+        """Yield what exceeds the limits of ``quiet``."""
+        if (quiet := self._table.quiet) is None:
+            return
+        yield from used_by_others(quiet, self._read)
+        if quiet.worst_gap is None:
+            return
+        row = self._spinners
+        measured = self._session.run(Trial(0, "warmup", 0, Variant(name=row.label), row, 0))
+        gaps = [metric.value / 1e6 for metric in measured.metrics if metric.spec.name in row.judged]
+        if not gaps:
+            yield f"the longest gap could not be measured: {measured.reason}"
+        elif gaps[0] > quiet.worst_gap:
+            yield f"a gap of {gaps[0] * 1e3:.3g} ms (wanted at most {quiet.worst_gap * 1e3:.3g} ms)"
 
-def settled(session: Session, plan: Plan, read: Read) -> Session:
+
+def used_by_others(quiet: QuietTable, read: Read) -> Iterator[str]:
+    """Yield shares of CPU time beyond the limits, observed while no trial runs."""
+    if quiet.steal is None and quiet.other is None:
+        return
+    before = read([STAT])[STAT].decode()
+    time.sleep(OBSERVED)
+    other, steal = cpu_shares(before, read([STAT])[STAT].decode())
+    for share, limit, who in ((steal, quiet.steal, "a hypervisor takes"), (other, quiet.other, "other tasks use")):
+        if limit is not None and share > limit:
+            yield f"{who} {share:.1%} of the CPU time (wanted at most {limit:.1%})"
+
+
+def settled(session: Session, plan: Plan, read: Read, cpus: int) -> Session:
     """Return a session that waits as the plan's ``[settle]`` says; without this table, the session itself."""
     table = plan.experiment.settle
-    return session if table is None else SettlingSession(session, table, read)
+    return session if table is None else SettlingSession(session, table, read, cpus)
 
 
 def disturbances(table: SettleTable, read: Read) -> Iterator[str]:
     """Yield disturbances that the table does not allow. Missing files, such as sensors, are no disturbances."""
     wanted = {LOAD: table.load is not None, ZONES: table.temperature is not None, NAMES: table.packages}
-    files = read([path for path, is_wanted in wanted.items() if is_wanted])
+    paths = [path for path, is_wanted in wanted.items() if is_wanted]
+    files = read(paths) if paths else {}
     if table.load is not None and LOAD in files:
         load = float(files[LOAD].split()[0])
         if load >= table.load:

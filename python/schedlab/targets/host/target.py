@@ -22,7 +22,7 @@ from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.host.requirements import missing_requirements
 from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.targets.sched_ext.kernel import Kernel
-from schedlab.targets.settling import read_here, settled
+from schedlab.targets.settling import measured_rows, read_here, settled
 from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
 from schedlab.tunables import Journal, System
 from schedlab.workloads.base import Place
@@ -64,14 +64,15 @@ class Host(Target):
                 stack.enter_context(self._system.debugfs())
             journal = stack.enter_context(self._journal(run_id))
             place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
-            rows = {row.key: PreparedRow.of(row) for row in plan.rows}
+            cpus = os.cpu_count() or 1
+            rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}
             for row in rows.values():
                 stack.enter_context(row.adapter.prepared(row.parameters, place))
             counters = stack.enter_context(Counters.open())
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
             names = [variant.name for variant in plan.variants]
-            yield settled(HostSession(rows, place, journal, counters, slot, names), plan, read_here)
+            yield settled(HostSession(rows, place, journal, counters, slot, names), plan, read_here, cpus)
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:

@@ -20,7 +20,7 @@ from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import control
 from schedlab.targets.boots.session import BootingSession, boots_kernels
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
-from schedlab.targets.settling import settled
+from schedlab.targets.settling import measured_rows, settled
 from schedlab.targets.ssh import trials
 from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost, Outcome
 from schedlab.targets.ssh.connection import Address, Connection
@@ -165,7 +165,8 @@ class Remote(Target):
         agent = self.reached()
         try:
             self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
-            rows = {row.key: RemoteRow.of(row, agent) for row in plan.rows}
+            cpus = agent.facts["cpus"]
+            rows = {row.key: RemoteRow.of(row, agent) for row in measured_rows(plan, cpus)}
             system = self.system(agent)
             with (
                 ExitStack() as stack,
@@ -175,7 +176,7 @@ class Remote(Target):
                     Path(stack.enter_context(TemporaryDirectory(prefix="schedlab-", dir=memory())))
                 )
                 session = RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
-                yield settled(session, plan, lambda paths: agent.read(paths)[0])
+                yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
