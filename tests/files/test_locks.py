@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.files.locks import is_locked, lock, locked, try_lock, try_locked
+from schedlab.files.locks import is_locked, lock, locked, try_lock
 
 
 def test_a_lock_is_held_inside_the_block_only(tmp_path: Path) -> None:
@@ -33,18 +33,8 @@ def test_shared_locks_exclude_an_exclusive_lock_until_a_single_holder_is_left(tm
         assert try_lock(first)
 
 
-def test_a_held_lock_is_reported_without_waiting(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with try_locked(path) as first, try_locked(path) as second:
-        assert first is not None
-        assert second is None
-    with try_locked(path) as again:
-        assert again is not None
-
-
-@pytest.mark.parametrize("acquire", [locked, try_locked])
 def test_a_lock_file_that_is_replaced_before_it_is_locked_is_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, acquire
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise one process would have the lock of the deleted file, and another process the lock of the new file."""
     path = tmp_path / "lock"
@@ -58,7 +48,7 @@ def test_a_lock_file_that_is_replaced_before_it_is_locked_is_opened_again(
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", replacing_flock)
-    with acquire(path) as file:
+    with locked(path) as file:
         assert os.fstat(file).st_ino == path.stat().st_ino != replaced[0]
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.errors import TrialFailure
+from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
@@ -23,7 +24,8 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.results.measurement import Measurement
 from schedlab.targets.host import Host, requirements
 from schedlab.targets.trial import Launched, launch
-from schedlab.tunables import pending
+from schedlab.tunables import Journal, pending
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command, Server
 from schedlab.workloads.command.adapter import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -132,6 +134,33 @@ def test_an_interrupt_during_a_trial_kills_all_its_processes() -> None:
     assert alive(marker) == []
 
 
+def test_an_exception_during_a_trial_ends_the_trial_and_the_agent_runs_the_next() -> None:
+    marker = f"refused-{os.getpid()}"
+
+    def refuse() -> None:
+        raise TrialFailure("the scheduler is gone")
+
+    with closing(LocalAgent()) as agent:
+        with pytest.raises(TrialFailure):
+            launch(Command(("sh", "-c", f"setsid {sleeper(marker)} & sleep 600")), variant(), 60, refuse, agent)
+        assert alive(marker) == []
+        assert launch(Command(("true",)), variant(), 30, agent=agent).status == 0
+
+
+def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
+    words = "another run is measuring on this machine (process "
+    with closing(LocalAgent(tmp_path / "first")) as first:
+        first.alone = True
+        first.begin("run-1")
+        assert words in missing_requirements(text())
+        with (
+            pytest.raises(CannotRunHere, match=re.escape(words)),
+            Host(journal_dir=tmp_path / "second").session(plan(parse(text(), "f"), 1), 2),
+        ):
+            pass
+    assert missing_requirements(text()) == ""
+
+
 def test_kill_9_of_the_harness_leaves_no_workload_behind() -> None:
     marker = f"orphan-{os.getpid()}"
     program = (
@@ -200,6 +229,16 @@ def test_a_command_s_times_and_cpu_share_are_measured(measure) -> None:
     assert done.conditions.clocksource
 
 
+def test_switches_and_faults_of_all_processes_of_a_trial_are_counted(measure) -> None:
+    area = "import mmap; area = mmap.mmap(-1, 4000 * 4096); area.madvise(mmap.MADV_NOHUGEPAGE)"
+    touch = f"{area}; [area.__setitem__(4096 * page, 1) for page in range(4000)]"
+    wait = "import time; [time.sleep(0.0001) for _ in range(300)]"
+    counters = measure(text(f'sh -c \'{sys.executable} -c "{touch}"; {sys.executable} -c "{wait}"\'')).counters
+    assert counters["tree.minor-faults"] >= 4000
+    assert counters["tree.voluntary-switches"] >= 300
+    assert {"tree.involuntary-switches", "tree.major-faults"} <= counters.keys()
+
+
 def test_a_step_of_the_wall_clock_changes_no_duration(measure, monkeypatch) -> None:
     steps = itertools.count(2_000_000_000, -20_000)
     monkeypatch.setattr(time, "time", lambda: float(next(steps)))
@@ -210,7 +249,7 @@ def test_a_step_of_the_wall_clock_changes_no_duration(measure, monkeypatch) -> N
 
 def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypatch) -> None:
     """The next start removes the folder after a kill."""
-    monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
+    monkeypatch.setattr(Journal, "begin_alone", lambda journal: [])
     run_plan = plan(parse(text(), "f"), 1)
     with Host(journal_dir=tmp_path).session(run_plan, 1) as session:
         (journal,) = pending(tmp_path)
@@ -312,14 +351,6 @@ def test_the_callback_runs_about_once_a_second_during_a_command(tmp_path: Path) 
     launched = launch(Command(wait), variant(), 300, call)
     assert launched.report is not None
     assert 2 <= len(calls) <= launched.report["elapsed_ns"] / 1e9 + 1
-
-
-def test_waiting_works_on_a_kernel_without_pidfds(monkeypatch) -> None:
-    def absent(pid: int) -> int:
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(os, "pidfd_open", absent)
-    assert launch(Command(("true",)), variant(), 30).status == 0
 
 
 def test_a_preparation_that_fails_is_a_failed_trial(measure, monkeypatch) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from schedlab.store import reader
 from schedlab.targets.host import Host
 from schedlab.targets.sched_ext import missing_requirements, scheduler
 from schedlab.targets.sched_ext.requirements import faults
-from schedlab.tunables import System
+from schedlab.tunables import Journal, System
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
 from tests.targets.sched_ext_standin import ENABLED_BEFORE, FakeKernel
@@ -91,7 +90,7 @@ def planned(
 @pytest.fixture
 def host(kernel: FakeKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     """A host with the files of `kernel`. The run does not lock the machine, since these tests measure nothing."""
-    monkeypatch.setattr("schedlab.targets.host.target.machine_lock", nullcontext)
+    monkeypatch.setattr(Journal, "begin_alone", lambda journal: [])
     return Host(kernel.root, tmp_path / "journal")
 
 
@@ -309,17 +308,16 @@ def test_only_a_foreign_scheduler_is_a_change_of_the_machine(kernel, run, host, 
 
 HARNESS = """
 import sys
-from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.store.file import open_store
-from schedlab.targets.host import Host, target
-from schedlab.tunables import restore_on_signals
+from schedlab.targets.host import Host
+from schedlab.tunables import Journal, restore_on_signals
 from tests.conftest import begin
-target.machine_lock = nullcontext
+Journal.begin_alone = lambda journal: []
 root, text = Path(sys.argv[1]), sys.argv[2]
 made, engine = plan(parse(text, "f"), 1), open_store(root / "store.sqlite", create=True)
 with restore_on_signals():

@@ -54,7 +54,7 @@ GUEST = """
 CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 ready = {"sys/devices/system/cpu/online": b"0-1", CLOCK: b"tsc", "dmesg": DMESG}
 report = (b'{"timed_out": false, "signal": null, "exit_code": 0, "elapsed_ns": 5, "user_us": 1, "system_us": 1,'
-          b' "voluntary_switches": 1, "involuntary_switches": 1}')
+          b' "voluntary_switches": 1, "involuntary_switches": 1, "minor_faults": 1, "major_faults": 0}')
 result = {"stdout": b"", "stderr": b"", "status": b"0", "report": report}
 for when in ("before", "after"):
     result |= {f"{when}/proc/stat": b"cpu 1 2 3", f"{when}/proc/loadavg": b"0 0 0 1/2 3", f"{when}/proc/uptime": b"1 1"}

@@ -179,7 +179,7 @@ from tests.tunables.test_recovery import line, opened
 value = {{"write": "1", "shown": ["1"]}}
 write = {{"record": "write", "n": 1, "name": "x", "path": "/sys/kernel/debug/no-such-file", "form": "whole"}}
 values = {{"steady": True, "original": value, "old": value, "new": {{"write": "2", "shown": ["2"]}}}}
-records = [opened(boot_id=system.boot_id), write | values, {{"record": "end", "closed": False}}]
+records = [opened(boot_id=system.boot_id), write | values, {{"record": "end"}}]
 journals.mkdir()
 (journals / "r.1.journal").write_bytes(b"".join(line(seq, record) for seq, record in enumerate(records, 1)))
 with suppress(OSError):

@@ -369,7 +369,7 @@ def test_the_shell_script_for_the_real_kernel_checks_the_boot_and_mounts_debugfs
     records = [
         opened(),
         {"record": "write"} | write | {"original": off, "old": off, "new": on},
-        {"record": "end", "closed": False},
+        {"record": "end"},
     ]
     (journals / "night.1.journal").write_bytes(b"".join(line(seq, each) for seq, each in enumerate(records, 1)))
     script = undo_script(journals)

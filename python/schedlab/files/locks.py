@@ -42,19 +42,6 @@ def locked(path: Path, mode: int = 0o666, *, shared: bool = False) -> Iterator[i
                 return
 
 
-@contextmanager
-def try_locked(path: Path, mode: int = 0o600) -> Iterator[int | None]:
-    """Like :func:`locked`, exclusively and without waiting; yield None when another process holds the lock."""
-    while True:
-        with _opened(path, mode) as file:
-            if not try_lock(file):
-                yield None
-                return
-            if _is_file_of(path, file):
-                yield file
-                return
-
-
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of this file or folder; False when the file does not exist."""
     try:

@@ -12,6 +12,7 @@ from schedlab.observe.counters import processes
 from schedlab.results.measurement import State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads import launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
@@ -47,12 +48,20 @@ def attributes(variant: Variant) -> list[str]:
     return [f"{option}={value}" for option, value in values.items() if value is not None]
 
 
+def under(command: Command, variant: Variant) -> Command:
+    """Return the command with the variant's environment."""
+    return replace(command, environment=dict(command.environment) | variant.environment)
+
+
 def launch(
-    command: Command, variant: Variant, timeout: float, every_second: Callable[[], object] = lambda: None
+    command: Command,
+    variant: Variant,
+    timeout: float,
+    every_second: Callable[[], object] = lambda: None,
+    agent: LocalAgent | None = None,
 ) -> Launched:
     """Run a command under a variant's attributes and environment; see :func:`schedlab.workloads.launcher.run`."""
-    command = replace(command, environment=dict(command.environment) | variant.environment)
-    return launcher.run(command, timeout, attributes(variant), every_second)
+    return launcher.run(under(command, variant), timeout, attributes(variant), every_second, agent)
 
 
 def interpret(
@@ -109,8 +118,11 @@ def cpu_seconds(launched: Launched) -> float:
 
 
 def process_counters(launched: Launched) -> dict[str, float]:
-    """Scheduler counters of the command's first process; see :mod:`schedlab.observe.counters.processes`."""
-    return processes.parse_sched(launched.report.get("sched", "")) if launched.report else {}
+    """Counters of the command's processes; see :mod:`schedlab.observe.counters.processes`."""
+    if launched.report is None:
+        return {}
+    usage = launched.reply.get("tree", launched.report)
+    return processes.tree(usage) | processes.parse_sched(launched.report.get("sched", ""))
 
 
 class Remarks:

@@ -1,4 +1,4 @@
-"""Commands under the launcher, ``schedload exec``.
+"""Commands under the launcher, ``schedload exec``, which ``schedload agent`` starts.
 
 The launcher applies scheduling attributes, starts servers, times the command alone, and kills every descendant when
 the command ends or schedlab dies.
@@ -9,16 +9,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-import select
 import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from schedlab.tunables.journal.client import Client
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, need
 
@@ -40,7 +41,7 @@ memory."""
 class Launched:
     """A finished command. ``report`` is the launcher's account, None when the command could not be started.
 
-    ``argv`` lacks the option ``--parent``, whose value is the number of a process of this run.
+    ``argv`` lacks the options ``--parent`` and ``--report``, whose values are numbers of this run.
     """
 
     argv: tuple[str, ...]
@@ -48,11 +49,13 @@ class Launched:
     status: int
     stdout: str
     stderr: str
+    reply: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The agent's reply: times, resources of the process ``tree``, and the files that the request names."""
 
 
-def command_line(launcher: str, command: Command, options: Sequence[str], timeout: float, report: str) -> list[str]:
-    """Return the launcher's command line; ``report`` is a file descriptor's number or a path."""
-    words = [launcher, "exec", *options, f"--timeout={timeout:.3f}s", f"--report={report}"]
+def command_words(command: Command, options: Sequence[str], timeout: float) -> list[str]:
+    """Return the words after ``schedload exec`` that run a command; ``options`` are further options."""
+    words = [*options, f"--timeout={timeout:.3f}s"]
     if command.repeat > 1:
         words.append(f"--repeat={command.repeat}")
     for server in command.servers:
@@ -60,48 +63,63 @@ def command_line(launcher: str, command: Command, options: Sequence[str], timeou
     return [*words, "--", *command.argv]
 
 
+def run_by(
+    agent: Client,
+    command: Command,
+    timeout: float,
+    options: Sequence[str] = (),
+    every_second: Callable[[], object] = lambda: None,
+    files: Sequence[str] = (),
+    samples: Sequence[str] = (),
+) -> Launched:
+    """Let an agent run a command, and return when all its processes have ended. An exception ends the command.
+
+    Output goes to memory files, so that no process reads output during a trial.
+
+    Args:
+        agent: the agent, on this machine or on another machine.
+        command: the command, its servers, environment and folder.
+        timeout: seconds until the command is killed.
+        options: further options of ``schedload exec``.
+        every_second: called about once a second while the command runs.
+        files: paths or patterns of files to read just before and just after the command.
+        samples: paths or patterns of files to read about once a second.
+    """
+    words = command_words(command, options, timeout)
+    reply = agent.run(
+        timeout + 3 * GRACE,
+        every_second,
+        argv=words,
+        environment=dict(command.environment),
+        folder=str(command.cwd or agent.folder),
+        files=list(files),
+        samples=list(samples),
+        limit=timeout + GRACE,
+        largest_output=LARGEST_OUTPUT,
+    )
+    argv = (agent.program, "exec", *words)
+    return Launched(argv, _report(reply["report"]), reply["status"], reply["stdout"], reply["stderr"], reply)
+
+
 def run(
     command: Command,
     timeout: float,
     options: Sequence[str] = (),
     every_second: Callable[[], object] = lambda: None,
+    agent: LocalAgent | None = None,
 ) -> Launched:
-    """Run a command and return when all its processes have ended. The processes are killed when schedlab ends, even by
-    SIGKILL.
+    """Run a command on this machine; see :func:`run_by`. The command is killed when schedlab ends, even by SIGKILL.
 
-    Output goes to memory files, so that no process reads output during a trial.
-
-    Args:
-        command: the command, its servers, environment and folder.
-        timeout: seconds until the command is killed.
-        options: further options of ``schedload exec``.
-        every_second: called about once a second while the command runs.
+    Without an agent, a new agent runs the command.
     """
-    with _memory_files() as (out, err, report):
-        argv = command_line(need(SCHEDLOAD), command, options, timeout, str(report))
-        process = subprocess.Popen(
-            [*argv[:2], _parent(), *argv[2:]],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            pass_fds=(report,),
-            env=os.environ | dict(command.environment),
-            cwd=command.cwd,
-        )
-
-        def watch() -> None:
-            every_second()
-            if max(os.fstat(out).st_size, os.fstat(err).st_size) > LARGEST_OUTPUT:
-                process.terminate()
-
+    with nullcontext(agent) if agent else closing(LocalAgent()) as here:
         try:
-            status = _wait(process, timeout + GRACE, watch)
+            return run_by(here, command, timeout, options, every_second)
         finally:
             for group in reversed(command.groups):
                 # The journal names a group that stays: the end of the run removes or reports the group.
                 with suppress(OSError):
                     remove_group(group)
-        return Launched(tuple(argv), _report(_read(report)), status, _read(out), _read(err))
 
 
 def remove_group(path: Path) -> None:
@@ -183,43 +201,6 @@ def _report(text: str) -> Mapping[str, Any] | None:
     return report
 
 
-def _wait(process: subprocess.Popen[bytes], limit: float, every_second: Callable[[], object]) -> int:
-    """Sleep until the process ends. ``Popen.wait`` with a timeout would wake up 20 times a second."""
-    try:
-        with _end_of(process.pid) as wait_for_end:
-            deadline = time.monotonic() + limit
-            while (left := deadline - time.monotonic()) > 0 and not wait_for_end(min(left, 1.0)):
-                every_second()
-        return process.wait(GRACE if left > 0 else 0)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        return process.returncode
-    except BaseException:
-        _end(process)
-        raise
-
-
-@contextmanager
-def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
-    """Yield a function that waits up to the given seconds for the child's end and returns whether it has ended."""
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:  # Linux before 5.3 has no pidfd_open(2)
-
-        def poll_child(seconds: float) -> bool:
-            time.sleep(min(seconds, 0.01))
-            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-        yield poll_child
-        return
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    try:
-        yield lambda seconds: bool(poll.poll(1000 * seconds))
-    finally:
-        os.close(handle)
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Ask the launcher to kill its command. Kill the launcher only when it does not react."""
     process.terminate()
@@ -228,17 +209,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         return
     process.kill()
     process.wait()
-
-
-@contextmanager
-def _memory_files() -> Iterator[tuple[int, int, int]]:
-    files = [os.memfd_create(name) for name in ("stdout", "stderr", "report")]
-    try:
-        yield files[0], files[1], files[2]
-    finally:
-        for file in files:
-            os.close(file)
-
-
-def _read(file: int) -> str:
-    return os.pread(file, LARGEST_OUTPUT, 0).decode(errors="replace")

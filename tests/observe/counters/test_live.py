@@ -85,11 +85,9 @@ def ping_pong() -> None:
     os.waitpid(partner, 0)
 
 
-def test_a_ping_pong_is_context_switches_of_the_machine_and_of_the_trial(counters: Counters) -> None:
+def test_a_ping_pong_is_context_switches(counters: Counters) -> None:
     rises = around(counters, lambda: in_child(ping_pong))
     assert rises["context-switches"] >= 1000
-    # No maximum: on a busy CPU other tasks cause involuntary switches.
-    assert rises["tree.voluntary-switches"] + rises["tree.involuntary-switches"] >= 950
 
 
 def test_touching_memory_is_page_faults(counters: Counters) -> None:
@@ -104,7 +102,6 @@ def test_touching_memory_is_page_faults(counters: Counters) -> None:
 
     rises = around(counters, lambda: in_child(touch))
     assert rises["vmstat.pgfault"] >= pages
-    assert rises["tree.minor-faults"] >= pages
 
 
 def spin(seconds: float) -> None:
@@ -127,9 +124,8 @@ def crowd(many: int, seconds: float) -> None:
         os.waitpid(child, 0)
 
 
-def test_a_crowd_on_one_cpu_is_pressure_and_preemption(counters: Counters) -> None:
+def test_a_crowd_on_one_cpu_is_pressure(counters: Counters) -> None:
     rises = around(counters, lambda: crowd(3, 0.4))
-    assert rises["tree.involuntary-switches"] >= 5
     assert needed(rises, counters, "psi.cpu.some_us") >= 100_000
 
 

@@ -335,7 +335,7 @@ impl State {
             Record::Released { n } => all.retain(|held| !n.contains(&held.last.n)),
             Record::Made(resource) => self.made.push(resource.clone()),
             Record::Gone(resource) => self.made.retain(|made| made != resource),
-            Record::Opened(_) | Record::End { .. } => {}
+            Record::Opened(_) | Record::End => {}
         }
         // A file that is back at its original is forgotten; a later write begins anew.
         self.held.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.original));

@@ -8,7 +8,7 @@
 //! CHECKSUM SEQ {"record":"done","n":[1]}             made and read back
 //! CHECKSUM SEQ {"record":"back","n":[1]}             the file contains its `old`
 //! CHECKSUM SEQ {"record":"released","n":[1]}         nothing more to do with the file
-//! CHECKSUM SEQ {"record":"end","closed":false}
+//! CHECKSUM SEQ {"record":"end"}
 //! ```
 //!
 //! The last line is always the end mark, which the next records replace: without the mark records are missing. `write` and
@@ -74,10 +74,7 @@ pub enum Record {
     /// A resource that the run has removed.
     Gone(Resource),
     /// The end mark.
-    End {
-        /// Whether everything is undone.
-        closed: bool,
-    },
+    End,
 }
 
 /// The agent that owns the journal.
@@ -211,7 +208,7 @@ impl Journal {
 
 /// The end mark of an open journal.
 fn end_mark(seq: u64) -> io::Result<String> {
-    line(seq, &Record::End { closed: false })
+    line(seq, &Record::End)
 }
 
 /// The line of a record: checksum, sequence number and JSON.
@@ -289,7 +286,7 @@ pub fn decode(bytes: &[u8]) -> Contents {
             fault("a record is missing before this line");
         }
         match record {
-            Record::End { .. } => (ended, end) = (true, offset),
+            Record::End => (ended, end) = (true, offset),
             record => {
                 records.push(record);
                 last = seq;
@@ -541,7 +538,7 @@ mod tests {
 
     fn text() -> Vec<String> {
         let opened = Record::Opened(Opened::new("run-1", Path::new("/"), None));
-        let records = [opened, Record::Done { n: vec![1] }, Record::End { closed: false }];
+        let records = [opened, Record::Done { n: vec![1] }, Record::End];
         (1..).zip(&records).map(|(seq, record)| line(seq, record).unwrap()).collect()
     }
 

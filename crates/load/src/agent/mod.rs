@@ -13,6 +13,7 @@
 mod changes;
 mod files;
 mod journal;
+mod lock;
 mod place;
 mod protocol;
 mod resources;

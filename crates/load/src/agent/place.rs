@@ -1,11 +1,9 @@
-//! Folders of the agent, its lock of the machine, and a description of the machine.
+//! Folders of the agent, and a description of the machine.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::linux::net::SocketAddrExt;
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,11 +12,9 @@ use nix::sys::utsname::uname;
 use nix::unistd::geteuid;
 use serde_json::{Value as Json, json};
 
-use super::journal::{checksum, private};
+use super::journal::checksum;
 use super::protocol::{Kind, PROTOCOL, Refusal};
 
-/// Name of the abstract socket that every run of schedlab on a machine claims.
-const NAME: &str = "schedlab-machine";
 /// Usual place of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
@@ -39,8 +35,9 @@ fn state() -> PathBuf {
     folder("XDG_STATE_HOME").unwrap_or_else(home).join("schedlab")
 }
 
-/// The folder of lock files, which runs of schedlab without an agent use too.
-fn locks() -> PathBuf {
+/// The folder of lock files: /run/schedlab for root, otherwise $XDG_RUNTIME_DIR/schedlab. Without a runtime folder of this
+/// user (`su` keeps the previous user's variable), the folder of the state.
+pub fn locks() -> PathBuf {
     let user = geteuid();
     if user.is_root() {
         return "/run/schedlab".into();
@@ -49,60 +46,6 @@ fn locks() -> PathBuf {
         env::var_os("XDG_RUNTIME_DIR").map_or_else(|| format!("/run/user/{user}").into(), PathBuf::from);
     let is_ours = fs::metadata(&runtime).is_ok_and(|state| state.uid() == user.as_raw());
     if is_ours { runtime.join("schedlab") } else { state() }
-}
-
-/// The lock of the machine. The kernel releases both parts when the process ends.
-#[derive(Debug)]
-pub struct MachineLock {
-    _name: UnixListener,
-    _file: Flock<File>,
-}
-
-impl MachineLock {
-    /// Lock the machine.
-    pub fn take() -> Result<Self, Refusal> {
-        let busy =
-            |who: &str| Refusal::new(Kind::Busy, format!("another run is measuring on this machine{who}"));
-        let failed =
-            |error: io::Error| Refusal::new(Kind::System, format!("the machine cannot be locked: {error}"));
-        let address = SocketAddr::from_abstract_name(NAME).map_err(failed)?;
-        let name = match UnixListener::bind_addr(&address) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(busy("")),
-            name => name.map_err(failed)?,
-        };
-        let folder = locks();
-        private(&folder, 0o700).map_err(failed)?;
-        let path = folder.join("machine.lock");
-        let mut file = match lock_file(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let owner = fs::read_to_string(&path).unwrap_or_default();
-                return Err(busy(&format!(" (process {})", owner.trim())));
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        file.set_len(0)
-            .and_then(|()| writeln!(file, "{}", crate::sys::process::own_pid()))
-            .map_err(failed)?;
-        Ok(Self { _name: name, _file: file })
-    }
-}
-
-/// Create and lock a file. `WouldBlock` while another process has the lock; another error unless the path names a regular
-/// file of this user with one link, also after the lock was taken.
-fn lock_file(path: &Path) -> io::Result<Flock<File>> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    let file =
-        Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| io::Error::from(error))?;
-    let (opened, named) = (file.metadata()?, fs::symlink_metadata(path)?);
-    let is_own = opened.is_file() && opened.nlink() == 1 && opened.uid() == geteuid().as_raw();
-    if !is_own || (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
-        let text = format!("{} is not a regular file of this user with one link", path.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    }
-    Ok(file)
 }
 
 /// Name of the file in an agent's folder that the agent keeps locked.
@@ -215,7 +158,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{lock_file, lock_folder, remove_dead_folders};
+    use super::{lock_folder, remove_dead_folders};
 
     fn folder(parent: &Path, name: &str) -> PathBuf {
         let path = parent.join(name);
@@ -248,26 +191,6 @@ mod tests {
         for kept in [own, live, copying, foreign, open, link] {
             assert!(kept.exists(), "{} was removed", kept.display());
         }
-        fs::remove_dir_all(parent).unwrap();
-    }
-
-    #[test]
-    fn only_a_regular_file_with_one_link_is_locked() {
-        let parent = std::env::temp_dir().join(format!("schedlab-lock-{}", std::process::id()));
-        fs::create_dir(&parent).unwrap();
-        let folder = folder(&parent, "locks");
-        let path = folder.join("machine.lock");
-        let taken = lock_file(&path).unwrap();
-        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-        drop(taken);
-        fs::hard_link(&path, folder.join("second")).unwrap();
-        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
-        fs::remove_file(&path).unwrap();
-        symlink(folder.join("second"), &path).unwrap();
-        assert!(lock_file(&path).is_err());
-        fs::remove_file(&path).unwrap();
-        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(lock_file(&path).unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
         fs::remove_dir_all(parent).unwrap();
     }
 }

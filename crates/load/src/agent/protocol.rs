@@ -2,7 +2,7 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":2,"boot_id":…,…}}
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":3,"boot_id":…,…}}
 //! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
 //! → {"id":3,"op":"put","wanted":[…]}         ← {"id":3,"error":{"kind":"changed","text":…}}
 //! → {"id":4,"op":"run","argv":[…],…}         ← {"id":4,"ok":{"status":0,…}}
@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use super::resources::Resource;
 
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -59,6 +59,8 @@ pub enum Request {
     Recover,
     /// Return a description of each journal. Changes nothing.
     Journals,
+    /// Return the holder of the machine's lock, or null. Changes nothing.
+    Holder,
     /// Begin a run, and start the lease.
     Begin {
         /// Name of the run, for the journal.
@@ -79,6 +81,8 @@ pub enum Request {
     Gone(Resource),
     /// Run a trial.
     Run(Trial),
+    /// End the trial under way with all its processes. The trial's request gets no reply.
+    Cancel,
     /// Undo all changes of tunables.
     Undo,
     /// End the trial, undo all changes, and end the agent.
@@ -165,6 +169,8 @@ pub enum Kind {
     Journal,
     /// Another run uses the machine.
     Busy,
+    /// The machine cannot be locked.
+    Lock,
     /// The request does not fit the state of the agent, or is not understood.
     Usage,
     /// A system call failed.

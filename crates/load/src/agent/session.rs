@@ -16,7 +16,8 @@ use super::Arguments;
 use super::changes::{self, Changes, Outcome};
 use super::files::{self, Tunables};
 use super::journal::Opened;
-use super::place::{self, MachineLock};
+use super::lock::MachineLock;
+use super::place;
 use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
 use super::trial::Running;
 use crate::sys::process::{self, Pid};
@@ -208,6 +209,7 @@ impl Session {
             },
             Request::Recover => Ok(json!({ "outcomes": self.recover()? })),
             Request::Journals => changes::journals(&self.journals).map_err(|error| self.unusable(&error)),
+            Request::Holder => Ok(json!({ "holder": MachineLock::holder()? })),
             Request::Begin { run, lease, alone } => self.begin(&run, lease, alone),
             Request::Made(resource) => {
                 self.changes.as_mut().ok_or_else(not_begun)?.made(resource)?;
@@ -222,6 +224,12 @@ impl Session {
                 let changes = self.changes.as_mut().ok_or_else(not_begun)?;
                 let (writes, left) = changes.put(&wanted)?;
                 Ok(json!({ "writes": writes, "left": left }))
+            }
+            Request::Cancel => {
+                if let Some(running) = self.running.take() {
+                    running.end();
+                }
+                Ok(json!({}))
             }
             Request::Undo => {
                 self.idle()?;

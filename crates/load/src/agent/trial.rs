@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
-use crate::sys::process;
+use crate::sys::process::{self, Usage};
 
 /// Time between two checks of a running trial.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -30,6 +30,8 @@ pub struct Running {
     child: Child,
     streams: [File; 3],
     before: Json,
+    /// Resources of earlier trials: no other children of the agent are reaped.
+    earlier: Usage,
     samples: Vec<Json>,
     started: f64,
     began: Instant,
@@ -48,7 +50,7 @@ impl Running {
         // The launcher inherits the report's file by its number.
         let streams = [stream(closed)?, stream(closed)?, stream(MFdFlags::empty())?];
         let output = |file: &File| file.try_clone().map(Stdio::from).map_err(failed);
-        let before = read_all(&trial.files);
+        let (before, earlier) = (read_all(&trial.files), Usage::of_children());
         let (began, started) = (Instant::now(), seconds_now());
         let child = Command::new("/proc/self/exe")
             .arg("exec")
@@ -69,6 +71,7 @@ impl Running {
             child,
             streams,
             before,
+            earlier,
             samples: Vec::new(),
             started,
             began,
@@ -113,6 +116,7 @@ impl Running {
             "report": text(report, self.trial.largest_output),
             "started": self.started,
             "elapsed": elapsed,
+            "tree": Usage::of_children().since(self.earlier),
             "before": self.before,
             "after": after,
             "samples": self.samples,

@@ -56,6 +56,8 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Page faults without I/O.
     pub minor_faults: u64,
+    /// Page faults with I/O.
+    pub major_faults: u64,
 }
 
 impl Usage {
@@ -67,6 +69,7 @@ impl Usage {
         self.voluntary_switches += other.voluntary_switches;
         self.involuntary_switches += other.involuntary_switches;
         self.minor_faults += other.minor_faults;
+        self.major_faults += other.major_faults;
     }
 }
 
@@ -202,6 +205,7 @@ impl Usage {
             voluntary_switches: count(self.voluntary_switches, other.voluntary_switches),
             involuntary_switches: count(self.involuntary_switches, other.involuntary_switches),
             minor_faults: count(self.minor_faults, other.minor_faults),
+            major_faults: count(self.major_faults, other.major_faults),
         }
     }
 }
@@ -215,6 +219,7 @@ fn convert(usage: &libc::rusage) -> Usage {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
         minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
     }
 }
 

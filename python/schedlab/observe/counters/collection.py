@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from schedlab.observe.counters import perf, proc, processes, schedstat
+from schedlab.observe.counters import perf, proc, schedstat
 from schedlab.observe.counters.source import NotUnderstood, Probed, Reading, Source
 
 _PROBES: tuple[Callable[[Path], Probed], ...] = (
     perf.probe,
-    processes.probe_tree,
     proc.probe_stat,
     schedstat.probe,
     proc.probe_vmstat,

@@ -1,7 +1,7 @@
 """Counters of the trial's processes: ``tree.*`` for all processes, ``process.*`` for the command's first process.
 
-``tree.*`` is the kernel's account of children that ended. The launcher reaps all processes of a trial, so that this
-process's account of its children covers the trial's whole tree, launcher included (getrusage(2), RUSAGE_CHILDREN). The
+``tree.*`` is the kernel's account of children that ended. The launcher reaps all processes of a trial, so that the
+agent's account of its children covers the trial's whole tree, launcher included (getrusage(2), RUSAGE_CHILDREN). The
 account lacks children that a program let the kernel discard (SIGCHLD ignored; wait(2), "NOTES").
 
 ``process.*`` comes from /proc/PID/sched (``proc_sched_show_task`` in kernel/sched/debug.c). The file covers one thread
@@ -11,14 +11,9 @@ WNOWAIT). The file's figures then cover the process's complete run time. Samplin
 
 from __future__ import annotations
 
-import resource
-import struct
-from pathlib import Path
+from collections.abc import Mapping
 
-from schedlab.observe.counters.source import Probed, Reading, Source
-
-_TREE = ("tree.voluntary-switches", "tree.involuntary-switches", "tree.minor-faults", "tree.major-faults")
-_RECORD = struct.Struct(f"={len(_TREE)}Q")
+_TREE = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
 
 _COUNTS = frozenset({
     "nr_migrations", "nr_switches", "nr_voluntary_switches", "nr_involuntary_switches", "nr_migrations_cold",
@@ -31,18 +26,9 @@ _TIMES = frozenset({"sum_exec_runtime", "sum_sleep_runtime", "sum_block_runtime"
 """Printed in milliseconds with six decimals."""
 
 
-def probe_tree(root: Path) -> Probed:
-    """Probe getrusage, which always works on this machine; a tree of files has no processes."""
-    return Probed(Source("getrusage", _read, _parse) if root == Path("/") else None)
-
-
-def _read() -> bytes:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return _RECORD.pack(used.ru_nvcsw, used.ru_nivcsw, used.ru_minflt, used.ru_majflt)
-
-
-def _parse(raw: bytes) -> Reading:
-    return {name: {"": value} for name, value in zip(_TREE, _RECORD.unpack(raw), strict=True)}
+def tree(usage: Mapping[str, int]) -> dict[str, float]:
+    """Return the ``tree.*`` counters from the resources that processes have used (``Usage`` of schedload)."""
+    return {f"tree.{name.replace('_', '-')}": float(usage[name]) for name in _TREE}
 
 
 def parse_sched(text: str) -> dict[str, float]:

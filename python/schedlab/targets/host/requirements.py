@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.simulation.models import kernels_with
 from schedlab.targets import sched_ext
-from schedlab.targets.host.lock import BUSY, WAIT, holder
 from schedlab.targets.protocol import MissingRequirement, naming
 from schedlab.targets.trial import PreparedRow, attributes, launch
 from schedlab.tunables import System
+from schedlab.tunables.journal.client import WAIT
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
@@ -25,10 +27,12 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
         yield MissingRequirement("schedload", "the load generator and launcher is missing", SCHEDLOAD.package)
         return
     try:
-        if (busy := holder()) is not None:
-            yield MissingRequirement("machine", f"{BUSY} ({busy})", WAIT)
+        with closing(LocalAgent()) as agent:
+            busy = agent.holder()
+        if busy is not None:
+            yield MissingRequirement("machine", f"another run is measuring on this machine ({busy})", WAIT)
     except CannotRunHere as error:
-        yield MissingRequirement(error.where, error.what, error.todo)
+        yield MissingRequirement(error.where or "machine", error.what, error.todo)
     yield from _tools(plan)
     for variant in plan.variants:
         yield from _guest_only(variant)

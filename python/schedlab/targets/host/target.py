@@ -18,13 +18,12 @@ from schedlab.observe.counters.collection import Counters
 from schedlab.observe.fingerprint import take
 from schedlab.results.measurement import Measurement
 from schedlab.targets import sched_ext
-from schedlab.targets.host.lock import machine_lock
 from schedlab.targets.host.requirements import missing_requirements
 from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.settling import measured_rows, read_here, settled
 from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
-from schedlab.tunables import Journal, System
+from schedlab.tunables import Journal, Outcome, System
 from schedlab.workloads.base import Place
 
 
@@ -57,12 +56,11 @@ class Host(Target):
 
     @contextmanager
     def session(self, plan: Plan, run_id: int) -> Iterator[Session]:
-        """Open the journal, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
+        """Lock the machine, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
         with ExitStack() as stack:
-            stack.enter_context(machine_lock())
+            journal = stack.enter_context(self._journal(run_id))
             if any(variant.tunables for variant in plan.variants):
                 stack.enter_context(self._system.debugfs())
-            journal = stack.enter_context(self._journal(run_id))
             place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
             cpus = os.cpu_count() or 1
             rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}
@@ -95,11 +93,14 @@ class Host(Target):
         """Yield the run's journal; the exit restores all values, and removes the resources that the run made."""
         self.leftovers = ()
         with Journal.open(self._journal_dir, f"run-{run_id}-process-{os.getpid()}", self._system) as journal:
+            self._report(journal.begin_alone())
             try:
                 yield journal
             finally:
-                outcomes = journal.close()
-                self.leftovers = [*self.leftovers, *(str(each) for each in outcomes if each.is_leftover)]
+                self._report(journal.close())
+
+    def _report(self, outcomes: Sequence[Outcome]) -> None:
+        self.leftovers = [*self.leftovers, *(str(each) for each in outcomes if each.is_leftover)]
 
 
 class HostSession:
@@ -163,7 +164,8 @@ class HostSession:
             self._check()
 
         try:
-            launched = launch(command, trial.variant, trial.row.timeout, every_second)
+            agent = self._journal.agent
+            launched = launch(command, trial.variant, trial.row.timeout, every_second, agent)
             last, after = self._counters.snapshot(), self._watch.snapshot()
             elapsed = time.monotonic() - began
             self._check()

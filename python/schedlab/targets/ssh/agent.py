@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from schedlab.errors import CannotRunHere
 from schedlab.targets.ssh.connection import Connection
-from schedlab.tunables.journal.client import CONTINUE, PROTOCOL, Client, Lost, Outcome, Refusal, contents
+from schedlab.tunables.journal.client import CONTINUE, PROTOCOL, WAIT, Client, Lost, Outcome, Refusal, contents
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 __all__ = ["CONTINUE", "Agent", "Lost", "Outcome", "Refusal", "contents"]
@@ -28,7 +28,8 @@ class Agent(Client):
 
     todo: ClassVar = {
         "changed": "put the value back, then continue the run with --resume",
-        "busy": "wait for it: two runs at once would measure each other",
+        "busy": WAIT,
+        "lock": "remove it",
         "journal": "make room on that machine",
     }
     alone = True
@@ -38,10 +39,12 @@ class Agent(Client):
 
         ``program`` is the path of a copy that is there already.
         """
-        self.folder = connection.install(program)
+        folder = connection.install(program)
         errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the agent
-        script = f'exec "{self.folder}/schedload" agent --folder "{self.folder}" --root "{root}"'
-        super().__init__(connection.start(script, errors.fileno()), errors, f"ssh:{connection.address}")
+        copy = f"{folder}/schedload"
+        script = f'exec "{copy}" agent --folder "{folder}" --root "{root}"'
+        process = connection.start(script, errors.fileno())
+        super().__init__(process, errors, copy, folder, f"ssh:{connection.address}")
         self.facts = self._hello()
         """The agent's description of its machine."""
 

@@ -8,10 +8,11 @@ from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
 from schedlab.targets.protocol import Fault, MissingRequirement, naming
 from schedlab.targets.ssh.agent import Agent
-from schedlab.targets.ssh.trials import RemoteRow, trial_request
-from schedlab.targets.trial import attributes
+from schedlab.targets.ssh.trials import RemoteRow
+from schedlab.targets.trial import attributes, under
 from schedlab.tunables import System
 from schedlab.workloads.base import AnyAdapter, Command, Parameters
+from schedlab.workloads.launcher import run_by
 from schedlab.workloads.tools import install_line
 
 PROBE_SECONDS = 10.0
@@ -72,10 +73,10 @@ def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequireme
     if not attributes(variant):
         return
     # Only the kernel can say whether it permits the attributes.
-    probe = agent.ask("run", **trial_request(Command(("true",)), variant, PROBE_SECONDS))
-    if probe["status"] != 0:
-        reason, _, remedy = probe["stderr"].strip().removeprefix("schedload: ").partition("\n")
-        yield MissingRequirement(subject, reason or f"the launcher ended with {probe['status']}", remedy.strip())
+    probe = run_by(agent, under(Command(("true",)), variant), PROBE_SECONDS, attributes(variant))
+    if probe.status != 0:
+        reason, _, remedy = probe.stderr.strip().removeprefix("schedload: ").partition("\n")
+        yield MissingRequirement(subject, reason or f"the launcher ended with {probe.status}", remedy.strip())
 
 
 def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:

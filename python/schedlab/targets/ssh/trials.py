@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row, Trial
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.ssh.agent import Agent, contents
-from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, process_counters
+from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, process_counters, under
 from schedlab.targets.vm.jobs import WATCHED
 from schedlab.workloads.base import Command, Place, Tool
-from schedlab.workloads.launcher import GRACE, LARGEST_OUTPUT, Launched, command_line
+from schedlab.workloads.launcher import Launched, run_by
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 FREQUENCIES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"
@@ -68,23 +66,7 @@ def programs(tools: Iterable[Tool], agent: Agent) -> dict[str, str]:
     wanted = {tool.program: [path.replace("[0-9]", "*") for path in tool.paths]
               for tool in tools if tool is not SCHEDLOAD}  # fmt: skip
     paths = dict(agent.ask("find", programs=wanted)["paths"]) if wanted else {}
-    return paths | {SCHEDLOAD.program: f"{agent.folder}/schedload"}
-
-
-def trial_request(
-    command: Command, variant: Variant, timeout: float, files: Sequence[str] = (), samples: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the fields of a request to run a command under a variant's attributes and environment."""
-    _, _, *words = command_line("", command, attributes(variant), timeout, "")
-    return {
-        "seconds": timeout + 3 * GRACE,
-        "argv": [word for word in words if word != "--report="],
-        "environment": dict(command.environment) | variant.environment,
-        "files": list(files),
-        "samples": list(samples),
-        "limit": timeout + GRACE,
-        "largest_output": LARGEST_OUTPUT,
-    }
+    return paths | {SCHEDLOAD.program: agent.program}
 
 
 class Observer:
@@ -123,12 +105,9 @@ def run(
     agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str], observer: Observer
 ) -> tuple[Measurement, list[str]]:
     """Run a trial; return its measurement, and remarks on missing counters."""
-    command = row.command()
-    timeout = trial.row.timeout
-    request = trial_request(command, trial.variant, timeout, FILES, samples)
-    reply = agent.ask("run", **request)
-    argv = (row.programs[SCHEDLOAD.program], "exec", *request["argv"])
-    launched = Launched(argv, _report(reply["report"]), reply["status"], reply["stdout"], reply["stderr"])
+    command, variant, timeout = under(row.command(), trial.variant), trial.variant, trial.row.timeout
+    launched = run_by(agent, command, timeout, attributes(variant), files=FILES, samples=samples)
+    reply = launched.reply
     state, metrics, reason = interpret(row.adapter, row.parameters, launched, timeout)
     during = [int(text) for sample in reply["samples"] for text in contents(sample).values()]
     counters, conditions, remarks = observer.observed(reply, launched, during, agent.facts["cpus"])
@@ -139,7 +118,7 @@ def run(
         metrics=metrics,
         reason=reason,
         conditions=conditions,
-        counters=counters | _tree(launched) | process_counters(launched),
+        counters=counters | process_counters(launched),
         command=launched.argv,
         stdout=launched.stdout,
         stderr=launched.stderr,
@@ -156,19 +135,3 @@ def write(files: Mapping[str, bytes], root: Path) -> None:
         except FileNotFoundError:
             place.parent.mkdir(parents=True)
             place.write_bytes(data)
-
-
-def _report(text: str) -> Mapping[str, Any] | None:
-    try:
-        report: Mapping[str, Any] = json.loads(text)
-    except ValueError:
-        return None
-    return report
-
-
-def _tree(launched: Launched) -> dict[str, float]:
-    """Context switches of the trial's own processes, from the launcher's report."""
-    if launched.report is None:
-        return {}
-    names = {"tree.voluntary-switches": "voluntary_switches", "tree.involuntary-switches": "involuntary_switches"}
-    return {name: float(launched.report[key]) for name, key in names.items()}

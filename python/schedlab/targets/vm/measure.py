@@ -25,7 +25,7 @@ from schedlab.workloads.launcher import Launched
 
 REPORT_KEYS = {
     "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
-    "involuntary_switches",
+    "involuntary_switches", "minor_faults", "major_faults",
 }  # fmt: skip
 """Keys of the launcher's report that a measurement needs; a report without these keys is incomplete or forged."""
 
@@ -111,7 +111,7 @@ def measurement(
         metrics=metrics,
         reason=reason,
         conditions=conditions,
-        counters=counters | _switches(launched) | process_counters(launched),
+        counters=counters | process_counters(launched),
         command=launched.argv,
         stdout=launched.stdout,
         stderr=launched.stderr,
@@ -156,13 +156,3 @@ def _observed(
     conditions = between(watched[0], watched[1], (), end - start, cpu_seconds(launched), cpus)
     # No other user is in a guest: the remaining CPU time is the copying of these files.
     return rises, replace(conditions, other_percent=None), remarks
-
-
-def _switches(launched: Launched) -> dict[str, float]:
-    """Context switches of the trial's processes, from the launcher's report."""
-    if launched.report is None:
-        return {}
-    return {
-        "tree.voluntary-switches": float(launched.report["voluntary_switches"]),
-        "tree.involuntary-switches": float(launched.report["involuntary_switches"]),
-    }

@@ -18,7 +18,7 @@ from schedlab.targets.vm.host_files import HIDDEN
 from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
 from schedlab.targets.vm.jobs import FIRST, SCHEDULER
 from schedlab.workloads.base import Command, Place
-from schedlab.workloads.launcher import command_line
+from schedlab.workloads.launcher import command_words
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 GUEST_PLACE = Place(Path("/tmp"), Path("/tmp"))
@@ -101,8 +101,8 @@ def scheduler_files(variant: Variant, image: Image) -> dict[str, bytes]:
 
 def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int) -> list[str]:
     """Return the launcher's command line for job ``number`` of a boot, counted from 0."""
-    report = f"/run/{FIRST + number}/report"
-    return command_line(row.schedload, row.command(), attributes(variant), timeout, report)
+    options = [*attributes(variant), f"--report=/run/{FIRST + number}/report"]
+    return [row.schedload, "exec", *command_words(row.command(), options, timeout)]
 
 
 def script(row: GuestRow, variant: Variant, timeout: float, number: int) -> str:

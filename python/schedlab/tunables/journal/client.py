@@ -12,7 +12,8 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
@@ -20,7 +21,7 @@ from typing import IO, Any, ClassVar
 from schedlab.errors import CannotRunHere
 from schedlab.tunables.signals import deferred_signals
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""
 
 SECONDS = 60.0
@@ -31,6 +32,7 @@ ENDING_SECONDS = 60.0
 
 UNDOES = "the agent ends the trial and puts every value back"
 CONTINUE = "continue the run with --resume"
+WAIT = "wait for it: two runs at once would measure each other"
 
 
 class Refusal(CannotRunHere):
@@ -80,15 +82,28 @@ class Client:
     lease = 0.0
     """Seconds without a message after which the agent undoes everything and ends; 0 for no lease."""
 
-    def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes], where: str = "") -> None:
-        """Speak to the agent over a process's pipes; ``errors`` is the file of its standard error."""
+    def __init__(
+        self, process: subprocess.Popen[bytes], errors: IO[bytes], program: str, folder: str, where: str = ""
+    ) -> None:
+        """Speak to the agent over a process's pipes.
+
+        Args:
+            process: the agent, or ssh.
+            errors: the file of its standard error.
+            program: the agent's ``schedload``.
+            folder: the working folder of trials.
+            where: the name of the machine in messages; empty for this machine.
+        """
+        self.program = program
+        self.folder = folder
         self.where = where
         self._errors = errors
         self._process = process
         assert process.stdin is not None
         assert process.stdout is not None
         self._input, self._output = process.stdin.fileno(), process.stdout.fileno()
-        self._buffer = bytearray()
+        self._parts: list[bytes] = []
+        self._lines: deque[bytes] = deque()
         self._last = 0
         self._sending = threading.Lock()
         self._ended = threading.Event()
@@ -103,13 +118,18 @@ class Client:
         if not self.alive:
             raise self._lost()
 
-    def ask(self, op: str, seconds: float = SECONDS, **fields: object) -> Mapping[str, Any]:
-        """Send a request and return the reply. Refusal; Lost when the connection ends or no reply comes in time."""
+    def ask(
+        self, op: str, seconds: float = SECONDS, every_second: Callable[[], object] | None = None, **fields: object
+    ) -> Mapping[str, Any]:
+        """Send a request and return the reply. Refusal; Lost when the connection ends or no reply comes in time.
+
+        ``every_second`` is called about once a second during the wait.
+        """
         self._last += 1
         self._send({"id": self._last, "op": op} | fields)
         deadline = time.monotonic() + seconds
         while True:
-            reply = self._reply(deadline)
+            reply = self._reply(deadline, every_second)
             if reply.get("id") != self._last:
                 continue  # the reply to a request that an exception has interrupted, or a greeting of the login shell
             if (error := reply.get("error")) is not None:
@@ -118,6 +138,17 @@ class Client:
             answer: Mapping[str, Any] = reply["ok"]
             return answer
 
+    def run(self, seconds: float, every_second: Callable[[], object], **trial: object) -> Mapping[str, Any]:
+        """Run a trial and return the reply (``Trial`` in ``protocol.rs``). An exception ends the trial first."""
+        try:
+            return self.ask("run", seconds, every_second, **trial)
+        except (Lost, Refusal):
+            raise
+        except BaseException:
+            with deferred_signals(), suppress(Lost):
+                self.ask("cancel", seconds=ENDING_SECONDS)
+            raise
+
     def begin(self, run: str) -> list[Outcome]:
         """Begin a run and start the lease; return the outcomes for the changes of dead agents, if ``alone``."""
         lease = self.lease
@@ -125,6 +156,14 @@ class Client:
         if lease:
             threading.Thread(target=self._beat, args=(lease / 5,), daemon=True).start()
         return outcomes
+
+    def holder(self) -> str | None:
+        """Return who has locked the machine (``process 17 of user root``), and None when the machine is free.
+
+        Refusal when the machine cannot be locked. Changes nothing.
+        """
+        holder: str | None = self.ask("holder")["holder"]
+        return holder
 
     def recover(self) -> list[Outcome]:
         """Undo the changes of dead agents; return the outcomes."""
@@ -172,24 +211,33 @@ class Client:
             except OSError as error:
                 raise self._lost() from error
 
-    def _reply(self, deadline: float) -> Mapping[str, Any]:
+    def _reply(self, deadline: float, every_second: Callable[[], object] | None = None) -> Mapping[str, Any]:
         """Return the next line that is a JSON object."""
         while True:
-            line, newline, rest = self._buffer.partition(b"\n")
-            if newline:
-                self._buffer = rest
+            while self._lines:
                 with suppress(ValueError):
-                    body = json.loads(line)
+                    body = json.loads(self._lines.popleft())
                     if isinstance(body, dict):
                         return body
-                continue
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._output], [], [], left)[0]:
+            wait = left if every_second is None else min(left, 1.0)
+            if left > 0 and select.select([self._output], [], [], wait)[0]:
+                self._receive()
+            elif left <= 0:
                 raise Lost(f"no answer in time; {UNDOES}", where=self.where, todo=CONTINUE)
-            data = os.read(self._output, 1 << 20)
-            if not data:
-                raise self._lost()
-            self._buffer += data
+            elif every_second is not None:
+                every_second()
+
+    def _receive(self) -> None:
+        """Read available output. A line may have many megabytes, so each byte is copied once."""
+        data = os.read(self._output, 1 << 20)
+        if not data:
+            raise self._lost()
+        first, *rest = data.split(b"\n")
+        self._parts.append(first)
+        for part in rest:
+            self._lines.append(b"".join(self._parts))
+            self._parts = [part]
 
     def _lost(self) -> Lost:
         self._ended.set()

@@ -62,6 +62,22 @@ class Journal:
     ) -> None:
         self.close()
 
+    def begin_alone(self) -> list[Outcome]:
+        """Lock the machine for this run, and undo the changes of dead runs; return the outcomes.
+
+        Refusal when another run has locked the machine.
+        """
+        with deferred_signals():
+            agent = LocalAgent(self.directory, self._system.root)
+            agent.alone = True
+            self._agent = agent
+            return agent.begin(self.run_id)
+
+    @property
+    def agent(self) -> LocalAgent:
+        """The agent that keeps the journal."""
+        return self._started()
+
     def put(self, wanted: Mapping[str, object]) -> int:
         """Give the system its original values except for `wanted`; return the number of writes. See `Values.put`."""
         if self._agent is None and not wanted:

@@ -13,23 +13,28 @@ from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.files.folders import state_variable
 
-from .client import CONTINUE, Client
+from .client import CONTINUE, WAIT, Client
 
 
 class LocalAgent(Client):
-    """An agent on this machine. It undoes its run's changes when this process ends, however this process ends."""
+    """An agent on this machine. It ends its trial and undoes its run's changes when this process ends, however this
+    process ends."""
 
     todo: ClassVar = {
+        "busy": WAIT,
+        "lock": "remove it, or let XDG_RUNTIME_DIR name a folder that only you can write",
         "journal": f"make room, or set {state_variable()} to a folder that you can write, for all later commands too",
         "changed": f"put the value back, then {CONTINUE}",
     }
 
-    def __init__(self, journals: Path, root: Path = Path("/")) -> None:
+    def __init__(self, journals: Path | None = None, root: Path = Path("/")) -> None:
         """Start the agent; CannotRunHere. ``journals`` is the folder of journals, ``root`` that of the tunables."""
         program = shipped.schedload() or shutil.which("schedload")
         if program is None:
-            raise CannotRunHere("schedload, which keeps the journal, is missing", todo=shipped.repair())
-        argv = [str(program), "agent", "--journals", os.path.abspath(journals), "--root", os.path.abspath(root)]
+            raise CannotRunHere("schedload, which runs trials and keeps the journal, is missing", todo=shipped.repair())
+        argv = [str(program), "agent", "--root", os.path.abspath(root)]
+        if journals is not None:
+            argv += ["--journals", os.path.abspath(journals)]
         errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the agent
         try:
             # A separate session: Ctrl-C at the terminal reaches schedlab alone, which ends the agent in order.
@@ -43,8 +48,8 @@ class LocalAgent(Client):
             )
         except OSError as error:
             raise CannotRunHere(
-                f"schedload, which keeps the journal, cannot be started: {error.strerror}",
+                f"schedload, which runs trials and keeps the journal, cannot be started: {error.strerror}",
                 where=str(program),
                 todo=shipped.repair(),
             ) from error
-        super().__init__(process, errors)
+        super().__init__(process, errors, str(program), os.getcwd())

@@ -1,0 +1,294 @@
+//! The lock of a machine: one run at a time. Two runs would disturb each other's trials and tunables.
+//!
+//! The lock has two parts, and a run holds both:
+//!
+//! - A name of the kernel: an abstract Unix socket (unix(7)). The name is not a file, so nobody can delete or replace it.
+//!   All users of a machine share it, but a container with its own network does not see it.
+//! - A locked file in a folder that only its owner can write. Containers that share the folder see it.
+//!
+//! The kernel releases both when the process ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
+};
+use nix::unistd::{Uid, User, geteuid};
+
+use super::journal::private;
+use super::place;
+use super::protocol::{Kind, Refusal};
+use crate::sys::process;
+
+/// Name of the abstract socket.
+const NAME: &str = "schedlab-machine";
+/// Name of the locked file.
+const FILE: &str = "machine.lock";
+/// Time for the agent of a killed run to end.
+const ENDING: Duration = Duration::from_millis(500);
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The lock of this machine.
+#[derive(Debug)]
+pub struct MachineLock {
+    _name: UnixListener,
+    _file: Flock<File>,
+}
+
+impl MachineLock {
+    /// Lock this machine.
+    pub fn take() -> Result<Self, Refusal> {
+        let is_busy =
+            |taken: &Result<Self, Refusal>| taken.as_ref().is_err_and(|refusal| refusal.kind == Kind::Busy);
+        patiently(|| Self::take_from(&place::locks(), NAME), is_busy)
+    }
+
+    fn take_from(folder: &Path, name: &str) -> Result<Self, Refusal> {
+        let busy = |holder: &str| {
+            Refusal::new(Kind::Busy, format!("another run is measuring on this machine ({holder})"))
+        };
+        let Some(socket) = claim(name)? else { return Err(busy(&owner(name))) };
+        let path = folder.join(FILE);
+        let fault = |error| unusable(&path, &error);
+        private(folder, 0o700).map_err(fault)?;
+        let Some(mut file) = lock_file(&path).map_err(fault)? else { return Err(busy(&written(&path))) };
+        file.set_len(0).and_then(|()| writeln!(file, "{}", process::own_pid())).map_err(fault)?;
+        Ok(Self { _name: socket, _file: file })
+    }
+
+    /// The holder of the lock, as in `process 17 of user root`; `None` on a free machine. Creates nothing.
+    pub fn holder() -> Result<Option<String>, Refusal> {
+        patiently(|| Self::holder_of(&place::locks(), NAME), |holder| matches!(holder, Ok(Some(_))))
+    }
+
+    fn holder_of(folder: &Path, name: &str) -> Result<Option<String>, Refusal> {
+        if claim(name)?.is_none() {
+            return Ok(Some(owner(name)));
+        }
+        let path = folder.join(FILE);
+        if fs::symlink_metadata(&path).is_err() {
+            return Ok(None);
+        }
+        let fault = |error| unusable(&path, &error);
+        private(folder, 0o700).map_err(fault)?;
+        let file = lock_file(&path).map_err(fault)?;
+        Ok(file.is_none().then(|| written(&path)))
+    }
+}
+
+/// Try again for a moment: the agent of a killed run releases the lock after its last undo.
+fn patiently<T>(attempt: impl Fn() -> T, is_busy: impl Fn(&T) -> bool) -> T {
+    let deadline = Instant::now() + ENDING;
+    loop {
+        let result = attempt();
+        if !is_busy(&result) || Instant::now() > deadline {
+            return result;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Refusal {
+    Refusal::new(Kind::Lock, format!("{} cannot be the lock of this machine: {error}", path.display()))
+}
+
+/// Claim the name; `None` when another process has the name.
+fn claim(name: &str) -> Result<Option<UnixListener>, Refusal> {
+    let claimed = SocketAddr::from_abstract_name(name).and_then(|address| UnixListener::bind_addr(&address));
+    match claimed {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+        Err(error) => Err(unusable(&PathBuf::from(format!("@{name}")), &error)),
+    }
+}
+
+/// The process that listens at the name, as the kernel reports it. The process never accepts a connection.
+fn owner(name: &str) -> String {
+    let ask = || -> nix::Result<(i32, u32)> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let question = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(std::os::fd::AsRawFd::as_raw_fd(&question), &UnixAddr::new_abstract(name.as_bytes())?)?;
+        let peer = getsockopt(&question, PeerCredentials)?;
+        Ok((peer.pid(), peer.uid()))
+    };
+    let Ok((pid, uid)) = ask() else { return "a process that does not answer".to_owned() };
+    let user =
+        User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
+    match pid {
+        0 => format!("a process of user {user} in another container"),
+        pid => format!("process {pid} of user {user}"),
+    }
+}
+
+/// The process in the lock file of a live run.
+fn written(path: &Path) -> String {
+    let text: String = fs::read_to_string(path).unwrap_or_default().trim().chars().take(20).collect();
+    if text.is_empty() { "an unknown process".to_owned() } else { format!("process {text}") }
+}
+
+/// Create and lock the file; `None` while another process has the lock. An error unless the path names a regular file of
+/// this user with one link: the holder writes into the file, and another user must not choose the file that changes.
+fn lock_file(path: &Path) -> io::Result<Option<Flock<File>>> {
+    loop {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+        let opened = file.metadata()?;
+        if !opened.is_file() || opened.nlink() > 1 || opened.uid() != geteuid().as_raw() {
+            let text = "not a regular file of this user with one link";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => file,
+            Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
+            Err((_, error)) => return Err(error.into()),
+        };
+        // Another process may have deleted the file between opening and locking, and have locked a new file.
+        let named = fs::symlink_metadata(path).ok();
+        if named.is_some_and(|named| (named.dev(), named.ino()) == (opened.dev(), opened.ino())) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
+    use super::{FILE, MachineLock};
+    use crate::agent::protocol::Kind;
+    use crate::sys::process::own_pid;
+
+    /// A folder and a name of a test's own.
+    struct Place {
+        parent: PathBuf,
+        name: String,
+    }
+
+    impl Place {
+        fn new(test: &str) -> Self {
+            let name = format!("schedlab-lock-{test}-{}", own_pid());
+            let parent = std::env::temp_dir().join(&name);
+            fs::create_dir(&parent).unwrap();
+            Self { parent, name }
+        }
+
+        fn folder(&self) -> PathBuf {
+            self.parent.join("locks")
+        }
+
+        fn take(&self) -> Result<MachineLock, super::Refusal> {
+            MachineLock::take_from(&self.folder(), &self.name)
+        }
+
+        fn holder(&self) -> Result<Option<String>, super::Refusal> {
+            MachineLock::holder_of(&self.folder(), &self.name)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.parent);
+        }
+    }
+
+    #[test]
+    fn a_free_machine_has_no_holder_and_asking_creates_nothing() {
+        let place = Place::new("free");
+        assert_eq!(place.holder(), Ok(None));
+        assert!(!place.folder().exists());
+    }
+
+    #[test]
+    fn a_second_run_is_refused_with_process_and_user_of_the_first() {
+        let place = Place::new("second");
+        let first = place.take().unwrap();
+        let words = format!("process {} of user ", own_pid());
+        assert!(place.holder().unwrap().unwrap().contains(&words));
+        let refusal = place.take().unwrap_err();
+        assert!(refusal.kind == Kind::Busy && refusal.text.contains(&words), "{}", refusal.text);
+        assert_eq!(fs::read_to_string(place.folder().join(FILE)).unwrap(), format!("{}\n", own_pid()));
+        drop(first);
+        assert_eq!(place.holder(), Ok(None));
+        place.take().unwrap();
+    }
+
+    #[test]
+    fn two_runs_exclude_each_other_when_the_lock_file_is_deleted() {
+        let place = Place::new("deleted");
+        let _first = place.take().unwrap();
+        fs::remove_dir_all(place.folder()).unwrap();
+        assert!(place.holder().unwrap().is_some());
+        assert_eq!(place.take().unwrap_err().kind, Kind::Busy);
+    }
+
+    #[test]
+    fn the_lock_file_excludes_runs_that_do_not_share_the_network() {
+        let place = Place::new("network");
+        // Two names represent two network namespaces.
+        let _first = MachineLock::take_from(&place.folder(), &format!("{}-elsewhere", place.name)).unwrap();
+        let words = format!("process {}", own_pid());
+        assert_eq!(place.holder().unwrap().unwrap(), words);
+        let refusal = place.take().unwrap_err();
+        assert!(refusal.kind == Kind::Busy && refusal.text.contains(&words), "{}", refusal.text);
+    }
+
+    #[test]
+    fn only_a_regular_file_of_this_user_with_one_link_is_locked() {
+        type Put = fn(&Path, &Path);
+        let puts: [(&str, Put); 4] = [
+            ("link", |path, victim| symlink(victim, path).unwrap()),
+            ("hardlink", |path, victim| fs::hard_link(victim, path).unwrap()),
+            ("pipe", |path, _| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap()),
+            ("folder", |path, _| fs::create_dir(path).unwrap()),
+        ];
+        for (kind, put) in puts {
+            let place = Place::new(kind);
+            fs::create_dir(place.folder()).unwrap();
+            let victim = place.parent.join("victim");
+            fs::write(&victim, "precious").unwrap();
+            put(&place.folder().join(FILE), &victim);
+            for refusal in [place.take().unwrap_err(), place.holder().unwrap_err()] {
+                assert!(
+                    refusal.kind == Kind::Lock && refusal.text.contains(FILE),
+                    "{kind}: {}",
+                    refusal.text
+                );
+            }
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        }
+    }
+
+    #[test]
+    fn another_users_lock_file_is_refused() {
+        if !nix::unistd::geteuid().is_root() {
+            return; // only root can make a file of another user
+        }
+        let place = Place::new("user");
+        fs::create_dir(place.folder()).unwrap();
+        let path = place.folder().join(FILE);
+        fs::write(&path, "").unwrap();
+        std::os::unix::fs::chown(&path, Some(12345), Some(12345)).unwrap();
+        assert_eq!(place.take().unwrap_err().kind, Kind::Lock);
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_is_refused_and_the_machine_stays_free() {
+        let place = Place::new("open");
+        fs::create_dir(place.folder()).unwrap();
+        fs::set_permissions(place.folder(), Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(place.take().unwrap_err().kind, Kind::Lock);
+        fs::set_permissions(place.folder(), Permissions::from_mode(0o700)).unwrap();
+        place.take().unwrap();
+    }
+}
