@@ -11,13 +11,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 MATURIN := $(BIN)/maturin
 SCHEDLOAD := target/release/schedload
 SIMULATOR := python/schedlab/_sim.abi3.so
+PLUGIN := python/schedlab/_tcg.so
 PACKAGES := rt-tests rt-app dbench iperf3 iproute2 linux-perf postgresql postgresql-contrib \
 	bc flex bison libelf-dev libssl-dev linux-source xz-utils util-linux chromium qemu-system-x86 busybox-static zstd lz4 openssh-server
 
 .PHONY: help build demo wheel wheel-aarch64 test quick verify lint rust-tests test-rust test-python test-wheel packages bench torture mutants docs lock clean
 
 help:
-	@echo "make build    .venv/bin/schedlab with its simulator, and .venv/bin/schedload"
+	@echo "make build    .venv/bin/schedlab with its simulator and its plug-in for QEMU, and .venv/bin/schedload"
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
 	@echo "make wheel    dist/: a wheel for Python 3.11 and later, and an archive of the sources"
 	@echo "make wheel-aarch64  the wheel for 64-bit ARM, cross-compiled; needs rustup"
@@ -32,7 +33,7 @@ help:
 	@echo "make clean    remove everything that was built"
 
 # Compile Python's modules here, so that they load fast for users who cannot write .pyc files.
-build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR)
+build: $(BIN)/schedload $(BIN)/schedlab $(SIMULATOR) $(PLUGIN)
 	@$(BIN)/python -m compileall -q python/schedlab
 
 $(BIN)/python:
@@ -67,6 +68,11 @@ $(BIN)/schedload: $(SCHEDLOAD) | $(BIN)/python
 $(SIMULATOR): FORCE toolchain | $(BIN)/schedlab
 	@mkdir -p target/wheel
 	@$(MATURIN) develop --release --locked --skip-install >target/maturin.log 2>&1 || { cat target/maturin.log; exit 1; }
+
+# The plug-in for QEMU. A QEMU that runs keeps the file that it has loaded.
+$(PLUGIN): FORCE toolchain
+	@cargo build --quiet --release --locked --package schedlab-tcg
+	@install -m 644 target/release/libschedlab_tcg.so $@
 
 # In dist/: a wheel for this machine's processor and every Python from 3.11, and the sources that it is built from.
 wheel: $(BIN)/schedlab toolchain
@@ -186,4 +192,4 @@ lock:
 	mv requirements.lock.new requirements.lock && rm -rf $(VENV)-lock
 
 clean:
-	rm -rf target dist $(VENV) $(SIMULATOR)
+	rm -rf target dist $(VENV) $(SIMULATOR) $(PLUGIN)

@@ -59,6 +59,8 @@ def check(wheel: Path, folder: Path) -> None:
     examples = run([python, "-c", "from schedlab.files.shipped import examples as e; print(e())"], work, environment)
     if not examples.startswith(str(venv)):
         sys.exit(f"the examples are not in the wheel: {examples}")
+    if not (packages / "schedlab" / "_tcg.so").is_file():
+        sys.exit("the plug-in for QEMU is not in the wheel")
     for command in COMMANDS:
         run(command.format(examples=examples.strip()).split(), work, environment)
     if (work / "report.html").stat().st_size < 100_000:

@@ -24,6 +24,7 @@ pub mod cpulist;
 pub mod duration;
 pub mod error;
 pub mod library;
+pub mod mark;
 pub mod measure;
 pub mod plan;
 pub mod program;

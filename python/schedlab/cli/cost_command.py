@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from schedlab.cli.appearance import appearance
-from schedlab.cli.gate import ExitAs, GivenFailOn
 from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
+
+
+class Compared(StrEnum):
+    """The kernel that each other kernel is compared with."""
+
+    FIRST = "first"
+    PREVIOUS = "previous"
 
 
 def cost(
@@ -44,7 +52,10 @@ def cost(
     topology: Annotated[
         str, typer.Option(metavar="SOCKETSxCORES", help="CPUs of the guest. With several, tasks may run on any.")
     ] = "1x1/1",
-    delta: Annotated[str, typer.Option(metavar="SHARE", help="Largest change that --fail-on accepts.")] = "0.1%",
+    delta: Annotated[str, typer.Option(metavar="SHARE", help="Largest change that --fail-on worse accepts.")] = "0.1%",
+    compare: Annotated[
+        Compared, typer.Option(help="Compare each kernel with the first kernel, or with the kernel before.")
+    ] = Compared.FIRST,
     store: Store = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and missing requirements; boot nothing.")
@@ -55,26 +66,50 @@ def cost(
         bool, typer.Option("--resume", help="Go on with a run of the same words, or print a complete run again.")
     ] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new one.")] = None,
-    fail_on: GivenFailOn = None,
+    functions: Annotated[
+        bool, typer.Option("--functions", help="Count instructions by kernel function, with a plug-in for QEMU.")
+    ] = False,
+    folded: Annotated[
+        Path | None,
+        typer.Option("--folded", metavar="FILE", help="Write folded stacks for flame graphs (with --functions)."),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="LIMIT",
+            help="Exit with status 1 if a row is worse ('worse'), or if a path, any path or a function exceeds a limit "
+            "('pipe-round > 1%', 'any > 1%', 'try_to_wake_up > 0%'); may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Count the instructions of kernel paths in deterministic guests, on several kernels or with several settings.
 
     schedlab cost debian-6.12 --variant stats:cmdline=schedstats=enable --path pipe-round
     """
-    from schedlab.cli import experiment_run
+    from schedlab.cli import cost_gate, experiment_run
     from schedlab.cli.console import make
-    from schedlab.cli.gate import verdict_code
     from schedlab.cli.json_output import json_text
+    from schedlab.cli.output_file import write_whole
     from schedlab.cli.report_output import present_text, write
+    from schedlab.findings import functions as counting
     from schedlab.findings.cost import cost as cost_of
     from schedlab.report import cost as report
     from schedlab.report.html import cost as page
+    from schedlab.store.file import open_store
 
-    drafted, against = draft_of(kernels, variant or [], path or every_path(), loops, seeds, topology, delta)
+    paths = path or every_path()
+    gate = cost_gate.Gate.parse(fail_on or [], paths, functions)
+    cost_gate.require_functions(folded, functions)
+    drafted, against = draft_of(kernels, variant or [], paths, loops, seeds, topology, delta, functions, compare)
     experiment, text = drafted.parsed(), drafted.text
     words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
     words += [word for each in path or [] for word in ("--path", each)]
     words += ["--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta]
+    words += ["--functions"] if functions else []
+    words += ["--compare", compare.value] if compare is not Compared.FIRST else []
+    words += ["--folded", str(folded)] if folded else []
+    words += [word for each in fail_on or [] for word in ("--fail-on", each)]
     source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
     request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
     if dry_run:
@@ -82,15 +117,18 @@ def cost(
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     found = experiment_run.judged(request, make(stderr=True), complete=True)
     table = cost_of(found, against)
+    by_function = counting.functions(open_store(request.store, create=False), table) if functions else None
     match form:
         case PageFormat.TEXT:
-            present_text(report.render(table), output)
+            present_text(report.render(table, by_function), output)
         case PageFormat.JSON:
-            write(json_text(report.to_json(table)), output)
+            write(json_text(report.to_json(table, by_function)), output)
         case PageFormat.HTML:
-            write(page.render(table), output)
+            write(page.render(table, by_function), output)
+    if folded is not None and by_function is not None:
+        write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)))
     make(stderr=True).hint("verdicts:", f"schedlab report {found.run.id} --store {request.store}")
-    raise typer.Exit(verdict_code(found, fail_on, ExitAs.CODES))
+    raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 
 def every_path() -> list[str]:
@@ -102,7 +140,15 @@ def every_path() -> list[str]:
 
 
 def draft_of(
-    kernels: list[str], variants: list[str], paths: list[str], loops: int, seeds: int, topology: str, delta: str
+    kernels: list[str],
+    variants: list[str],
+    paths: list[str],
+    loops: int,
+    seeds: int,
+    topology: str,
+    delta: str,
+    functions: bool = False,
+    compare: Compared = Compared.FIRST,
 ) -> tuple[Draft, dict[str, str]]:
     """Return the experiment of these words, and the column that each column but the first is compared with.
 
@@ -118,18 +164,20 @@ def draft_of(
         "analysis.delta": ("--delta", delta),
     }
     target = {"kind": "vm", "kernel": kernels[0], "topology": topology, "deterministic": True}
+    target |= {"functions": True} if functions else {}
     about = {"name": "cost", "question": f"How many instructions do kernel paths execute on {', '.join(kernels)}?"}
     words = ["kernel-path", f"path={','.join(paths)}", f"loops={loops}"]
     plain = draft(words, variants, design, target, about)
     settings = plain.data["variant"][1:]
     states: list[dict[str, Any]] = []
-    sources, against = dict(plain.sources), {}
+    sources, against, beside = dict(plain.sources), {}, ""
     for kernel in kernels:
         base = kernel.replace("/", "-").strip("-")[:60]
         if any(state["name"] == base for state in states):
             raise ExperimentError(f"kernel {kernel!r} is named twice", where="schedlab cost", todo="name it once")
         if states:
-            against[base] = states[0]["name"]
+            against[base] = beside if compare is Compared.PREVIOUS else states[0]["name"]
+        beside = base
         states.append({"name": base, "kernel": kernel})
         for number, table in enumerate(settings, start=1):
             name = f"{base} {table['name']}"[:60]

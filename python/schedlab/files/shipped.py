@@ -32,6 +32,11 @@ def schedload() -> Path | None:
     return next((path for path in _recorded("schedload") if _is_program(path)), None)
 
 
+def plugin() -> Path:
+    """Return the path of the plug-in for QEMU (crates/tcg), which may be missing: beside the extension module."""
+    return Path(__file__).parents[1] / "_tcg.so"
+
+
 def repair() -> str:
     """Return the command that puts missing parts of schedlab in place: of a checkout, or of an installed wheel."""
     is_checkout = (_CHECKOUT / "Makefile").is_file() and (_CHECKOUT / "crates").is_dir()

@@ -9,14 +9,20 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedlab.findings.cost import Cell, Cost, disagreeing
+from schedlab.findings.functions import Functions
 from schedlab.notation.units import counted
+from schedlab.report import functions as by_function
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
 from schedlab.report.words import CONTROL, listed
 
 
-def to_json(cost: Cost) -> dict[str, Any]:
+def to_json(cost: Cost, functions: Functions | None = None) -> dict[str, Any]:
     """Return the fields of the JSON object; seeds are numbered by block, and null stands for a missing figure."""
+
+    def counts(path: str, name: str) -> dict[str, Any]:
+        return by_function.to_json(functions, path, name) if functions else {}
+
     return {
         "run": cost.run.id,
         "target": cost.run.target,
@@ -28,7 +34,7 @@ def to_json(cost: Cost) -> dict[str, Any]:
         "paths": [
             {
                 "path": path,
-                "columns": [_cell(cost.cells[path, name]) for name in cost.columns],
+                "columns": [_cell(cost.cells[path, name]) | counts(path, name) for name in cost.columns],
                 "control": next((_cell(cell) for cell in cost.control if cell.path == path), None),
             }
             for path in cost.paths
@@ -47,8 +53,11 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def render(cost: Cost) -> RenderableType:
-    """Return the table with its notes: a line for each path, a column for each kernel and variant."""
+def render(cost: Cost, functions: Functions | None = None) -> RenderableType:
+    """Return the table with its notes: a line for each path, a column for each kernel and variant.
+
+    With ``functions``, a table of each path follows.
+    """
     columns = [Column("path", [Text(path) for path in cost.paths], "name")]
     columns += [
         Column(name.replace(" ", "\n", 1), [_text(cost.cells[path, name], cost) for path in cost.paths])
@@ -60,6 +69,7 @@ def render(cost: Cost) -> RenderableType:
         Columns(columns),
         Text(),
         *map(Text, notes(cost)),
+        *([by_function.render(functions), Text(), *map(Text, by_function.notes(functions))] if functions else []),
     )
 
 

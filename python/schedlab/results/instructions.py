@@ -15,6 +15,9 @@ from schedlab.results.metrics import Metric, MetricSpec
 NS_PER_INSTRUCTION = 8
 """Nanoseconds by which the clock of a deterministic guest advances for an instruction."""
 
+USER, KERNEL = "instructions.user", "instructions.kernel."
+"""Counter of instructions outside of the kernel, and the beginning of the names of the counters of its functions."""
+
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
 
 

@@ -92,7 +92,7 @@ class Printing:
 def test_output_extends_the_time_of_a_boot_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ready: int, is_ready: bool
 ) -> None:
-    files = qemu.Files(*(tmp_path / name for name in ("initramfs", "console", "results", "share")))
+    files = qemu.Files(*(tmp_path / name for name in ("initramfs", "console", "results", "share", "functions")))
     files.console.write_text("[    0.0] Linux version 6.12\n[    0.1] Run /init as init process\n")
     monkeypatch.setattr(boot, "time", Printing(files, ready))
     process = cast(subprocess.Popen[bytes], SimpleNamespace(poll=lambda: None))
@@ -144,7 +144,7 @@ def test_a_panic_is_a_failure_with_the_surrounding_console_lines(
 def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     two = qemu.Machine(machine.image, Topology(2, 2, 1, 2), 256, [[10, 30], [30, 10]], "tcg", "isolcpus=3")
-    argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r"), Path("/s")))
+    argv = qemu.arguments(two, qemu.Files(Path("/i"), Path("/a,b"), Path("/r"), Path("/s"), Path("/f")))
     messages = " ".join(argv)
     assert "-smp 4,sockets=2,cores=2,threads=1" in messages
     assert "-m 512M" in messages
@@ -157,7 +157,7 @@ def test_arguments_describe_nodes_memory_and_distances(tmp_path: Path, monkeypat
 
 def test_host_files_take_shared_memory_and_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
-    files = qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s,t"))
+    files = qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s,t"), Path("/f"))
     messages = " ".join(qemu.arguments(replace(machine, host_files=True), files))
     assert "memory-backend-memfd,id=node0,size=256M,share=on" in messages
     assert "socket,id=share,path=/s,,t" in messages
@@ -172,12 +172,21 @@ def test_a_random_seed_fixes_the_guest_s_time_and_random_numbers(
 ) -> None:
     machine = fake_qemu.install(tmp_path, monkeypatch, "")
     seeded = qemu.Machine(machine.image, Topology(1, 2), 256, [[10]], "tcg", seed=7)
-    argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s")))
+    argv = qemu.arguments(seeded, qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s"), Path("/f")))
     assert argv[argv.index("-seed") + 1] == "7"
     assert argv[argv.index("-icount") + 1] == "shift=3,sleep=off"
     assert argv[argv.index("-rtc") + 1].endswith("clock=vm")
     # Without the second parameter, guests with one socket and with several would use different clocks.
     assert argv[argv.index("-append") + 1].endswith("tsc=reliable nokaslr")
+
+
+def test_symbols_load_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    files = qemu.Files(Path("/i"), Path("/c"), Path("/r"), Path("/s"), Path("/f,g"))
+    argv = qemu.arguments(replace(machine, symbols=Path("/addresses")), files)
+    plugin = argv[argv.index("-plugin") + 1]
+    assert plugin.endswith("_tcg.so,symbols=/addresses,output=/f,,g")
+    assert "-plugin" not in qemu.arguments(machine, files)
 
 
 @pytest.mark.parametrize(

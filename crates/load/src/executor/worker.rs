@@ -12,7 +12,7 @@ use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
 use super::{attributes, children, gaps, regions::Regions, spin, sync};
-use crate::sys::{clock, process};
+use crate::sys::{clock, mark, process};
 
 /// Reason why a task failed, for the user, without the task's name.
 #[derive(Debug)]
@@ -160,11 +160,15 @@ impl<'r> Worker<'r> {
             Step::Wait { count } => children::wait(self, count)?,
             Step::ExecWork(work) => return Err(self.exec_work(work)),
             Step::ExecCommand(number) => return Err(children::exec(cursor.command(number))),
-            Step::Stamp(slot) => arena.slot(slot).store(clock::now_ns(), Ordering::Release),
+            Step::Stamp(slot) => {
+                arena.slot(slot).store(clock::now_ns(), Ordering::Release);
+                mark::begin();
+            }
             Step::Record { slot, series } => self.record(slot, series),
             Step::Lap { slot, series } => {
                 let now = self.record_at(slot, series, clock::now_ns());
                 arena.slot(slot).store(now, Ordering::Release);
+                mark::next();
             }
             Step::Observe { series, ns } => {
                 if self.window.is_none() || self.recording(clock::now_ns()) {

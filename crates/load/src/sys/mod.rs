@@ -3,6 +3,7 @@
 pub mod channel;
 pub mod clock;
 pub mod futex;
+pub mod mark;
 pub mod memory;
 pub mod process;
 pub mod restart;

@@ -8,6 +8,8 @@ from markupsafe import Markup
 
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.cost import Cell, Cost
+from schedlab.findings.functions import Functions
+from schedlab.report import functions as by_function
 from schedlab.report.cost import head, notes, text_of
 from schedlab.report.html.page import environment, policy, text
 
@@ -25,7 +27,7 @@ class Square:
     seeds: str
 
 
-def render(cost: Cost) -> str:
+def render(cost: Cost, functions: Functions | None = None) -> str:
     """Return the page; it needs no other file, no network and no script."""
     squares = {path: [_square(cost.cells[path, name], cost) for name in cost.columns] for path in cost.paths}
     return (
@@ -36,6 +38,8 @@ def render(cost: Cost) -> str:
             head=head(cost),
             squares=squares,
             notes=list(notes(cost)),
+            functions={path: by_function.rows(functions, path) for path in cost.paths} if functions else {},
+            function_notes=list(by_function.notes(functions)) if functions else [],
             full=FULL,
             style=Markup(text("report.css")),
             policy=policy(),

@@ -47,6 +47,7 @@ class Boot:
     def __init__(self, process: subprocess.Popen[bytes], files: qemu.Files, errors: Path, limits: Limits) -> None:
         self.process = process
         self.console = Console()
+        self.functions = files.functions
         self._files = files
         self._limits = limits
         self._stream = Stream()
@@ -159,7 +160,8 @@ def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limi
     """
     with TemporaryDirectory(prefix="boot-", dir=scratch) as folder:
         place = Path(folder)
-        files = qemu.Files(place / "initramfs", place / "console", place / "results", place / "share")
+        names = ("initramfs", "console", "results", "share", "functions")
+        files = qemu.Files(*(place / name for name in names))
         _write(files.initramfs, initramfs)
         errors = place / "errors"
         with ExitStack() as stack:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from schedlab.experiment.topology import Topology
+from schedlab.files import shipped
 from schedlab.kernels.images import Image
 from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.targets.vm.host_files import TAG
@@ -63,7 +64,8 @@ class Machine:
 
     ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
     the guest can mount this machine's file tree (:mod:`.host_files`). ``kernel`` is the image's unpacked kernel, to be
-    booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`).
+    booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`). With ``symbols``, the addresses of the
+    kernel's functions, a plug-in counts instructions by function (:mod:`.functions`).
     """
 
     image: Image
@@ -75,6 +77,7 @@ class Machine:
     seed: int | None = None
     host_files: bool = False
     kernel: Path | None = None
+    symbols: Path | None = None
 
     @property
     def whole_command_line(self) -> str:
@@ -103,12 +106,14 @@ def whole_command_line(accel: Accel, deterministic: bool, late_cpus: bool, added
 
 @dataclass(frozen=True)
 class Files:
-    """Paths of a boot's files: QEMU's input, the output of the two serial ports, virtiofsd's socket."""
+    """Paths of a boot's files: QEMU's input, the output of the two serial ports, virtiofsd's socket, the output of the
+    plug-in."""
 
     initramfs: Path
     console: Path
     results: Path
     share: Path
+    functions: Path
 
 
 def program() -> str | None:
@@ -184,6 +189,9 @@ def arguments(machine: Machine, files: Files) -> list[str]:
     if machine.seed is not None:
         argv += ["-icount", f"shift={ICOUNT_SHIFT},sleep=off", "-rtc", f"base={EPOCH},clock=vm"]
         argv += ["-seed", str(machine.seed)]
+    if machine.symbols is not None:
+        plugin, symbols, output = map(_escaped, (shipped.plugin(), machine.symbols, files.functions))
+        argv += ["-plugin", f"{plugin},symbols={symbols},output={output}"]
     return argv
 
 

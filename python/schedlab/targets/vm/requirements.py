@@ -14,7 +14,7 @@ from schedlab.kernels.parameters import LONGEST, Names, words
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sched_ext.requirements import guest_fault
-from schedlab.targets.vm import host_files, initramfs, machine, qemu
+from schedlab.targets.vm import functions, host_files, initramfs, machine, qemu
 from schedlab.targets.vm.boot_parameters import has_names, lacking
 from schedlab.targets.vm.scripts import GuestRow, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
@@ -40,6 +40,11 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
     if table.accel == "kvm" and not qemu.kvm_usable():
         remedy = 'join the group "kvm", or remove accel from [target] to emulate'
         yield MissingRequirement("KVM", f"{qemu.KVM} cannot be opened", remedy)
+    if table.functions:
+        yield from functions.missing_requirements()
+        if others := {row.use for row in plan.rows} - {"kernel-path"}:
+            reason = f"{min(others)} does not mark its operations"
+            yield MissingRequirement("functions", reason, 'remove functions from [target], or use = "kernel-path"')
     if table.host_files and (fault := host_files.fault()):
         yield MissingRequirement("host_files", *fault)
     yield from _memory(plan, table)

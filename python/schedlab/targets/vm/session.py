@@ -19,6 +19,7 @@ from schedlab.results.instructions import counted
 from schedlab.results.measurement import PARAMETERS, Measurement
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
+from schedlab.targets.vm import functions
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import Boot, BootFailed, started
 from schedlab.targets.vm.boot_parameters import doubts, files_to_keep, has_names, lacking
@@ -41,7 +42,8 @@ STEADY = ("tsc", "kvm-clock")
 
 @dataclass
 class _Running:
-    """A boot and its trials; ``failed`` is set when the boot has ended."""
+    """A boot and its trials; ``failed`` is set when the boot has ended. ``symbols`` is set if instructions are
+    counted by function."""
 
     trials: Sequence[Trial]
     stack: ExitStack
@@ -49,6 +51,7 @@ class _Running:
     boot: Boot | None = None
     failed: BootFailed | None = None
     done: int = 0
+    symbols: functions.Symbols | None = None
 
     def expects(self, trial: Trial) -> bool:
         """Whether this trial is the next of the boot."""
@@ -129,6 +132,11 @@ class GuestSession:
         )
         if self._table.deterministic:
             measured = replace(measured, metrics=[counted(metric) for metric in measured.metrics])
+        if running.symbols is not None and measured.state == "ok":
+            counts = functions.median_operation(running.boot.functions.read_text(), running.number(trial))
+            measured = replace(measured, counters={**measured.counters, **running.symbols.counters(counts)})
+        if measured.state != "ok":
+            running.symbols = None  # the trial may lack its marks, so that the marks of later trials are not known
         self._remarks.add(trial.variant.name, remarks)
         if note := loaded(trial, files):
             self._note(note)
@@ -165,6 +173,9 @@ class GuestSession:
         machine = running.machine
         if machines.enters(self._table, image):
             machine = replace(machine, kernel=pvh.written(image, self._scratch))
+        if self._table.functions:
+            running.symbols = functions.symbols(image, self._base, self._scratch)
+            machine = replace(machine, symbols=running.symbols.addresses)
         wanted = settings(variant, image)
         facts = files_to_keep(running.machine.command_line)
         jobs = contents(

@@ -1,0 +1,118 @@
+"""Instructions of kernel functions in the paths of a stored run of ``schedlab cost --functions``.
+
+The figures of a path and column are means over the random seeds. A function that one seed lacks counts 0 there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from schedlab.findings.cost import WORKLOAD, Cost
+from schedlab.results.instructions import KERNEL, USER
+from schedlab.store import reader
+
+Figures = Mapping[str, float]
+"""Instructions by counter: :data:`~schedlab.results.instructions.USER`, and functions with the prefix ``KERNEL``."""
+
+
+_Reading = Callable[[Figures], float]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A function, or the user code, in the columns of one path.
+
+    Attributes:
+        name: the function; empty for user code.
+        values: mean instructions by column; columns that were not measured are left out.
+        differences: by compared column.
+    """
+
+    name: str
+    values: Mapping[str, float]
+    differences: Mapping[str, float]
+
+    @property
+    def size(self) -> float:
+        """Largest absolute difference; without a compared column, the largest number of instructions."""
+        return max(map(abs, (self.differences or self.values).values()), default=0.0)
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Mean instructions by path, column and counter."""
+
+    paths: Sequence[str]
+    columns: Sequence[str]
+    against: Mapping[str, str]
+    figures: Mapping[tuple[str, str], Figures]
+
+    def user(self, path: str) -> Line:
+        """Return the line of all user code."""
+        return self._line("", path, lambda figures: figures.get(USER, 0.0))
+
+    def kernel(self, path: str) -> Line:
+        """Return the sum over all functions of the kernel."""
+        return self._line("", path, lambda figures: sum(figures.values()) - figures.get(USER, 0.0))
+
+    def lines(self, path: str) -> list[Line]:
+        """Return the kernel's functions: the largest differences first, or without a compared column the largest."""
+        measured = [self.figures.get((path, column), {}) for column in self.columns]
+        names = sorted({name.removeprefix(KERNEL) for figures in measured for name in figures if name != USER})
+        lines = [self._line(name, path, _reading(name)) for name in names]
+        return sorted(lines, key=lambda line: (-line.size, line.name))
+
+    def _line(self, name: str, path: str, value: _Reading) -> Line:
+        values = {
+            column: value(self.figures[path, column]) for column in self.columns if (path, column) in self.figures
+        }
+        differences = {
+            column: values[column] - values[other]
+            for column, other in self.against.items()
+            if column in values and other in values
+        }
+        return Line(name, values, differences)
+
+
+def _reading(name: str) -> _Reading:
+    return lambda figures: figures.get(KERNEL + name, 0.0)
+
+
+def functions(engine: Engine, cost: Cost) -> Functions:
+    """Return the functions of a run; without figures if the run did not count by function."""
+    by_seed: dict[tuple[str, str], dict[int, dict[str, float]]] = {}
+    counters = reader.counters(engine, cost.run.id)
+    for row in counters.iter_rows(named=True):
+        name = row["counter"]
+        if row["workload"] != WORKLOAD or row["variant"] not in cost.columns:
+            continue
+        if name == USER or name.startswith(KERNEL):
+            cell = by_seed.setdefault((str(json.loads(row["parameters"])["path"]), row["variant"]), {})
+            cell.setdefault(row["block"], {})[name] = row["value"]
+    return Functions(cost.paths, cost.columns, cost.against, {cell: _mean(seeds) for cell, seeds in by_seed.items()})
+
+
+def _mean(seeds: Mapping[int, Figures]) -> Figures:
+    names = {name for figures in seeds.values() for name in figures}
+    return {name: sum(figures.get(name, 0.0) for figures in seeds.values()) / len(seeds) for name in sorted(names)}
+
+
+def folded(functions: Functions) -> Iterator[str]:
+    """Yield folded stacks, the input of flame graph programs: ``6.12 stats;pipe;kernel;pipe_write 310 318``.
+
+    The frames are the column, the path, ``user`` or ``kernel``, and the function. A line ends with the rounded
+    instructions, for a compared column with the instructions of both columns (``difffolded.pl`` of FlameGraph).
+    """
+    others = [column for column in functions.columns if column in functions.against]
+    for column in others or functions.columns:
+        for path in functions.paths:
+            lines = [("user", functions.user(path)), *((f"kernel;{line.name}", line) for line in functions.lines(path))]
+            for frames, line in sorted(lines, key=lambda pair: pair[0]):
+                shown = [functions.against[column], column] if column in functions.against else [column]
+                counts = [round(line.values.get(each, 0.0)) for each in shown]
+                if any(counts):
+                    yield f"{column};{path};{frames} {' '.join(map(str, counts))}"

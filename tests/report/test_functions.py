@@ -1,0 +1,152 @@
+"""Tables, folded stacks and limits of kernel functions, from made-up figures; no test boots a guest."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from schedlab.cli.console import Console as CommandConsole
+from schedlab.cli.cost_gate import Gate, require_functions
+from schedlab.errors import Exit, SchedlabError
+from schedlab.findings.cost import Cell, Cost
+from schedlab.findings.functions import Functions, folded
+from schedlab.findings.run import Findings
+from schedlab.report.functions import SHOWN, render, rows, to_json
+from schedlab.results.instructions import KERNEL, USER
+
+BASE, STATS = "debian-6.12", "debian-6.12 stats"
+
+
+def functions(base: dict[str, float], stats: dict[str, float] | None) -> Functions:
+    """Return the functions of the path pipe-round in one or two columns."""
+
+    def counters(figures: dict[str, float]) -> dict[str, float]:
+        return {USER: 1154.0, **{KERNEL + name: value for name, value in figures.items()}}
+
+    columns = [BASE] if stats is None else [BASE, STATS]
+    figures = {("pipe-round", BASE): counters(base)}
+    if stats is not None:
+        figures["pipe-round", STATS] = counters(stats)
+    return Functions(["pipe-round"], columns, {STATS: BASE} if stats is not None else {}, figures)
+
+
+GROWN = functions(
+    {"try_to_wake_up": 94, "pipe_write": 400, "old_path": 30},
+    {"try_to_wake_up": 134, "pipe_write": 400, "update_stats": 58},
+)
+
+
+def text_of(shown: Functions) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render(shown))
+    return cast(io.StringIO, console.file).getvalue()
+
+
+def test_functions_that_differ_are_shown_with_user_and_kernel_apart() -> None:
+    assert [(row.name.strip(), *row.texts) for row in rows(GROWN, "pipe-round")] == [
+        ("user", "1,154", "0"),
+        ("kernel", "524", "+68"),
+        ("update_stats", "0", "+58"),
+        ("try_to_wake_up", "94", "+40"),
+        ("old_path", "30", "-30"),
+    ]
+    assert "pipe_write" not in text_of(GROWN)
+
+
+def test_without_a_compared_column_the_largest_functions_are_shown() -> None:
+    many = functions({f"function_{number:02}": float(number) for number in range(1, SHOWN + 4)}, None)
+    shown = rows(many, "pipe-round")
+    assert shown[2].name.strip() == f"function_{SHOWN + 3:02}"
+    assert (shown[-1].name.strip(), *shown[-1].texts) == ("3 other functions", "6")
+
+
+def test_a_column_without_figures_has_no_figure() -> None:
+    lacking = Functions(["pipe-round"], [BASE, STATS], {STATS: BASE}, {("pipe-round", BASE): {USER: 5.0}})
+    assert [row.texts for row in rows(lacking, "pipe-round")] == [["5", "-"], ["0", "-"]]
+
+
+def test_the_json_has_every_function() -> None:
+    fields = to_json(GROWN, "pipe-round", STATS)
+    assert (fields["user"], fields["kernel"]) == (1154, 592)
+    assert {each["name"]: (each["instructions"], each["difference"]) for each in fields["functions"]} == {
+        "old_path": (0, -30),
+        "pipe_write": (400, 0),
+        "try_to_wake_up": (134, 40),
+        "update_stats": (58, 58),
+    }
+
+
+def test_folded_stacks_have_both_counts_of_a_compared_column() -> None:
+    assert list(folded(GROWN)) == [
+        "debian-6.12 stats;pipe-round;kernel;old_path 30 0",
+        "debian-6.12 stats;pipe-round;kernel;pipe_write 400 400",
+        "debian-6.12 stats;pipe-round;kernel;try_to_wake_up 94 134",
+        "debian-6.12 stats;pipe-round;kernel;update_stats 0 58",
+        "debian-6.12 stats;pipe-round;user 1154 1154",
+    ]
+    alone = list(folded(functions({"pipe_write": 400.4}, None)))
+    assert alone == ["debian-6.12;pipe-round;kernel;pipe_write 400", "debian-6.12;pipe-round;user 1154"]
+
+
+def table(base: float, stats: float) -> Cost:
+    cells = {
+        ("pipe-round", BASE): Cell("pipe-round", BASE, {0: base, 1: base}, {}),
+        ("pipe-round", STATS): Cell("pipe-round", STATS, {0: stats, 1: stats}, {0: base, 1: base}),
+    }
+    return Cost(SimpleNamespace(), ("pipe-round",), (BASE, STATS), {STATS: BASE}, cells, ())  # type: ignore[arg-type]
+
+
+def code(
+    words: list[str], base: float, stats: float, failures: int = 0, by_function: Functions | None = GROWN
+) -> tuple:
+    """Return the exit code of these limits, and the printed lines."""
+    judged = SimpleNamespace(failures=[0] * failures, has_regression=False, verdicts=[])
+    lines: list[str] = []
+    console = SimpleNamespace(say=lambda head, text: lines.append(f"{head} {text}"))
+    gate = Gate.parse(words, ["pipe-round"], by_function is not None)
+    return gate.code(cast(Findings, judged), table(base, stats), by_function, cast(CommandConsole, console)), lines
+
+
+@pytest.mark.parametrize("limit", ["pipe-round > 1%", "any > 1%", "pipe-round>1%"])
+def test_a_path_above_its_limit_fails_with_the_function_that_grew_most(limit: str) -> None:
+    status, lines = code([limit], 1000, 1011)
+    assert status == Exit.REGRESSION
+    assert lines == [
+        "exceeds the limit: debian-6.12 stats: pipe-round: +11 instructions (+1.1 %), limit 1 %; "
+        "most in update_stats (+58)"
+    ]
+
+
+def test_a_path_at_its_limit_passes() -> None:
+    assert code(["pipe-round > 1%"], 1000, 1010) == (Exit.FINE, [])
+    assert code(["pipe-round > 1%"], 1000, 500) == (Exit.FINE, [])
+
+
+def test_a_function_above_its_limit_fails() -> None:
+    status, lines = code(["try_to_wake_up > 10%"], 1000, 1000)
+    assert status == Exit.REGRESSION
+    assert "try_to_wake_up in pipe-round: +40 instructions (+42.6 %), limit 10 %" in lines[0]
+    assert "(new), limit 10 %" in code(["update_stats > 10%"], 1000, 1000)[1][0]
+    assert code(["try_to_wake_up > 50%", "pipe_write > 0%", "old_path > 0%"], 1000, 1000) == (Exit.FINE, [])
+
+
+def test_failed_trials_take_precedence_over_limits() -> None:
+    assert code(["any > 1%"], 1000, 1100, failures=1)[0] == Exit.TRIALS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("better", "is not a limit"), ("pipe-round > 1", "per cent sign"), ("try_to_wake_up > 1%", "not a measured path")],
+)
+def test_a_wrong_limit_is_refused_before_the_run(word: str, message: str) -> None:
+    with pytest.raises(SchedlabError, match=message):
+        Gate.parse([word], ["pipe-round"], functions=False)
+
+
+def test_folded_stacks_need_functions() -> None:
+    with pytest.raises(SchedlabError, match="--functions"):
+        require_functions(SimpleNamespace(), functions=False)  # type: ignore[arg-type]
