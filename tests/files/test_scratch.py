@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +57,28 @@ def test_a_folder_that_could_not_be_removed_stays_registered(tmp_path: Path, mon
     with scratch.folder(register, tmp_path):
         pass
     assert [entry[0] for entry in register.entries] == ["made"]
+
+
+KILLED = """
+import os, sys; from pathlib import Path; from schedlab.files import scratch
+with scratch.locked_folder("schedlab-test-", Path(sys.argv[1])) as folder:
+    print(folder, flush=True); sys.stdin.read()
+"""
+
+
+def test_the_next_start_removes_the_locked_folder_of_a_killed_process_alone(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", KILLED, str(tmp_path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        dead = Path(process.stdout.readline().strip())
+        (dead / "file").touch()
+        (tmp_path / "schedlab-test-link").symlink_to(tmp_path)
+        (tmp_path / "schedlab-test-open").mkdir(mode=0o755)
+        with scratch.locked_folder("schedlab-test-", tmp_path) as live:
+            assert dead.exists()
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            with scratch.locked_folder("schedlab-test-", tmp_path):
+                assert not dead.exists()
+                assert live.stat().st_mode & 0o777 == 0o700
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["schedlab-test-link", "schedlab-test-open"]

@@ -149,8 +149,7 @@ def test_an_exception_during_a_trial_ends_the_trial_and_the_agent_runs_the_next(
 
 def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
     words = "another run is measuring on this machine (process "
-    with closing(LocalAgent(tmp_path / "first")) as first:
-        first.alone = True
+    with closing(LocalAgent(tmp_path / "first", alone=True)) as first:
         first.begin("run-1")
         assert words in missing_requirements(text())
         with (

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from schedlab.tunables import Journal, System, pending, recover, undo_script
+from schedlab.tunables.journal.local import LocalAgent
 from tests.waiting import eventually
 
 from .conftest import file_of, hows, kill
@@ -220,6 +222,14 @@ def test_a_journal_of_an_earlier_version_stays_and_is_reported(journals: Path):
     assert [(outcome.how, Path(outcome.path)) for outcome in recover(journals)] == [("failed", path) for path in paths]
     assert "is of an earlier version of schedlab; undo it with that version" in str(recover(journals)[0])
     assert all(path.exists() for path in paths)
+
+
+def test_the_empty_folder_of_an_earlier_version_is_removed(journals: Path):
+    earlier = journals.with_name("agent")
+    earlier.mkdir()
+    with closing(LocalAgent(journals)) as agent:
+        assert agent.recover() == []
+    assert not earlier.exists()
 
 
 @pytest.mark.timeout(60)

@@ -1,14 +1,17 @@
-"""Temporary folders of a run: recorded in a register before they are made, and removed at the end of the run."""
+"""Temporary folders of a run, removed at the end of the run, and after a kill."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+
+from schedlab.files.locks import lock, try_lock
 
 FOLDER = "folder"
 """A folder by its path, with its contents."""
@@ -18,6 +21,8 @@ SEGMENT = "segment"
 
 GROUP = "group"
 """A control group by its path (cgroups(7))."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 PREFIX = "schedlab-run-"
 """Prefix of the folders' names."""
@@ -47,6 +52,44 @@ def root() -> Path:
     """Return the parent of scratch folders: a memory file system if possible, so that no disk affects the figures."""
     shared = Path("/dev/shm")
     return shared if os.access(shared, os.W_OK) else Path("/tmp")
+
+
+@contextmanager
+def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit.
+
+    No register is needed: the folder is locked while its process lives, and the next call with this prefix removes the
+    folders of killed processes.
+    """
+    within = within or root()
+    for left in within.glob(f"{prefix}*"):
+        _remove_dead(left)
+    while True:
+        new = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+        file = os.open(new, _FOLDER)
+        lock(file)
+        if new.exists():
+            break
+        os.close(file)  # another start has taken the folder for that of a killed process
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+        os.close(file)
+
+
+def _remove_dead(path: Path) -> None:
+    """Remove a private folder of this user that no process has locked."""
+    try:
+        file = os.open(path, _FOLDER)
+    except OSError:
+        return  # a link, a file, or a folder of another user
+    try:
+        state = os.fstat(file)
+        if state.st_uid == os.geteuid() and not state.st_mode & 0o077 and try_lock(file):
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(file)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from schedlab.store.file import open_store
 from schedlab.targets.ssh.agent import Agent, Lost, Refusal
 from schedlab.targets.ssh.connection import CONFIG, Address, Connection
 from schedlab.targets.ssh.target import Remote
+from schedlab.tunables.journal.client import Client
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.tunables.fake_tree import build_fake_tree
 from tests.waiting import eventually
 
@@ -236,8 +240,50 @@ def test_a_stopped_controller_loses_its_lease(tmp_path: Path, tree: Path, server
         assert controller.wait() == 3
 
 
-def test_two_controllers_exclude_each_other(tree: Path, connection: Connection) -> None:
-    first, second = Agent(connection, tree), Agent(connection, tree)
+@dataclass
+class Machine:
+    """This machine, or a machine reached by ssh: ``start`` starts an agent for a tree, ``state`` is its folder."""
+
+    start: Callable[[Path], Client]
+    state: Path
+
+    @property
+    def journals(self) -> list[Path]:
+        """The journals of runs."""
+        return sorted((self.state / "journal").glob("*.journal"))
+
+
+@contextmanager
+def started(target: str, folder: Path, prepare: str = "true") -> Iterator[Machine]:
+    """Yield the machine of a target with its state in ``folder/state``; root first runs the command ``prepare`` in the
+    mount namespace of the agent."""
+    state = folder / "state"
+    with pytest.MonkeyPatch.context() as patch:
+        if target == "host":
+            state.mkdir(parents=True)
+            program = find(SCHEDLOAD)
+            patch.setenv("SCHEDLOAD", str(folder / "schedload"))
+            inside = f'{prepare} && exec {program} "$@"'
+            (folder / "schedload").write_text(f"#!/bin/sh\nexec unshare --mount sh -c '{inside}' - \"$@\"\n")
+            (folder / "schedload").chmod(0o755)
+            yield Machine(lambda tree: LocalAgent(state / "journal", tree, alone=True), state)
+            return
+        loopback.require()
+        with loopback.server(folder, prepare) as server:
+            patch.setenv(CONFIG, str(server.config))
+            with closing(Connection(Address("box"))) as connection:
+                yield Machine(lambda tree: Agent(connection, tree), state)
+
+
+@pytest.fixture(params=["ssh:box", "host"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """Each kind of machine."""
+    with started(request.param, tmp_path / "machine") as machine:
+        yield machine
+
+
+def test_two_controllers_exclude_each_other(tree: Path, machine: Machine) -> None:
+    first, second = machine.start(tree), machine.start(tree)
     first.begin("first")
     with pytest.raises(Refusal, match="another run"):
         second.begin("second")
@@ -246,10 +292,8 @@ def test_two_controllers_exclude_each_other(tree: Path, connection: Connection) 
     second.end()
 
 
-def test_a_value_of_somebody_else_is_left_alone_and_reported(
-    tree: Path, server: loopback.Server, connection: Connection
-) -> None:
-    agent = Agent(connection, tree)
+def test_a_value_of_somebody_else_is_left_alone_and_reported(tree: Path, machine: Machine) -> None:
+    agent = machine.start(tree)
     agent.begin("run")
     agent.ask("put", wanted=[change(tree)])
     (tree / MIGRATION_COST).write_text("7\n")
@@ -259,50 +303,43 @@ def test_a_value_of_somebody_else_is_left_alone_and_reported(
     assert outcome.how == "left"
     assert "before the run the value was 500000" in outcome.text
     assert (tree / MIGRATION_COST).read_text() == "7\n"
-    assert len(list((server.state / "journal/left-alone").iterdir())) == 1
+    assert len(list((machine.state / "journal/left-alone").iterdir())) == 1
 
 
-def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(
-    tree: Path, server: loopback.Server, connection: Connection
-) -> None:
+def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(tree: Path, machine: Machine) -> None:
     before = texts(tree)
-    agent = Agent(connection, tree)
+    agent = machine.start(tree)
     agent.begin("run")
     agent.ask("put", wanted=[change(tree)])
     _kill_both(tree)
     with pytest.raises(Lost):
         agent.end()
-    (journal,) = server.journals
+    (journal,) = machine.journals
     journal.write_bytes(journal.read_bytes()[:-10])
-    agent = Agent(connection, tree)
+    agent = machine.start(tree)
     assert [outcome.how for outcome in agent.begin("next")] == ["restored", "damaged"]
     agent.end()
     assert texts(tree) == before
-    assert len(list((server.state / "journal/damaged").iterdir())) == 1
+    assert len(list((machine.state / "journal/damaged").iterdir())) == 1
 
 
+@TARGETS
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
-def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(
-    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loopback.require()
+def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(tmp_path: Path, tree: Path, target: str) -> None:
     before = texts(tree)
-    state = tmp_path / "server/state"
-    with loopback.server(tmp_path / "server", f"mount -t tmpfs -o size=16k tmpfs {state}") as server:
-        monkeypatch.setenv(CONFIG, str(server.config))
-        connection = Connection(Address("box"))
-        agent = Agent(connection, tree)
+    mount = f"mount -t tmpfs -o size=16k tmpfs {tmp_path}/machine/state"
+    with started(target, tmp_path / "machine", mount) as machine:
+        agent = machine.start(tree)
         agent.begin("run")
         agent.ask("put", wanted=[change(tree)])
         with pytest.raises(Refusal, match="nothing was changed") as refused:
             fill(agent, tree)
         assert refused.value.kind == "journal"
         assert {outcome.how for outcome in agent.end()} == {"restored"}
-        connection.close()
     assert texts(tree) == before
 
 
-def fill(agent: Agent, tree: Path) -> None:
+def fill(agent: Client, tree: Path) -> None:
     """Write values until the journal's disk is full."""
     for number in range(100):
         agent.ask("put", wanted=[change(tree, new=str(number + 1))])

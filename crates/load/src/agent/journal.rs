@@ -356,14 +356,20 @@ impl Found {
 
 /// All journals in a folder, in the order of their names; empty without the folder.
 ///
-/// With `patience`, wait a moment for an agent whose controller has ended, and remove journals that were never complete.
+/// With `patience`, wait a moment for an agent whose controller has ended, and remove journals that were never complete and
+/// the empty folder of earlier versions.
 pub fn all(folder: &Path, patience: bool) -> io::Result<Vec<Found>> {
     let earlier = |path| {
         let why = "is of an earlier version of schedlab; undo it with that version, or reboot and delete it";
         Found { path, contents: Err(why.to_owned()), file: None }
     };
+    let earlier_folder = folder.with_file_name(EARLIER_FOLDER);
+    if patience {
+        // Fails unless the folder is empty.
+        let _ = fs::remove_dir(&earlier_folder);
+    }
     let is_journal = |path: &PathBuf| path.extension().is_some_and(|suffix| suffix == SUFFIX);
-    let beside = entries(&folder.with_file_name(EARLIER_FOLDER)).unwrap_or_default();
+    let beside = entries(&earlier_folder).unwrap_or_default();
     let mut journals: Vec<Found> = beside.into_iter().filter(is_journal).map(earlier).collect();
     for path in entries(folder)? {
         match path.extension().and_then(|suffix| suffix.to_str()) {

@@ -14,9 +14,10 @@ import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from schedlab.errors import CannotRunHere
+from schedlab.files import scratch
 from schedlab.kernels.images import Image
 from schedlab.targets.vm.initramfs import archive, executable, regular
 
@@ -52,10 +53,10 @@ def modules(image: Image, place: Path, needed: Iterable[str]) -> Modules:
     depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if depmod is None:
         raise CannotRunHere("there is no depmod here to list the modules of a kernel", where=image.name, todo=KMOD)
-    with TemporaryDirectory(prefix="schedlab-modules-") as name:
-        copy = Path(name) / "lib" / "modules" / image.release
+    with scratch.locked_folder("schedlab-modules-", Path(gettempdir())) as top:
+        copy = top / "lib" / "modules" / image.release
         shutil.copytree(place, copy, symlinks=True, ignore=shutil.ignore_patterns("build", "source"))
-        argv = [depmod, "-b", name, image.release]
+        argv = [depmod, "-b", str(top), image.release]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             todo = f"build or unpack the modules of {image.name} again"

@@ -6,16 +6,14 @@ import os
 import re
 import secrets
 import shlex
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere, SchedlabError
-from schedlab.files import shipped
+from schedlab.files import scratch, shipped
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
 from schedlab.workloads.tools import SCHEDLOAD, find
 
@@ -86,14 +84,15 @@ class Connection(Shell):
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        self._resources = ExitStack()
         # A socket's path has at most 108 bytes (unix(7)), so the folder is not below a long TMPDIR.
-        self._folder = Path(tempfile.mkdtemp(prefix="schedlab-ssh-", dir="/tmp"))
+        self._folder = self._resources.enter_context(scratch.locked_folder("schedlab-ssh-", Path("/tmp")))
 
     def close(self) -> None:
         """End the TCP connection."""
         if self._folder.exists():
             self.drop()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._resources.close()
 
     def drop(self) -> None:
         """End the TCP connection; the next command opens another."""

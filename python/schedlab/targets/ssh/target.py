@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.files import scratch
 from schedlab.observe.fingerprint import FILES, take
 from schedlab.results.measurement import Measurement
 from schedlab.targets.boots import kernels
@@ -31,6 +30,9 @@ from schedlab.targets.trial import Remarks
 from schedlab.tunables import System, deferred_signals
 from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
+
+FOLDER = "schedlab-files-"
+"""Prefix of folders on this machine for the files of another machine."""
 
 
 class Remote(Target):
@@ -86,9 +88,9 @@ class Remote(Target):
     def _fingerprint(self) -> Mapping[str, Any]:
         agent = self.reached()
         files, _ = agent.read(FILES)
-        with TemporaryDirectory(prefix="schedlab-files-") as folder:
-            trials.write(files, Path(folder))
-            taken = take(Path(folder))
+        with scratch.locked_folder(FOLDER) as folder:
+            trials.write(files, folder)
+            taken = take(folder)
         facts = agent.facts
         taken["kernel"] |= {"machine": facts["machine"]}
         return taken | {
@@ -172,9 +174,8 @@ class Remote(Target):
                 ExitStack() as stack,
                 system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext(),
             ):
-                observer = trials.Observer(
-                    Path(stack.enter_context(TemporaryDirectory(prefix="schedlab-", dir=memory())))
-                )
+                # In memory, because files are written at each trial.
+                observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
                 session = RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
                 yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
@@ -216,12 +217,6 @@ class Remote(Target):
     def system(self, agent: Agent) -> System:
         """Return the machine with its tunables, as the agent shows it."""
         return System(self._root, agent.facts["uid"], RemoteFiles(agent))
-
-
-def memory() -> str | None:
-    """Return a folder in memory for files that are written at each trial; None for the usual temporary folder."""
-    folder = "/dev/shm"
-    return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
 
 def _leftovers(outcomes: Sequence[Outcome]) -> list[str]:

@@ -68,10 +68,8 @@ class Journal:
         Refusal when another run has locked the machine.
         """
         with deferred_signals():
-            agent = LocalAgent(self.directory, self._system.root)
-            agent.alone = True
-            self._agent = agent
-            return agent.begin(self.run_id)
+            self._agent = LocalAgent(self.directory, self._system.root, alone=True)
+            return self._agent.begin(self.run_id)
 
     @property
     def agent(self) -> LocalAgent:

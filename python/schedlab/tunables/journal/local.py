@@ -27,8 +27,15 @@ class LocalAgent(Client):
         "changed": f"put the value back, then {CONTINUE}",
     }
 
-    def __init__(self, journals: Path | None = None, root: Path = Path("/")) -> None:
-        """Start the agent; CannotRunHere. ``journals`` is the folder of journals, ``root`` that of the tunables."""
+    def __init__(self, journals: Path | None = None, root: Path = Path("/"), *, alone: bool = False) -> None:
+        """Start the agent; CannotRunHere.
+
+        Args:
+            journals: the folder of journals.
+            root: the folder of the tunables.
+            alone: whether the agent's run locks the machine, and undoes the changes of dead agents.
+        """
+        self.alone = alone
         program = shipped.schedload() or shutil.which("schedload")
         if program is None:
             raise CannotRunHere("schedload, which runs trials and keeps the journal, is missing", todo=shipped.repair())
