@@ -32,6 +32,7 @@ COMMANDS = {
     "attribute": "attribute_command:attribute",
     "bisect": "bisect_command:bisect",
     "judge": "judge_command:app",
+    "sweep": "sweep_command:sweep",
     "cost": "cost_command:cost",
     "merge": "merge_command:merge",
     "doctor": "doctor:doctor",

@@ -27,6 +27,15 @@ class PageFormat(StrEnum):
     HTML = "html"
 
 
+class SweepFormat(StrEnum):
+    """Formats of the report of a sweep."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
 GivenPageFormat = Annotated[
     PageFormat, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
 ]

@@ -32,6 +32,7 @@ from schedlab.experiment.model import (
     WorkloadTable,
 )
 from schedlab.experiment.plan import CONTROL, combinations
+from schedlab.experiment.sweep_table import SweepTable
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import UnknownWorkload, adapter
@@ -46,6 +47,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "analysis": Judging,
     "attribution": AttributionTable,
     "factorial": FactorialTable,
+    "sweep": SweepTable,
     "variant": Variant,
     "workload": WorkloadTable,
 }

@@ -125,7 +125,13 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
 
 
 def variants(experiment: Experiment) -> tuple[Variant, ...]:
-    """Return the experiment's variants, with the A/A control, if any, after the baseline."""
+    """Return the experiment's variants, with the A/A control, if any, after the baseline.
+
+    ExperimentError for a sweep, whose points replace the variants.
+    """
+    if experiment.sweep is not None:
+        todo = "use 'schedlab sweep FILE', or remove [sweep]"
+        raise ExperimentError("the file describes a sweep", where=experiment.experiment.name, todo=todo)
     baseline, *others = experiment.variant
     if not experiment.design.control:
         return (baseline, *others)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.extension import extension
+from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
 
 DEFAULT_KERNEL = "linux-6.12"
@@ -86,6 +88,27 @@ def kernel(name: str | Path) -> Model:
     """Return the kernel model of this name or in this file (``….toml``); ModelError when the model is missing or
     invalid."""
     return _model("kernel", name, lambda text: extension().check_kernel(text))
+
+
+def with_values(model: Model, values: Mapping[str, Any]) -> Model:
+    """Return the model with these values by dotted key, such as ``costs.switch``; ModelError for an unknown key, and
+    for values that make the model invalid."""
+    if not values:
+        return model
+    data = deepcopy(model.data)
+    for key, value in values.items():
+        *parents, last = key.split(".")
+        table: Any = data
+        for parent in parents:
+            table = table.get(parent) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or last not in table:
+            todo = f"'schedlab {model.kind}s show {model.name}' prints the keys"
+            raise ModelError(f"the model has no key {key!r}", where=model.name, todo=todo)
+        table[last] = value
+    text = "".join(f"{toml_text.key(name)} = {toml_text.value(value)}\n" for name, value in data.items())
+    check = extension().check_machine if model.kind == "machine" else extension().check_kernel
+    check(text)
+    return Model(model.kind, text)
 
 
 @cache

@@ -58,6 +58,18 @@ class Running(Future[Outcome]):
 
     seconds: float = 0.0
 
+    def simulate(self, simulation: Simulation, timeline: Path | None = None) -> None:
+        """Run the simulation in this thread, and set the result or the error."""
+        began = time.monotonic()
+        try:
+            outcome = simulation.run(timeline)
+        except BaseException as error:
+            self.seconds = time.monotonic() - began
+            self.set_exception(error)
+        else:
+            self.seconds = time.monotonic() - began
+            self.set_result(outcome)
+
 
 class Pool:
     """Threads that run simulations in the order of submission. The number of threads does not affect the outcomes.
@@ -83,17 +95,8 @@ class Pool:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             simulation, timeline, future = item
-            if not future.set_running_or_notify_cancel():
-                continue
-            began = time.monotonic()
-            try:
-                outcome = simulation.run(timeline)
-            except BaseException as error:
-                future.seconds = time.monotonic() - began
-                future.set_exception(error)
-            else:
-                future.seconds = time.monotonic() - began
-                future.set_result(outcome)
+            if future.set_running_or_notify_cancel():
+                future.simulate(simulation, timeline)
 
     def __enter__(self) -> Self:
         return self

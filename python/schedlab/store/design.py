@@ -24,6 +24,7 @@ class StoredDesign(BaseModel):
         factorial: the switches of each variant.
         bisection: whether the variants are the states of a search, in order. The search measured some of these states.
         candidate: content of the candidate of a campaign whose questions measured the run; empty for other runs.
+        sweep: whether the variants are the points of a sweep; the stored file and seed give the points' values.
         fleet: identity that the runs of one experiment on several machines share; empty for other runs.
     """
 
@@ -46,6 +47,7 @@ class StoredDesign(BaseModel):
     factorial: Layout | None = None
     bisection: bool = False
     candidate: str = ""
+    sweep: bool = False
     fleet: str = ""
 
     def options(self, seed: int) -> Options:

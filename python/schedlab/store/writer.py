@@ -46,11 +46,12 @@ class NewRun:
     fingerprint_hash: str
     bisection: bool = False
     candidate: str = ""
+    sweep: bool = False
     fleet: str = ""
 
 
 def describe(
-    plan: Plan, kind: str = REAL, *, bisection: bool = False, candidate: str = "", fleet: str = ""
+    plan: Plan, kind: str = REAL, *, bisection: bool = False, candidate: str = "", sweep: bool = False, fleet: str = ""
 ) -> StoredDesign:
     """Return the stored part of a plan for a run of this kind."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
@@ -71,6 +72,7 @@ def describe(
         factorial=_layout(experiment),
         bisection=bisection,
         candidate=candidate,
+        sweep=sweep,
         fleet=fleet,
     )
 
@@ -104,7 +106,12 @@ def begin(engine: Engine, new: NewRun) -> int:
         "experiment_file": new.experiment_file,
         "experiment_path": new.experiment_path,
         "design": describe(
-            new.plan, new.kind, bisection=new.bisection, candidate=new.candidate, fleet=new.fleet
+            new.plan,
+            new.kind,
+            bisection=new.bisection,
+            candidate=new.candidate,
+            sweep=new.sweep,
+            fleet=new.fleet,
         ).model_dump_json(),
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
@@ -170,23 +177,33 @@ def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
 
 def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) -> None:
     """Commit one trial with its metrics, samples and output, in one transaction."""
+    record_all(engine, run_id, [(trial, measurement)])
+
+
+def record_all(engine: Engine, run_id: int, measured: Iterable[tuple[Trial, Measurement]]) -> None:
+    """Commit several trials in one transaction: all of them or none."""
     with engine.begin() as connection:
-        cell = _cell(connection, run_id, trial)
-        values = _trial_values(cell.id, trial, measurement)
-        trial_id = schema.insert_row(connection, schema.trial, sealed("trial", values))
-        _extend(connection, cell, trial.iteration, measurement)
-        sampled = [metric for metric in measurement.metrics if metric.samples is not None]
-        for metric in sampled:
-            connection.execute(insert(schema.samples), sample_values(trial_id, metric.spec.name, metric.samples or ()))
-        keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
-        output = {
-            "trial_id": trial_id,
-            "command": json.dumps(list(measurement.command)),
-            # The raw text of a good trial would only repeat its samples.
-            "stdout": "" if sampled else _ends(measurement.stdout, keep),
-            "stderr": _ends(measurement.stderr, keep),
-        }
-        connection.execute(insert(schema.output), sealed("output", output))
+        for trial, measurement in measured:
+            _record(connection, run_id, trial, measurement)
+
+
+def _record(connection: Connection, run_id: int, trial: Trial, measurement: Measurement) -> None:
+    cell = _cell(connection, run_id, trial)
+    values = _trial_values(cell.id, trial, measurement)
+    trial_id = schema.insert_row(connection, schema.trial, sealed("trial", values))
+    _extend(connection, cell, trial.iteration, measurement)
+    sampled = [metric for metric in measurement.metrics if metric.samples is not None]
+    for metric in sampled:
+        connection.execute(insert(schema.samples), sample_values(trial_id, metric.spec.name, metric.samples or ()))
+    keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
+    output = {
+        "trial_id": trial_id,
+        "command": json.dumps(list(measurement.command)),
+        # The raw text of a good trial would only repeat its samples.
+        "stdout": "" if sampled else _ends(measurement.stdout, keep),
+        "stderr": _ends(measurement.stderr, keep),
+    }
+    connection.execute(insert(schema.output), sealed("output", output))
 
 
 def _cell(connection: Connection, run_id: int, trial: Trial) -> StoredCell:

@@ -1,0 +1,50 @@
+"""``schedlab sweep``: the response of a simulated figure to many factors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+from schedlab.cli.options import Output, Store, SweepFormat, store_path
+
+
+def sweep(
+    file: Annotated[Path | None, typer.Argument(help="The experiment file with [sweep].")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Simulate in a Ray cluster, or with 'local' in Ray's processes here."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes on this machine; default one for each CPU.")
+    ] = None,
+    store: Store = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted sweep of this file.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print points and cells, and start nothing.")] = False,
+    show: Annotated[
+        int | None,
+        typer.Option(metavar="RUN", autocompletion=complete.runs, help="Print the report of a stored sweep."),
+    ] = None,
+    form: Annotated[
+        SweepFormat,
+        typer.Option("--format", help="text for people, json for scripts; csv and parquet have a line for each cell."),
+    ] = SweepFormat.TEXT,
+    output: Output = None,
+) -> None:
+    """Simulate every point of a design, and report the response of a figure to each factor.
+
+    Factors are tunables, parameters of the workload, machines and kernels, and keys of their models. Each point is
+    simulated under the same seeds. A killed worker loses at most its chunk of cells; --resume goes on with the others.
+    """
+    from schedlab.cli import sweep_run
+
+    if show is None:
+        request = sweep_run.Request(sweep_run.named(file), ray, jobs, store_path(store), seed, resume)
+        if dry_run:
+            sweep_run.show_points(request)
+            return
+        raise typer.Exit(sweep_run.sweep_and_print(request, form, output))
+    sweep_run.print_report(store_path(store), show, form, output)

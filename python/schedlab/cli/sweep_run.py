@@ -1,0 +1,183 @@
+"""The steps of ``schedlab sweep``."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGINT
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from sqlalchemy import Engine
+
+from schedlab.cli.appearance import appearance
+from schedlab.cli.console import Console, make
+from schedlab.cli.json_output import json_text
+from schedlab.cli.options import SweepFormat
+from schedlab.cli.report_output import present_text, write
+from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
+from schedlab.execution.sweep import Place, run_sweep
+from schedlab.execution.sweep import Progress as Report
+from schedlab.execution.workers import require_ray
+from schedlab.experiment.load import load
+from schedlab.experiment.sweep import Sweep
+from schedlab.experiment.sweep import sweep as expand
+from schedlab.findings.sweep import shown, sweep_findings
+from schedlab.notation.units import counted
+from schedlab.observe.fingerprint import differences, stable_hash
+from schedlab.report import sweep as report
+from schedlab.results.kinds import SIMULATED
+from schedlab.results.measurement import Measurement
+from schedlab.store import reader, writer
+from schedlab.store.file import open_store
+from schedlab.targets.sim.chunks import fingerprint
+from schedlab.tunables import Interrupted, restore_on_signals
+
+SHOWN_POINTS = 20
+"""Most points that ``--dry-run`` prints."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    file: Path
+    ray: str | None
+    jobs: int | None
+    store: Path
+    seed: int | None
+    resume: bool
+
+    @property
+    def words(self) -> list[str]:
+        """The command line that repeats the sweep."""
+        options = {"--ray": self.ray, "--jobs": self.jobs, "--seed": self.seed, "--store": self.store}
+        given = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+        return ["schedlab", "sweep", str(self.file), *given]
+
+
+def named(file: Path | None) -> Path:
+    """Return the file; ExperimentError when the command line names none."""
+    if file is None:
+        raise ExperimentError(
+            "no file is named", where="sweep", todo="name an experiment file with [sweep], or --show RUN"
+        )
+    return file
+
+
+def show_points(request: Request) -> None:
+    """``--dry-run``: print the size of the sweep and its first points."""
+    experiment, _ = load(request.file)
+    seed = experiment.design.seed if request.seed is None else request.seed
+    whole, console = expand(experiment, seed or 0), make()
+    cells = f"{counted(len(whole.points), 'point')} under {counted(experiment.design.blocks, 'seed')}"
+    console.print(f"{experiment.experiment.name}: {cells}, {len(whole.plan.trials):,} cells")
+    for point in whole.points[:SHOWN_POINTS]:
+        values = (f"{factor.name} = {shown(factor, point.values[factor.name])}" for factor in whole.factors)
+        console.print(f"  {point.variant.name}  {', '.join(values)}", soft_wrap=True)
+    if len(whole.points) > SHOWN_POINTS:
+        console.print(f"  and {len(whole.points) - SHOWN_POINTS:,} more")
+
+
+def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) -> int:
+    """Simulate the sweep, and print its report; return the exit code."""
+    _require_file(form, output)
+    if request.ray is not None:
+        require_ray()
+    experiment, text = load(request.file)
+    engine = open_store(request.store, create=not request.resume)
+    begun = _begun(engine, request, experiment.experiment.name, text) if request.resume else None
+    whole = expand(experiment, begun.seed if begun else _seed(experiment.design.seed, request.seed))
+    models = fingerprint(whole.points)
+    if begun is not None and (changed := differences(begun.fingerprint, models)):
+        todo = "resume with that version of schedlab, or start a new sweep: omit --resume"
+        raise StoreError(f"run {begun.id} was begun with other models: {'; '.join(changed)}", todo=todo)
+    run_id = begun.id if begun else _begin(engine, request, whole, text, models)
+    aside = make(stderr=True)
+    given_up: list[int] = []
+    if begun is None or begun.state != "complete":
+        try:
+            with restore_on_signals(), _progress(aside, whole) as progress:
+                given_up = run_sweep(whole, text, engine, run_id, Place(request.ray, request.jobs), progress)
+        except KeyboardInterrupt as error:
+            aside.print("\ninterrupted. Go on with:")
+            aside.say(" ", shlex.join([*request.words, "--resume"]))
+            return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+    failed = print_report(request.store, run_id, form, output)
+    if given_up:
+        names = ", ".join(whole.plan.trials[index].variant.name for index in given_up[:10])
+        aside.say("given up:", f"{counted(len(given_up), 'cell')} ended their workers: {names}", "red")
+        aside.hint("repeat them:", shlex.join([*request.words, "--resume"]))
+    return Exit.TRIALS_FAILED if failed or given_up else Exit.FINE
+
+
+def print_report(store: Path, run_id: int, form: SweepFormat, output: Path | None) -> int:
+    """Print the report of a stored sweep, or write the report to a file; return the number of failed cells."""
+    _require_file(form, output)
+    found = sweep_findings(open_store(store, create=False), run_id)
+    match form:
+        case SweepFormat.TEXT:
+            present_text(report.render(found), output)
+        case SweepFormat.JSON:
+            write(json_text(report.to_json(found)), output)
+        case SweepFormat.CSV:
+            write(report.to_csv(found), output)
+        case SweepFormat.PARQUET:
+            write(report.to_parquet(found), output)
+    return len(found.failures)
+
+
+def _require_file(form: SweepFormat, output: Path | None) -> None:
+    if form is SweepFormat.PARQUET and output is None:
+        raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
+
+
+def _seed(of_file: int | None, given: int | None) -> int:
+    chosen = of_file if given is None else given
+    return secrets.randbits(32) if chosen is None else chosen
+
+
+def _begun(engine: Engine, request: Request, name: str, text: str) -> reader.Run:
+    """Return the newest sweep of this text, complete or not; StoreError if the store has none."""
+    for run in reader.runs(engine):
+        same = run.name == name and run.experiment_file == text and run.validated().design.sweep
+        if same and request.seed in (None, run.seed):
+            return run
+    todo = "start a new sweep: omit --resume; a changed file is another sweep"
+    raise StoreError(f"contains no sweep of {request.file} as the file is now", where=str(request.store), todo=todo)
+
+
+def _begin(engine: Engine, request: Request, whole: Sweep, text: str, models: Mapping[str, Any]) -> int:
+    machines = list(dict.fromkeys(point.machine for point in whole.points))
+    new = writer.NewRun(
+        plan=whole.plan,
+        target=f"sim:{machines[0]}" if len(machines) == 1 else f"sim: {counted(len(machines), 'machine')}",
+        kind=SIMULATED,
+        quick=False,
+        experiment_file=text,
+        experiment_path=str(request.file),
+        fingerprint=models,
+        fingerprint_hash=stable_hash(models),
+        sweep=True,
+    )
+    return writer.begin(engine, new)
+
+
+@contextmanager
+def _progress(console: Console, whole: Sweep) -> Iterator[Report]:
+    """Yield the function that prints progress: a bar on a terminal, otherwise nothing."""
+    if appearance.quiet or not console.file.isatty():
+        yield lambda stored, measured: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(whole.plan.experiment.experiment.name, total=len(whole.plan.trials))
+
+        def report_progress(stored: int, measured: list[Measurement]) -> None:
+            bar.update(task, completed=stored)
+
+        yield report_progress

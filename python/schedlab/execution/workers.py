@@ -1,0 +1,151 @@
+"""Processes that work on chunks: of this machine, or of a Ray cluster.
+
+Each function yields the chunks as they end, in any order. A chunk whose worker died is yielded without results, and its
+worker is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from importlib.util import find_spec
+from multiprocessing import get_context, parent_process
+from signal import SIG_IGN, SIGINT, signal
+from threading import Thread
+from typing import Any
+
+from schedlab.errors import CannotRunHere
+from schedlab.results.measurement import Measurement
+
+Chunk = Sequence[int]
+Work = Callable[[Chunk], list[Measurement]]
+Ended = Iterator[tuple[Chunk, list[Measurement] | None]]
+
+SCALE = "pip install 'schedlab[scale]'"
+"""The command that installs the optional libraries."""
+
+
+def local(work: Work, next_chunk: Callable[[], Chunk | None], processes: int) -> Ended:
+    """Work in processes of this machine.
+
+    Args:
+        work: function of a module, or a partial of it, which a process can import.
+        next_chunk: return the next chunk, or None if no chunk is left now.
+        processes: number of processes. Each has a pool of its own: the end of a process breaks its whole pool.
+    """
+    pools = [_pool() for _ in range(processes)]
+    idle = list(range(processes))
+    running: dict[Future[list[Measurement]], tuple[int, Chunk]] = {}
+    try:
+        while True:
+            while idle and (chunk := next_chunk()) is not None:
+                place = idle.pop()
+                running[pools[place].submit(work, chunk)] = place, chunk
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                place, chunk = running.pop(future)
+                try:
+                    results = future.result()
+                except BrokenProcessPool:
+                    pools[place].shutdown(wait=False)
+                    pools[place], results = _pool(), None
+                idle.append(place)
+                yield chunk, results
+    finally:
+        for pool in pools:
+            _end(pool)
+
+
+def _pool() -> ProcessPoolExecutor:
+    # A forked process would inherit the locks of other threads, such as the threads of polars.
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the main process, and end with the main process even after SIGKILL."""
+    signal(SIGINT, SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End a pool without waiting for its simulation, which may take minutes."""
+    for process in list((pool._processes or {}).values()):
+        process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def of_ray(work: Work, next_chunk: Callable[[], Chunk | None], address: str, processes: int | None) -> Ended:
+    """Work in tasks of Ray.
+
+    Args:
+        work: as in :func:`local`; the cluster's nodes must have the same version of schedlab.
+        next_chunk: as in :func:`local`.
+        address: address of a cluster, or ``local`` for processes of this machine.
+        processes: number of processes for ``local``; default one for each CPU.
+
+    CannotRunHere without the library Ray, or when the cluster does not answer.
+    """
+    ray = _ray(address, processes)
+    try:
+        task = ray.remote(num_cpus=1, max_retries=0)(work_on)
+        # One further chunk for each CPU waits at its node, so that a CPU does not wait for this process.
+        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        running: dict[Any, Chunk] = {}
+        shared = ray.put(work)
+        crashes = (
+            ray.exceptions.WorkerCrashedError,
+            ray.exceptions.NodeDiedError,
+            ray.exceptions.OutOfMemoryError,
+        )
+        while True:
+            while len(running) < most and (chunk := next_chunk()) is not None:
+                running[task.remote(shared, chunk)] = chunk
+            if not running:
+                return
+            for reference in ray.wait(list(running), num_returns=1)[0]:
+                results = None
+                with suppress(*crashes):
+                    results = ray.get(reference)
+                yield running.pop(reference), results
+    finally:
+        ray.shutdown()
+
+
+def work_on(work: Work, chunk: Chunk) -> list[Measurement]:
+    """Work on a chunk in a task of Ray."""
+    return work(chunk)
+
+
+def require_ray() -> None:
+    """Raise CannotRunHere without the library Ray."""
+    if find_spec("ray") is None:
+        raise CannotRunHere("the library Ray is not installed", where="--ray", todo=SCALE)
+
+
+def _ray(address: str, processes: int | None) -> Any:
+    """Return the module Ray, connected."""
+    require_ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address == "local":
+        options |= {"num_cpus": processes, "include_dashboard": False}
+    try:
+        ray.init(address=address, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        todo = "start a cluster with 'ray start --head', and give its address HOST:PORT"
+        raise CannotRunHere(f"no cluster answers at {address!r}: {reason}", where="--ray", todo=todo) from error
+    return ray

@@ -1,0 +1,188 @@
+"""The points and cells of a sweep. A cell is a point under one seed, and the smallest piece of work.
+
+A point is a combination of the factors' values. Every point is simulated under the same seeds (common random numbers),
+one for each block of ``[design]``. Points and cells depend only on the file and the run's random seed, so that a
+resumed sweep has the same cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment.model import Experiment, Variant
+from schedlab.experiment.plan import Plan, Row, Trial, rows
+from schedlab.experiment.sweep_table import (
+    KERNEL,
+    KERNEL_MODEL,
+    MACHINE,
+    MACHINE_MODEL,
+    WORKLOAD,
+    Factor,
+    SweepTable,
+    Value,
+)
+from schedlab.notation.units import counted
+from schedlab.tunables import model_setting
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_CELLS = 1_000_000
+"""Most cells of a sweep: a plan is a list in memory."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A combination of the factors' values.
+
+    Attributes:
+        values: value of each factor, by name.
+        variant: the file's variant with the point's tunables, named after the point: ``p01``.
+        row: the file's workload with the point's parameters.
+        machine, kernel: names of the models.
+        machine_keys, kernel_keys: values of keys of the models, by dotted key.
+    """
+
+    values: Mapping[str, Value]
+    variant: Variant
+    row: Row
+    machine: str
+    kernel: str | None
+    machine_keys: Mapping[str, Value]
+    kernel_keys: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of a sweep; ``plan`` has a trial for each cell, block by block."""
+
+    factors: tuple[Factor, ...]
+    points: tuple[Point, ...]
+    plan: Plan
+
+    def point_of(self, trial: Trial) -> Point:
+        """Return the point of a cell."""
+        return self.points[trial.index % len(self.points)]
+
+
+def sweep(experiment: Experiment, seed: int) -> Sweep:
+    """Return the sweep of a file; ExperimentError when the file has no sweep, or describes no cells."""
+    table = require_sweep(experiment)
+    name = experiment.experiment.name
+    if experiment.design.iterations != 1:
+        todo = "remove iterations; [design] blocks is the number of seeds of each point"
+        raise ExperimentError("a sweep has no iterations", where=name, todo=todo)
+    size = prod(len(factor.levels) for factor in table.factors.values()) if table.samples is None else table.samples
+    if size * experiment.design.blocks > MOST_CELLS:
+        message = f"the sweep has {size * experiment.design.blocks:,} cells; at most {MOST_CELLS:,} are possible"
+        raise ExperimentError(message, where=name, todo="use fewer values, samples or blocks")
+    combined = _combinations(table, seed)
+    width = len(str(len(combined)))
+    base = base_row(experiment, table)
+    points = tuple(
+        point(experiment, base, table.factors, values, f"p{number:0{width}}")
+        for number, values in enumerate(combined, start=1)
+    )
+    distinct = {each.row.key: each.row for each in points}
+    trials = (
+        Trial(block * len(points) + index, "measure", block + 1, each.variant, each.row, 0)
+        for block in range(experiment.design.blocks)
+        for index, each in enumerate(points)
+    )
+    plan = Plan(experiment, seed, tuple(each.variant for each in points), tuple(distinct.values()), tuple(trials))
+    return Sweep(tuple(table.factors.values()), points, plan)
+
+
+def require_sweep(experiment: Experiment) -> SweepTable:
+    """Return the table of factors; ExperimentError when the file has no table or another design as well."""
+    name = experiment.experiment.name
+    if experiment.sweep is None:
+        todo = "add [sweep.factors]; docs/sweeps.md has the keys"
+        raise ExperimentError("the file has no [sweep]", where=name, todo=todo)
+    if len(experiment.variant) != 1:
+        todo = "keep one [[variant]]: factors replace the others"
+        raise ExperimentError("a sweep has one variant", where=name, todo=todo)
+    if experiment.target.kind != "sim" and MACHINE not in experiment.sweep.factors:
+        todo = 'write [target] with kind = "sim" and a machine, or give the factor machine'
+        raise ExperimentError("a sweep needs simulated machines", where=name, todo=todo)
+    return experiment.sweep
+
+
+def base_row(experiment: Experiment, table: SweepTable) -> Row:
+    """Return the file's row; ExperimentError when the file has several rows."""
+    of_file = rows(experiment)
+    if len(of_file) != 1:
+        name = experiment.experiment.name
+        todo = 'keep one [[workload]], and move lists of its parameters to [sweep.factors]: "workload.NAME" = [1, 2]'
+        raise ExperimentError(
+            f"a sweep has one row; the file has {counted(len(of_file), 'row')}", where=name, todo=todo
+        )
+    return of_file[0]
+
+
+def point(
+    experiment: Experiment, base: Row, factors: Mapping[str, Factor], values: Mapping[str, Value], name: str
+) -> Point:
+    """Return the point of these values; ExperimentError for a parameter that the workload does not have or refuses."""
+    texts = {key: f"{value}{factors[key].unit}" if factors[key].unit else value for key, value in values.items()}
+    parameters = {key.removeprefix(WORKLOAD): value for key, value in texts.items() if key.startswith(WORKLOAD)}
+    row = Row(
+        base.label, base.use, {**base.parameters, **parameters}, base.judged, base.timeout, base.figures,
+        base.surroundings,
+    )  # fmt: skip
+    try:
+        _ = row.validated
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = WORKLOAD + ".".join(map(str, fault["loc"]))
+        reason = "the workload has no such parameter" if fault["type"] == "extra_forbidden" else fault["msg"]
+        todo = f"parameters of {row.use}: {', '.join(row.adapter.parameters.model_fields)}"
+        raise ExperimentError(f"{place}: {reason}", where=experiment.experiment.name, todo=todo) from error
+    settings = [model_setting(key, value) for key, value in texts.items() if factors[key].is_tunable]
+    tunables = {**experiment.baseline.tunables, **{setting.name: setting for setting in settings}}
+    variant = experiment.baseline.model_copy(update={"name": name, "description": "", "tunables": tunables})
+    machine, kernel = values.get(MACHINE, experiment.target.machine), values.get(KERNEL, experiment.target.kernel)
+    return Point(
+        values,
+        variant if KERNEL not in values else variant.model_copy(update={"kernel": str(kernel)}),
+        row,
+        str(machine),
+        None if kernel is None else str(kernel),
+        _keys(values, MACHINE_MODEL),
+        _keys(values, KERNEL_MODEL),
+    )
+
+
+def _keys(values: Mapping[str, Value], prefix: str) -> dict[str, Value]:
+    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+
+def _combinations(table: SweepTable, seed: int) -> Sequence[dict[str, Value]]:
+    """Return the values of each point; the last factor of a grid varies fastest."""
+    names = list(table.factors)
+    if table.design == "grid":
+        levels = [factor.levels for factor in table.factors.values()]
+        return [dict(zip(names, values, strict=True)) for values in product(*levels)]
+    factors = list(table.factors.values())
+    return [
+        {factor.name: factor.at(float(share)) for factor, share in zip(factors, shares, strict=True)}
+        for shares in _shares(table, seed)
+    ]
+
+
+def _shares(table: SweepTable, seed: int) -> NDArray[np.float64]:
+    """Return points in the unit cube: a Latin hypercube (McKay, Beckman & Conover 1979) or a scrambled Sobol sequence
+    (Sobol 1967; Owen 1998)."""
+    from scipy.stats import qmc  # slow to load, and a grid needs no samples
+
+    sampler = qmc.LatinHypercube if table.design == "latin-hypercube" else qmc.Sobol
+    assert table.samples is not None
+    return sampler(len(table.factors), rng=seed).random(table.samples)
