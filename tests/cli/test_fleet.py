@@ -141,4 +141,11 @@ def test_a_dry_run_shows_the_plan_of_each_machine(
     first, second = done.out.split("\nssh:berta\n")
     assert "cannot run here" in first
     assert "pipetest" in second
+    done = runner(monkeypatch, capsys)(*command(tmp_path, "--dry-run", "--format", "json")[3:])
+    assert done.code == 3
+    first, second = json.loads(done.out)["machines"]
+    assert first["machine"] == "ssh:anna"
+    assert "connection failed" in first["cannot_run"][0]
+    assert (second["machine"], second["cannot_run"]) == ("ssh:berta", [])
+    assert {trial["workload"] for trial in second["trials"]} == {"pipetest"}
     assert not os.path.exists(tmp_path / "store")

@@ -8,6 +8,7 @@ from schedlab.errors import ExperimentError, SchedlabError
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.targets.selection import choose, machines, table_of
+from schedlab.targets.ssh.connection import Address
 
 FILE = """
 [experiment]
@@ -53,7 +54,18 @@ def test_tables_exclude_a_target_and_each_other() -> None:
         experiment('[[machine]]\nhost = "anna"\n[[machine]]\nhost = "anna"\n')
 
 
-def test_commands_for_one_target_refuse_several_machines() -> None:
-    with pytest.raises(SchedlabError, match="2 machines"):
-        choose(None, experiment(TABLES))
+@pytest.mark.parametrize(("spec", "tables"), [(None, TABLES), ("ssh:anna,berta", "")], ids=["tables", "list"])
+def test_commands_for_one_target_refuse_several_machines(spec: str | None, tables: str) -> None:
+    with pytest.raises(SchedlabError, match="2 machines") as refusal:
+        choose(spec, experiment(tables))
+    assert "ssh:anna" in refusal.value.todo
+
+
+def test_an_address_of_several_machines_is_refused_with_the_first() -> None:
+    with pytest.raises(SchedlabError, match="several machines") as refusal:
+        Address.parse("root@anna,berta")
+    assert refusal.value.todo.endswith("ssh:root@anna")
+
+
+def test_a_machine_of_the_tables_can_be_chosen() -> None:
     assert choose("ssh:anna", experiment(TABLES)).name == "ssh:anna"

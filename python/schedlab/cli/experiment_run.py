@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT
+from typing import Any
 
 import typer
 from sqlalchemy import Engine
@@ -31,7 +32,7 @@ from schedlab.report.build import build
 from schedlab.report.data import to_json
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
-from schedlab.targets.protocol import Download, Target
+from schedlab.targets.protocol import Download, MissingRequirement, Target
 from schedlab.targets.selection import boots_of, choose, table_of
 from schedlab.tunables import Interrupted, restore_on_signals
 
@@ -75,24 +76,47 @@ class Request:
     fleet: str = ""
 
 
-def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
-    """``--dry-run``: print the plan in its order, its size, the estimated time, and the reasons why the run cannot
-    start here."""
+@dataclass(frozen=True)
+class Examined:
+    """A plan that was examined on its target without a change there."""
+
+    plan: Plan
+    expected: Estimate
+    downloads: Sequence[Download]
+    missing: Sequence[MissingRequirement]
+
+    @property
+    def status(self) -> Exit:
+        """The exit code of ``--dry-run``."""
+        return Exit.CANNOT_RUN if self.missing else Exit.FINE
+
+    def fields(self) -> dict[str, Any]:
+        """Return the plan for JSON."""
+        return plan_json.trials(self.plan, self.expected, [each.what for each in self.downloads], self.missing)
+
+
+def examined(request: Request) -> Examined:
+    """Examine the plan of a request: its size, the estimated time, and the reasons why the run cannot start."""
     trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if request.store.exists() else None
     target = _target(request, trial_plan.experiment)
-    expected, downloads = _estimate(request, trial_plan, engine, target), target.downloads()
-    missing = target.missing_requirements(trial_plan)
-    status = Exit.CANNOT_RUN if missing else Exit.FINE
+    expected = _estimate(request, trial_plan, engine, target)
+    return Examined(trial_plan, expected, target.downloads(), target.missing_requirements(trial_plan))
+
+
+def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
+    """``--dry-run``: print the plan in its order, its size, the estimated time, and the reasons why the run cannot
+    start here."""
+    here = examined(request)
     if as_json:
-        print(plan_json.render_trials(trial_plan, expected, [each.what for each in downloads], missing))
-        return status
+        print(plan_json.text(here.fields()))
+        return here.status
     console = make()
-    plan_text.show_trials(console, trial_plan, expected, verbose=verbose)
-    _show_downloads(downloads)
-    for requirement in missing:
+    plan_text.show_trials(console, here.plan, here.expected, verbose=verbose)
+    _show_downloads(here.downloads)
+    for requirement in here.missing:
         console.say("cannot run here:", str(requirement))
-    return status
+    return here.status
 
 
 def _show_downloads(wanted: Sequence[Download]) -> None:

@@ -13,13 +13,15 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import typer
 from sqlalchemy import Engine
 
+from schedlab.cli import plan_json
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
-from schedlab.cli.experiment_run import Request, exit_code, same_place, show_plan
+from schedlab.cli.experiment_run import Request, examined, exit_code, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn
 from schedlab.cli.json_output import print_json
 from schedlab.errors import Exit, SchedlabError, StoreError
@@ -38,19 +40,28 @@ HINTS = ("again:",)
 
 def show_plans(request: Request, names: Sequence[str], *, verbose: bool, as_json: bool) -> int:
     """``--dry-run``: print the plan of each machine that can be reached."""
-    if as_json:
-        raise SchedlabError(
-            "plans of several machines have no JSON", where="--format json", todo="name one machine with --target"
-        )
     worst = 0
     console = make()
+    plans: list[dict[str, Any]] = []
     for name in names:
-        console.print(f"\n{name}", style="bold")
+        of_machine = replace(request, target=name)
         try:
-            worst = max(worst, show_plan(replace(request, target=name), verbose=verbose, as_json=False))
+            if as_json:
+                here = examined(of_machine)
+                plans.append({"machine": name} | here.fields())
+                status = here.status
+            else:
+                console.print(f"\n{name}", style="bold")
+                status = show_plan(of_machine, verbose=verbose, as_json=False)
         except SchedlabError as error:
-            console.say("cannot run here:", str(error))
-            worst = max(worst, error.exit_code)
+            status = error.exit_code
+            if as_json:
+                plans.append({"machine": name, "cannot_run": [str(error)]})
+            else:
+                console.say("cannot run here:", str(error))
+        worst = max(worst, status)
+    if as_json:
+        print(plan_json.text({"schema": plan_json.SCHEMA, "machines": plans}))
     return worst
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedlab.analysis.planning import RowPlan, Size
@@ -40,14 +40,14 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
         ],
         "from": None if sizing is None else _sizing(sizing, design.iterations),
     }
-    return json.dumps(fields, indent=2, ensure_ascii=False)
+    return text(fields)
 
 
-def render_trials(
+def trials(
     plan: Plan, estimate: Estimate, downloads: Sequence[str], missing: Sequence[MissingRequirement]
-) -> str:
-    """Return all trials of a plan in their order, and the reasons why the trials cannot run, as one JSON object."""
-    fields = {
+) -> dict[str, Any]:
+    """Return all trials of a plan in their order, and the reasons why the trials cannot run."""
+    return {
         "schema": SCHEMA,
         "name": plan.experiment.experiment.name,
         "seed": plan.seed,
@@ -68,6 +68,10 @@ def render_trials(
             for trial in plan.trials
         ],
     }
+
+
+def text(fields: Mapping[str, Any]) -> str:
+    """Return fields as one JSON object."""
     return json.dumps(fields, indent=2, ensure_ascii=False)
 
 

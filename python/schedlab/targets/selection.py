@@ -109,13 +109,13 @@ def _split(rest: str) -> tuple[str, str | None]:
 def choose(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
     """Return the target; SchedlabError when the machine model or the kernel model of a simulation does not exist.
 
-    UnknownTarget when the file names several machines.
+    UnknownTarget for several machines.
     """
-    if spec is None and len(named := machines(None, experiment)) > 1:
+    if len(named := machines(spec, experiment)) > 1:
         raise UnknownTarget(
-            f"the experiment is for {len(named)} machines; only 'schedlab run' uses several",
-            where="[[machine]]",
-            todo=f"name a machine: --target {named[0]}",
+            f"the experiment is for {len(named)} machines; only the command 'schedlab run' uses several",
+            where="[[machine]]" if spec is None else "--target",
+            todo=f"name one of the machines as the target: {named[0]}",
         )
     table = table_of(spec, experiment)
     if table.kind == "host":

@@ -65,6 +65,9 @@ class Address:
             text,
         )
         port = int(match["port"]) if match and match["port"] else None
+        if "," in text:
+            todo = f"name one of the machines: ssh:{text.partition(',')[0]}"
+            raise BadAddress(f"{text!r} names several machines", where="ssh:", todo=todo)
         if match is None or (port is not None and not 0 < port < 65536):
             raise BadAddress(f"{text!r} names no machine", where="ssh:", todo="write ssh:[user@]host[:port]")
         return cls(match["host"] or match["six"], match["user"], port)
