@@ -206,6 +206,15 @@ def test_built_names_resolve_to_images_or_to_the_reason_of_a_gap(series: Series)
         images.resolve("built:windows", cache_folder=cache_folder)
 
 
+def test_a_series_stands_for_all_of_its_kernels(series: Series) -> None:
+    cache = series.builder.cache
+    names = ["built:linux", "built:linux+01", "built:linux+02", "built:linux+03"]
+    assert cache.expanded(["debian-6.12", "series:linux"]) == ["debian-6.12", *names]
+    assert cache.titles(["debian-6.12", *names])["built:linux+02"] == "sched: return what is not there"
+    with pytest.raises(NotBuilt, match="no built kernel has this name"):
+        cache.expanded(["series:absent"])
+
+
 def test_uncommitted_changes_are_noted_and_not_built(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "linux")
     assert open_series(str(repository.folder), None, None, tmp_path).source.notes == []

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from schedlab.cli.cost_command import draft_of, every_path
+from schedlab.cli.cost_command import Compared, draft_of, every_path
 from schedlab.errors import ExperimentError
 from schedlab.findings.cost import Cost, cost, disagreeing
 from schedlab.report.cost import render, to_json
@@ -121,7 +121,20 @@ def test_the_json_has_every_seed() -> None:
     assert [column["exact"] for column in pipe["columns"]] == [False, True, False]
     assert pipe["columns"][2]["by_seed"] == [{"block": 0, "instructions": 1900.0}]
     assert pipe["control"]["differences"] == [0, 0]
-    assert fields["columns"][1] == {"name": "debian-6.12 stats", "compared_with": "debian-6.12"}
+    assert fields["columns"][1] == {"name": "debian-6.12 stats", "compared_with": "debian-6.12", "title": None}
+
+
+def test_a_kernel_of_a_series_has_the_subject_of_its_patch() -> None:
+    figures = {("pipe", "built:x"): (10, 10), ("pipe", "built:x+01"): (12, 12)}
+    shown = cost(cast(Any, Stored(figures)), {"built:x+01": "built:x"}, {"built:x+01": "sched: test two bits"})
+    assert "built:x+01: sched: test two bits" in text_of(shown)
+    assert to_json(shown)["columns"][1]["title"] == "sched: test two bits"
+
+
+def test_a_kernel_can_be_compared_with_the_kernel_before() -> None:
+    kernels = ["debian-6.1", "debian-6.12", "debian-7.2"]
+    _, against = draft_of(kernels, [], ["pipe"], 300, 2, "1x1/1", "0.1%", compare=Compared.PREVIOUS)
+    assert against == {"debian-6.12": "debian-6.1", "debian-7.2": "debian-6.12"}
 
 
 def test_the_page_colours_differences_and_needs_no_script() -> None:

@@ -64,6 +64,11 @@ def test_without_a_compared_column_the_largest_functions_are_shown() -> None:
     assert (shown[-1].name.strip(), *shown[-1].texts) == ("3 other functions", "6")
 
 
+def test_long_names_of_functions_stay_on_one_line() -> None:
+    name = "entry_SYSCALL_64_after_hwframe"
+    assert f"  {name}  " in text_of(functions({name: 38}, {name: 40}))
+
+
 def test_a_column_without_figures_has_no_figure() -> None:
     lacking = Functions(["pipe-round"], [BASE, STATS], {STATS: BASE}, {("pipe-round", BASE): {USER: 5.0}})
     assert [row.texts for row in rows(lacking, "pipe-round")] == [["5", "-"], ["0", "-"]]
@@ -97,7 +102,8 @@ def table(base: float, stats: float) -> Cost:
         ("pipe-round", BASE): Cell("pipe-round", BASE, {0: base, 1: base}, {}),
         ("pipe-round", STATS): Cell("pipe-round", STATS, {0: stats, 1: stats}, {0: base, 1: base}),
     }
-    return Cost(SimpleNamespace(), ("pipe-round",), (BASE, STATS), {STATS: BASE}, cells, ())  # type: ignore[arg-type]
+    titles = {STATS: "sched: count more"}
+    return Cost(SimpleNamespace(), ("pipe-round",), (BASE, STATS), {STATS: BASE}, cells, (), titles)  # type: ignore[arg-type]
 
 
 def code(
@@ -116,7 +122,7 @@ def test_a_path_above_its_limit_fails_with_the_function_that_grew_most(limit: st
     status, lines = code([limit], 1000, 1011)
     assert status == Exit.REGRESSION
     assert lines == [
-        "exceeds the limit: debian-6.12 stats: pipe-round: +11 instructions (+1.1 %), limit 1 %; "
+        "exceeds the limit: debian-6.12 stats (sched: count more): pipe-round: +11 instructions (+1.1 %), limit 1 %; "
         "most in update_stats (+58)"
     ]
 

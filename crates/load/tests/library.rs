@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 35] = [
+const SMALL: [&[&str]; 40] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -54,7 +54,12 @@ const SMALL: [&[&str]; 35] = [
     &["kernel-path", "--path", "tcp-round", "--loops", "20"],
     &["kernel-path", "--path", "futex-round", "--loops", "20"],
     &["kernel-path", "--path", "page-fault", "--loops", "20"],
+    &["kernel-path", "--path", "yield-round", "--loops", "20"],
+    &["kernel-path", "--path", "wakeup", "--loops", "20"],
+    &["kernel-path", "--path", "clone", "--loops", "20"],
+    &["kernel-path", "--path", "exit", "--loops", "20"],
     &["kernel-path", "--path", "exec", "--loops", "20"],
+    &["kernel-path", "--path", "tick", "--loops", "20"],
 ];
 
 #[test]

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! `symbols` has the address of a kernel function in each line, in hexadecimal, ascending. A program in the guest marks
-//! its operations ([`schedlab_workload::mark`]). The output has a line `begin` for each mark of that kind, and a line for
-//! each operation: pairs `FUNCTION:INSTRUCTIONS`, with the numbers of [`counts::Counts`]. Instructions of all CPUs count.
+//! its operations ([`schedlab_workload::mark`]). The output has a line for each
+//! operation: pairs `FUNCTION:INSTRUCTIONS`, with the numbers of [`counts::Counts`]. Instructions of all CPUs count.
 //! The emulation must run all CPUs on one thread (`thread=single`), as it does with `-icount`.
 
 mod api;

@@ -110,7 +110,6 @@ extern "C" fn translated(_id: Id, block: *mut Block) {
 extern "C" fn begin(_cpu: c_uint, _data: *mut c_void) {
     if let Some(plugin) = PLUGIN.get() {
         plugin.counts.take();
-        plugin.write("begin");
     }
 }
 

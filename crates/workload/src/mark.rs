@@ -6,10 +6,10 @@
 /// First bytes of a mark: opcode and ModRM.
 pub const NOP: [u8; 3] = [0x0f, 0x1f, 0x80];
 
-/// Displacement of the mark before the first operation.
+/// Displacement of the mark before an operation.
 pub const BEGIN: u32 = 0x534c_0001;
 
-/// Displacement of the mark after an operation, which is also the mark before the next operation.
+/// Displacement of the mark after an operation, which is also a mark before the next operation.
 pub const NEXT: u32 = 0x534c_0002;
 
 /// Bytes of the mark with this displacement.

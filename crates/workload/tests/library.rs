@@ -160,8 +160,18 @@ fn programs_of_forks_yields_and_walks_end() {
 fn every_kernel_path_times_each_operation() {
     let rounds = [Path::PipeRound, Path::UnixRound, Path::TcpRound, Path::UdpRound, Path::FutexRound];
     let messages = [Path::Pipe, Path::Unix, Path::Tcp, Path::Udp];
-    let alone = [Path::None, Path::Yield, Path::Write, Path::PageFault, Path::Fork, Path::Exec];
-    for path in [rounds.as_slice(), &messages, &alone].concat() {
+    let alone = [
+        Path::None,
+        Path::Yield,
+        Path::Write,
+        Path::PageFault,
+        Path::Fork,
+        Path::Clone,
+        Path::Exit,
+        Path::Exec,
+    ];
+    let others = [Path::YieldRound, Path::Wakeup];
+    for path in [rounds.as_slice(), &messages, &alone, &others].concat() {
         let books = balanced(KernelPath { path, loops: 30, size: 9 }.program().unwrap());
         assert_eq!(books.samples.len(), 30, "{path:?}");
         assert_eq!(books.execs, if path == Path::Exec { 30 } else { 0 });

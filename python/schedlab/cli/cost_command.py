@@ -27,7 +27,8 @@ def cost(
         list[str],
         typer.Argument(
             metavar="KERNEL...",
-            help="Kernels to boot: debian-6.12, tree:FOLDER, built:NAME+01, or the path of a bzImage.",
+            help="Kernels to boot: debian-6.12, tree:FOLDER, built:NAME+01, the path of a bzImage, or series:NAME for "
+            "all kernels of a built series.",
         ),
     ],
     variant: Annotated[
@@ -94,6 +95,7 @@ def cost(
     from schedlab.cli.report_output import present_text, write
     from schedlab.findings import functions as counting
     from schedlab.findings.cost import cost as cost_of
+    from schedlab.kernels.build_cache import BuildCache
     from schedlab.report import cost as report
     from schedlab.report.html import cost as page
     from schedlab.store.file import open_store
@@ -101,7 +103,8 @@ def cost(
     paths = path or every_path()
     gate = cost_gate.Gate.parse(fail_on or [], paths, functions)
     cost_gate.require_functions(folded, functions)
-    drafted, against = draft_of(kernels, variant or [], paths, loops, seeds, topology, delta, functions, compare)
+    booted = BuildCache.of().expanded(kernels)
+    drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare)
     experiment, text = drafted.parsed(), drafted.text
     words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
     words += [word for each in path or [] for word in ("--path", each)]
@@ -116,7 +119,7 @@ def cost(
         as_json = form is PageFormat.JSON
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     found = experiment_run.judged(request, make(stderr=True), complete=True)
-    table = cost_of(found, against)
+    table = cost_of(found, against, BuildCache.of().titles(booted))
     by_function = counting.functions(open_store(request.store, create=False), table) if functions else None
     match form:
         case PageFormat.TEXT:

@@ -46,7 +46,7 @@ class Gate:
         """Return the exit code, after a line on ``console`` for each excess."""
         excesses = list(self._excesses(cost, functions))
         for excess in excesses:
-            console.say("exceeds the limit:", _text(excess, functions))
+            console.say("exceeds the limit:", _text(excess, cost.titles.get(excess.column, ""), functions))
         code = verdict_code(findings, self.verdicts, ExitAs.CODES)
         return Exit.REGRESSION if excesses and code == Exit.FINE else code
 
@@ -64,12 +64,13 @@ def require_functions(folded: Path | None, functions: bool) -> None:
         raise SchedlabError("folded stacks need the kernel's functions", where="--folded", todo="add --functions")
 
 
-def _text(excess: Excess, functions: Functions | None) -> str:
-    """Describe an excess; for a path, name the function that grew most."""
+def _text(excess: Excess, title: str, functions: Functions | None) -> str:
+    """Describe an excess, with the subject of the patch; for a path, name the function that grew most."""
     share = "new" if isinf(excess.share) else change(1 + excess.share)
     what = f"{excess.function} in {excess.path}" if excess.function else excess.path
     limit = f"limit {100 * excess.limit.share:g} %"
-    text = f"{excess.column}: {what}: {excess.difference:+,.10g} instructions ({share}), {limit}"
+    column = f"{excess.column} ({title})" if title else excess.column
+    text = f"{column}: {what}: {excess.difference:+,.10g} instructions ({share}), {limit}"
     if functions is None or excess.function:
         return text
     grown = max(functions.lines(excess.path), key=lambda line: line.differences.get(excess.column, 0.0), default=None)

@@ -207,6 +207,32 @@ def fetch_kernels(
         typer.echo(f"{package.name} {package.version}")
 
 
+@kernels.command("probe")
+def probe_kernels(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="KERNEL...", help="debian-6.12, tree:FOLDER, built:NAME+01, or the path of a bzImage."),
+    ],
+    form: GivenFormat = OutputFormat.TEXT,
+) -> None:
+    """Show what kernels can do in a deterministic guest of two CPUs and two nodes.
+
+    Each kernel is booted once; then a cache has the results for this QEMU.
+    """
+    from tempfile import TemporaryDirectory
+
+    from schedlab.cli.json_output import print_json
+    from schedlab.targets.vm import initramfs, machine, probe
+
+    base = initramfs.base()
+    with TemporaryDirectory(prefix="schedlab-") as scratch:
+        found = {name: probe.abilities(machine.image(name), base, Path(scratch)) for name in names}
+    if form is OutputFormat.JSON:
+        print_json({"kernels": [{"name": name, "abilities": each} for name, each in found.items()]})
+        return
+    _table(("ability", *found), [(ability, *(each[ability] for each in found.values())) for ability in probe.ABILITIES])
+
+
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from schedlab.cli.console import make, table
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import polars as pl
 
@@ -65,6 +66,7 @@ class Cost:
         against: the column that each other column is compared with.
         cells: a cell for each path and column, by path, then by column.
         control: a cell of the A/A control for each path.
+        titles: subjects of the last patches of built kernels, by column.
     """
 
     run: reader.Run
@@ -73,6 +75,7 @@ class Cost:
     against: Mapping[str, str]
     cells: Mapping[tuple[str, str], Cell]
     control: tuple[Cell, ...]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def loops(self) -> int:
@@ -81,8 +84,11 @@ class Cost:
         return int(json.loads(question.parameters).get("loops", 0))
 
 
-def cost(judged: Findings, against: Mapping[str, str]) -> Cost:
-    """Return the table of a finished run. ``against`` names the compared column of each column but the first."""
+def cost(judged: Findings, against: Mapping[str, str], titles: Mapping[str, str] = MappingProxyType({})) -> Cost:
+    """Return the table of a finished run.
+
+    ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column.
+    """
     values = judged.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
     figures: dict[tuple[str, str], dict[int, float]] = {}
     for row in values.iter_rows(named=True):
@@ -98,7 +104,7 @@ def cost(judged: Findings, against: Mapping[str, str]) -> Cost:
 
     cells = {(path, column): cell(path, column, against.get(column)) for path in paths for column in columns}
     control = tuple(cell(path, CONTROL, columns[0]) for path in paths if judged.run.design.control)
-    return Cost(judged.run, paths, columns, against, cells, control)
+    return Cost(judged.run, paths, columns, against, cells, control, titles)
 
 
 def disagreeing(control: Sequence[Cell]) -> list[Cell]:

@@ -18,6 +18,9 @@ from schedlab.files import cache
 from schedlab.files.replacement import replacing
 
 BUILT = "built:"
+SERIES = "series:"
+"""Beginning of a word that stands for all kernels of a series."""
+
 BASE = "base"
 """Name of the prefix without any patch."""
 
@@ -121,6 +124,26 @@ class BuildCache:
         if not self.image(record.key).is_file():
             raise NotBuilt("the image is no longer in the cache", where=name, todo="run 'schedlab kernels build' again")
         return record
+
+    def expanded(self, words: Sequence[str]) -> list[str]:
+        """Return kernel names, with the base and every prefix in place of a word ``series:NAME``.
+
+        NotBuilt when there is no such series.
+        """
+        names: list[str] = []
+        for word in words:
+            series = word.removeprefix(SERIES)
+            if series == word:
+                names.append(word)
+                continue
+            self.recorded(f"{BUILT}{series}")
+            names += [kernel_name(series, record.prefix) for record in self._prefixes(series)]
+        return names
+
+    def titles(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the subjects of the last patches of built kernels, by kernel name. Other names are left out."""
+        built = [name for name in names if name.startswith(BUILT) and "+" in name]
+        return {name: self.recorded(name).title for name in built}
 
     def recorded(self, name: str) -> Record:
         """Return the record of an image or of a gap; NotBuilt when there is no such name."""

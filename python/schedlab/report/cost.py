@@ -30,7 +30,10 @@ def to_json(cost: Cost, functions: Functions | None = None) -> dict[str, Any]:
         "seed": cost.run.seed,
         "loops": cost.loops,
         "unit": "instructions",
-        "columns": [{"name": name, "compared_with": cost.against.get(name)} for name in cost.columns],
+        "columns": [
+            {"name": name, "compared_with": cost.against.get(name), "title": cost.titles.get(name)}
+            for name in cost.columns
+        ],
         "paths": [
             {
                 "path": path,
@@ -114,6 +117,7 @@ def notes(cost: Cost) -> Iterator[str]:
     if others:
         pairs = [f"{name} with {cost.against[name]}" for name in others]
         yield f"Differences compare {listed(pairs)}."
+    yield from (f"{name}: {cost.titles[name]}" for name in cost.columns if name in cost.titles)
     if "none" in cost.paths:
         yield "Each path contains the line 'none': the two readings of the clock and the program's step."
     if any(len(cell.differences) == 1 for cell in cost.cells.values()):

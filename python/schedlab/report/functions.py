@@ -67,7 +67,7 @@ def render(functions: Functions) -> RenderableType:
 def _table(functions: Functions, path: str) -> RenderableType:
     lines = rows(functions, path)
     styles = {1: "red", 0: "", -1: "green"}
-    columns = [Column(path, [Text(row.name) for row in lines], "name")]
+    columns = [Column(path, [Text(row.name) for row in lines], "remark")]  # not folded within names
     for number, name in enumerate(functions.columns):
         cells = [Text(row.texts[number], style=styles[row.signs[number]]) for row in lines]
         columns.append(Column(name.replace(" ", "\n", 1), cells))

@@ -10,7 +10,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.kernels.images import Image
 from schedlab.results.instructions import KERNEL, USER
-from schedlab.targets.vm import functions, qemu
+from schedlab.targets.vm import functions, probe, qemu
 from tests.targets.vm import fake_qemu
 
 KALLSYMS = """\
@@ -59,20 +59,16 @@ def test_functions_of_one_name_are_added(tmp_path: Path) -> None:
     assert symbols(tmp_path, twice).counters({1: 3, 2: 4}) == {f"{KERNEL}init_once": 7}
 
 
-OUTPUT = "begin\n0:10 1:5\n0:10 1:90\n0:10 1:6\nbegin\n0:1\n0:2\n0:3\n0:9"
+OUTPUT = "0:10 1:5\n0:10 1:90\n0:10 1:6\n0:1\n0:2\n0:3\n0:9"
 
 
 @pytest.mark.parametrize(
-    ("window", "expected"),
-    [(0, {0: 10, 1: 6}), (1, {0: 2}), (2, {})],
-    ids=["odd number of operations", "an incomplete line does not count", "no mark"],
+    ("first", "number", "expected"),
+    [(0, 3, {0: 10, 1: 6}), (3, 3, {0: 2}), (3, 2, {0: 1}), (6, 1, {}), (4, 3, {})],
+    ids=["the first trial", "the second trial", "the smaller of two", "an incomplete line", "too few operations"],
 )
-def test_the_median_operation_of_a_trial(window: int, expected: dict[int, int]) -> None:
-    assert functions.median_operation(OUTPUT, window) == expected
-
-
-def test_the_smaller_of_two_middle_operations_counts() -> None:
-    assert functions.median_operation("begin\n0:4\n0:1\n0:2\n0:3\n", 0) == {0: 2}
+def test_the_median_operation_of_a_trial(first: int, number: int, expected: dict[int, int]) -> None:
+    assert functions.median_operation(OUTPUT, first, number) == expected
 
 
 def has_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str, usage: str) -> list[str]:
@@ -141,3 +137,24 @@ def test_a_kernel_without_a_list_of_functions_is_refused(tmp_path: Path, monkeyp
     image = Image(tmp_path / "bzImage", "debian-6.12", "6.12.1", None, "1" * 64)
     with pytest.raises(CannotRunHere, match="CONFIG_KALLSYMS"):
         functions.symbols(image, b"", tmp_path)
+
+
+ABILITIES = "CPUs\t2\nschedstats\tyes\nNUMA balancing\tno\nsched_ext\tno\nPSI\tyes\nBTF\tno\nfunctions\tyes\n"
+
+
+@pytest.mark.slow
+def test_the_abilities_of_a_kernel_are_probed_once_for_each_qemu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(qemu, "version", lambda: "7.2.22 (Debian 1:7.2+dfsg-7)")
+    text = ABILITIES + "virtiofs\tyes\nosnoise\tno\n"
+    fake_qemu.install(tmp_path, monkeypatch, LISTING.format(text=text.encode()))
+    image = Image(tmp_path / "bzImage", "debian-6.12", "6.12.1", None, "2" * 64)
+    found = probe.abilities(image, b"", tmp_path)
+    assert (list(found), found["CPUs"], found["osnoise"]) == (list(probe.ABILITIES), "2", "no")
+    monkeypatch.setattr(qemu, "program", lambda: "/bin/false")
+    assert probe.abilities(image, b"", tmp_path) == found
+    monkeypatch.setattr(qemu, "version", lambda: "10.0.0")
+    with pytest.raises(CannotRunHere, match="the kernel cannot be probed"):
+        probe.abilities(image, b"", tmp_path)

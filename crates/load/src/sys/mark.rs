@@ -2,7 +2,7 @@
 
 use schedlab_workload::mark;
 
-/// Mark the beginning of the first operation.
+/// Mark the beginning of an operation.
 #[inline(always)]
 pub fn begin() {
     place::<{ mark::BEGIN }>();

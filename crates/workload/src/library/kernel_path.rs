@@ -8,7 +8,7 @@ parameters! {
     /// A small program performs and times one operation of the kernel many times (`schedlab cost`).
     ///
     /// The median is judged. It contains the two readings of the clock around an operation and the program's step, which
-    /// `path = "none"` measures alone. Timer ticks are in the mean and not in the median.
+    /// `path = "none"` measures alone. Timer ticks are in the mean and not in the median, except for `path = "tick"`.
     pub struct KernelPath {
         /// The operation.
         pub path: Path = Path::PipeRound,
@@ -29,6 +29,10 @@ pub enum Path {
     None,
     /// `sched_yield(2)` of the only task.
     Yield,
+    /// Two processes yield to each other: two switches without a wake-up.
+    YieldRound,
+    /// A thread that waits for a futex is woken, and does not run yet: a wake-up without a switch.
+    Wakeup,
     /// `write(2)` to /dev/null.
     Write,
     /// One message written to a pipe and read by the same task.
@@ -54,8 +58,14 @@ pub enum Path {
     PageFault,
     /// A child process is forked, exits and is reaped.
     Fork,
+    /// The parent's part of `fork`: a child process is made, and does not run yet.
+    Clone,
+    /// The rest of `fork`: a new child process runs, exits and is reaped.
+    Exit,
     /// A child process is forked, executes the command `true`, exits and is reaped.
     Exec,
+    /// A timer tick: the longest time between two readings of the clock in 4 ms.
+    Tick,
 }
 
 impl Path {
@@ -78,6 +88,12 @@ impl Path {
 /// Bytes from one page to the next.
 const PAGE: u64 = 4096;
 
+/// The period of the timer tick with 250 Hz, Debian's choice. With another frequency a span has no tick or several ticks.
+const TICK_NS: u64 = 4_000_000;
+
+/// Time in which a woken thread runs and waits again.
+const AGAIN_NS: u64 = 200_000;
+
 impl Workload for KernelPath {
     const NAME: &'static str = "kernel-path";
     const JUDGED: &'static [&'static str] = &["latency-p50"];
@@ -85,21 +101,31 @@ impl Workload for KernelPath {
 
     /// About 10 µs for an operation; a new process takes longer.
     fn seconds(&self, _cpus: u32) -> f64 {
-        self.loops as f64 * 10e-6
+        let pause_ns = match self.path {
+            Path::Tick => TICK_NS,
+            Path::Wakeup => AGAIN_NS,
+            _ => 0,
+        };
+        self.loops as f64 * (10e-6 + pause_ns as f64 * 1e-9)
     }
 
     fn build(&self) -> Result<Program, ParameterError> {
         let mut resources = Resources { slots: vec![slots("turn", 1, Scope::Task)], ..Resources::default() };
-        let (operation, answer) = self.operation(&mut resources);
-        let timed = [operation, vec![lap("turn", "operation")]].concat();
-        let mode = if self.path == Path::FutexRound { Mode::Thread } else { Mode::Process };
+        let (timed, answer) = self.timed(&mut resources);
+        let threads = matches!(self.path, Path::FutexRound | Path::Wakeup);
+        let mode = if threads { Mode::Thread } else { Mode::Process };
         let mut groups = vec![group("first", 1, mode, vec![stamp("turn"), times(self.loops, timed)])];
         if !answer.is_empty() {
             groups.push(group("second", 1, mode, vec![times(self.loops, answer)]));
         }
+        let (series, counters) = match self.path {
+            Path::Tick => (names(["operation", "span"]), names(["gaps", "lost"])),
+            _ => (names(["operation"]), Vec::new()),
+        };
         Ok(Program {
             resources,
-            series: names(["operation"]),
+            series,
+            counters,
             groups,
             metrics: vec![
                 latency_percentile("latency-p50", "operation", 50.0),
@@ -112,13 +138,45 @@ impl Workload for KernelPath {
 }
 
 impl KernelPath {
-    /// The timed operation, and the operation of the second task, empty without a second task. Adds their resources.
+    /// An iteration of the first task, which times its operation, and an iteration of the second task, empty without a
+    /// second task. Adds their resources.
+    fn timed(&self, resources: &mut Resources) -> (Vec<Op>, Vec<Op>) {
+        let (begin, end) = (stamp("turn"), lap("turn", "operation"));
+        match self.path {
+            Path::Wakeup => {
+                resources.semaphores = vec![semaphores("there", 1, Scope::Program, 0)];
+                let timed = vec![begin, up("there", 1u64), end, Op::Sleep { ns: AGAIN_NS.into() }];
+                // A thread of this policy does not preempt the waking thread.
+                let batch = Attributes { policy: Some(Policy::Batch), ..Attributes::default() };
+                (timed, vec![Op::Set { attributes: batch }, down("there")])
+            }
+            Path::Clone => (vec![begin, fork(Vec::new()), end, wait_all()], Vec::new()),
+            Path::Exit => (vec![fork(Vec::new()), begin, wait_all(), end], Vec::new()),
+            Path::Tick => {
+                let watch = Op::Watch {
+                    ns: TICK_NS.into(),
+                    over_ns: TICK_NS.into(),
+                    longest: "operation".to_owned(),
+                    gaps: "gaps".to_owned(),
+                    lost: "lost".to_owned(),
+                };
+                (vec![watch, lap("turn", "span")], Vec::new())
+            }
+            _ => {
+                let (operation, answer) = self.operation(resources);
+                ([operation, vec![end]].concat(), answer)
+            }
+        }
+    }
+
+    /// The operation to time, and the operation of the second task.
     fn operation(&self, resources: &mut Resources) -> (Vec<Op>, Vec<Op>) {
         if let Some((kind, round)) = self.path.messages() {
             return self.message(resources, kind, round);
         }
         match self.path {
             Path::Yield => (vec![Op::Yield], Vec::new()),
+            Path::YieldRound => (vec![Op::Yield], vec![Op::Yield]),
             Path::Write => {
                 let null = File {
                     name: "null".to_owned(),

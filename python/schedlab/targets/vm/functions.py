@@ -20,10 +20,7 @@ from schedlab.files.cache import folder, made_once
 from schedlab.kernels.images import Image
 from schedlab.results.instructions import KERNEL, USER
 from schedlab.targets.protocol import MissingRequirement
-from schedlab.targets.vm import qemu
-from schedlab.targets.vm.boot import BootFailed, started
-from schedlab.targets.vm.jobs import contents
-from schedlab.targets.vm.measure import Files
+from schedlab.targets.vm import probe, qemu
 
 OUTSIDE = "(outside of all functions)"
 """Kernel code below the first function, such as the entry from user code with page table isolation."""
@@ -33,7 +30,6 @@ NEWEST = 8
 
 _ADDRESSES, _NAMES = "addresses", "names"
 _LIST = "grep -i ' [tw] ' /proc/kallsyms"
-_SECONDS = 300.0
 
 
 def missing_requirements() -> Iterator[MissingRequirement]:
@@ -98,15 +94,7 @@ def symbols(image: Image, base: bytes, scratch: Path) -> Symbols:
 
 
 def _list(image: Image, base: bytes, scratch: Path, place: Path) -> None:
-    machine = qemu.Machine(image, Topology(1, 1), 512, [[10]], "tcg", seed=1)
-    try:
-        with started(machine, base + contents([_LIST], []), scratch) as boot:
-            boot.expect("ready")
-            boot.expect("begin", _SECONDS)
-            text = Files(boot.expect("result", _SECONDS).files()).text("stdout")
-    except BootFailed as error:
-        raise CannotRunHere(f"the kernel's functions cannot be listed: {error.reason}", where=image.name) from error
-    functions = parsed(text)
+    functions = parsed(probe.output(image, base, scratch, [_LIST], Topology(1, 1)))
     if not functions:
         raise CannotRunHere(
             "the kernel does not list its functions in /proc/kallsyms",
@@ -132,19 +120,16 @@ def parsed(text: str) -> dict[int, str]:
     return dict(sorted(functions.items()))
 
 
-def median_operation(output: str, window: int) -> dict[int, int]:
-    """Return the counts of the median operation between a mark ``begin`` and the next; of two, the smaller.
+def median_operation(output: str, first: int, number: int) -> dict[int, int]:
+    """Return the counts of the median of ``number`` operations from the ``first`` on; of two, the smaller.
 
-    ``output`` is the plug-in's, ``window`` counts the marks from 0. Empty without a complete operation.
+    ``output`` is the plug-in's, a line for each operation. Empty if the output has fewer operations.
     """
-    windows = output.split("begin\n")[1:]
-    if window >= len(windows):
-        return {}
     # The last line may be incomplete while the guest runs its next trial.
-    lines, _, _ = windows[window].rpartition("\n")
-    operations = [_counts(line) for line in lines.splitlines()]
-    ordered = sorted(operations, key=lambda counts: sum(counts.values()))
-    return ordered[(len(ordered) - 1) // 2] if ordered else {}
+    lines = output.split("\n")[:-1][first : first + number]
+    if not lines or len(lines) < number:
+        return {}
+    return sorted(map(_counts, lines), key=lambda counts: sum(counts.values()))[(number - 1) // 2]
 
 
 def _counts(line: str) -> dict[int, int]:

@@ -43,7 +43,7 @@ STEADY = ("tsc", "kvm-clock")
 @dataclass
 class _Running:
     """A boot and its trials; ``failed`` is set when the boot has ended. ``symbols`` is set if instructions are
-    counted by function."""
+    counted by function, and ``counted`` is the number of operations in earlier trials."""
 
     trials: Sequence[Trial]
     stack: ExitStack
@@ -52,6 +52,7 @@ class _Running:
     failed: BootFailed | None = None
     done: int = 0
     symbols: functions.Symbols | None = None
+    counted: int = 0
 
     def expects(self, trial: Trial) -> bool:
         """Whether this trial is the next of the boot."""
@@ -133,7 +134,10 @@ class GuestSession:
         if self._table.deterministic:
             measured = replace(measured, metrics=[counted(metric) for metric in measured.metrics])
         if running.symbols is not None and measured.state == "ok":
-            counts = functions.median_operation(running.boot.functions.read_text(), running.number(trial))
+            operations = self._rows[trial.row.key].parameters.model_dump()["loops"]  # every row is a kernel-path
+            output = running.boot.functions.read_text()
+            counts = functions.median_operation(output, running.counted, operations)
+            running.counted += operations
             measured = replace(measured, counters={**measured.counters, **running.symbols.counters(counts)})
         if measured.state != "ok":
             running.symbols = None  # the trial may lack its marks, so that the marks of later trials are not known
