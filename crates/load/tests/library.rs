@@ -68,9 +68,13 @@ fn every_program_runs_and_reports_the_listed_metrics() {
     let programs = list["programs"].as_array().expect("programs");
     for arguments in SMALL {
         let family = Family::new();
-        // On a busy machine a short window may record no events, so the workload is repeated.
-        let document = (0..20)
-            .map(|_| json(family.schedload(&["--json"]).args(arguments)))
+        // On a busy machine a short window may record no events, so the workload is repeated with longer windows.
+        let document = (0..20_u32)
+            .map(|attempt| {
+                let window = format!("{}ms", 60 << attempt.min(6));
+                let words = arguments.iter().map(|&word| if word == "60ms" { window.as_str() } else { word });
+                json(family.schedload(&["--json"]).args(words))
+            })
             .find(|document| document["metrics"][0]["value"].as_f64().is_some_and(|value| value > 0.0));
         let document = document.unwrap_or_else(|| panic!("{arguments:?} never records anything"));
         assert_eq!(document["program"], arguments[0]);

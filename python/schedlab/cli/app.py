@@ -38,6 +38,8 @@ COMMANDS = {
     "doctor": "doctor:doctor",
     "simulate": "simulate_command:simulate",
     "reproduce": "reproduce_command:reproduce",
+    "twin": "twin_command:twin",
+    "predict": "predict_command:predict",
     "runs": "runs:app",
     "workloads": "workloads:app",
     "machines": "models_command:machines",

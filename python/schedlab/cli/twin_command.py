@@ -1,0 +1,74 @@
+"""``schedlab twin``: an experiment on a machine and on the machine's model, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, SshConfig, Store, store_path
+
+
+def twin(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The experiment file (TOML).")] = None,
+    runs: Annotated[
+        str | None,
+        typer.Option(metavar="MEASURED,PREDICTED", help="Compare two runs of the store instead of running a file."),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete.machines,
+            help="The model: a shipped machine or a TOML file; default: 'schedlab machines calibrate' measures this "
+            "machine first.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=complete.kernels, help="The kernel model; default the nearest to the running kernel."
+        ),
+    ] = None,
+    target: Annotated[
+        str, typer.Option("--target", metavar="TARGET", help="The machine: host or ssh:[USER@]HOST[:PORT].")
+    ] = "host",
+    quick: Annotated[bool, typer.Option("--quick", help="As many blocks as a verdict needs.")] = False,
+    blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new one.")] = None,
+    store: Store = None,
+    ssh_config: SshConfig = None,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
+) -> None:
+    """Run an experiment on this machine and on a model of it, and compare measured with predicted figures.
+
+    Prints levels, effects of variants, and counters of both, the errors, and where the model spends the CPU time of the
+    largest misses.
+    """
+    import os
+
+    from schedlab.cli import twin_run
+    from schedlab.cli.console import make
+    from schedlab.cli.json_output import json_text
+    from schedlab.cli.report_output import present_text, write
+    from schedlab.experiment.changes import Changes
+    from schedlab.report import twin as report
+    from schedlab.report.html import twin as html
+
+    if ssh_config is not None:
+        os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
+    aside = make(stderr=True)
+    if runs is not None:
+        compared = twin_run.stored(store_path(store), runs)
+    else:
+        wanted = twin_run.Wanted(file, Changes(blocks, None, None, (), ()), target, machine, kernel, quick, seed)
+        compared = twin_run.run(wanted, store_path(store), aside)
+    match form:
+        case PageFormat.TEXT:
+            present_text(report.render(compared), output)
+        case PageFormat.JSON:
+            write(json_text(report.to_json(compared)), output)
+        case PageFormat.HTML:
+            write(html.render(compared), output)

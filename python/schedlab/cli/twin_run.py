@@ -1,0 +1,131 @@
+"""The steps of ``schedlab twin``: calibration, the run on the machine, the run on its model, the comparison."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import typer
+from sqlalchemy import Engine
+
+from schedlab.cli.console import Console
+from schedlab.cli.experiment_run import Request, exit_code, file_source, measure
+from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.execution.loop import require_runnable
+from schedlab.experiment.changes import Changes
+from schedlab.experiment.plan import plan
+from schedlab.findings import twin
+from schedlab.findings.run import findings
+from schedlab.results import kinds
+from schedlab.store import reader
+from schedlab.store.file import open_store
+from schedlab.targets.selection import SSH, choose
+
+CFS, EEVDF = (2, 6), (6, 6)
+"""The first series with CFS (2.6.23) and with EEVDF (kernelnewbies.org/Linux_6.6)."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The arguments of the command."""
+
+    file: Path | None
+    changes: Changes
+    target: str
+    machine: str | None
+    kernel: str | None
+    quick: bool
+    seed: int | None
+
+
+def stored(store: Path, runs: str) -> twin.Twin:
+    """Compare two runs of a store: ``"3,4"``."""
+    numbers = runs.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise SchedlabError(f"{runs!r} are not two runs", where="--runs", todo="write the numbers: --runs 3,4")
+    measured, predicted = (int(number) for number in numbers)
+    return _compared(open_store(store, create=False), measured, predicted)
+
+
+def run(wanted: Wanted, store: Path, console: Console) -> twin.Twin:
+    """Run the experiment on the machine and on its model, with the same seed, and compare the runs."""
+    if wanted.file is None:
+        raise SchedlabError("an experiment is missing", todo="name a FILE, or two runs of the store with --runs")
+    if wanted.target != "host" and not wanted.target.startswith(SSH):
+        todo = "name host or ssh:[USER@]HOST[:PORT]; the model is --machine"
+        raise SchedlabError(f"{wanted.target!r} is not a machine", where="--target", todo=todo)
+    if wanted.target != "host" and wanted.machine is None:
+        todo = "run 'schedlab machines calibrate' there, copy the file here and name it with --machine"
+        raise CannotRunHere("only this machine can be calibrated from here", where="--machine", todo=todo)
+    source = file_source(wanted.file, wanted.changes)
+    experiment, _ = source.load()
+    seed = next(each for each in (wanted.seed, experiment.design.seed, secrets.randbits(32)) if each is not None)
+    real = choose(wanted.target, experiment)
+    kernel = wanted.kernel or nearest_kernel(real.fingerprint())
+    with TemporaryDirectory(prefix="schedlab-twin-") as folder:
+        # The plan must suit the model before the machine is measured for minutes.
+        checked = wanted.machine or _calibrated(Path(folder), console)
+        model = f"sim:{checked}/{kernel}"
+        require_runnable(plan(experiment, seed, quick=wanted.quick), choose(model, experiment))
+        numbers = []
+        for target in (wanted.target, model):
+            request = Request(source, store, wanted.quick, seed, False, None, target)
+            try:
+                engine, number = measure(request, console, None)
+            except KeyboardInterrupt as error:
+                console.print("\ninterrupted; all changes are undone")
+                raise typer.Exit(exit_code(error)) from error
+            numbers.append(number)
+    measured, predicted = numbers
+    console.hint("again:", f"schedlab twin --runs {measured},{predicted} --store {store}")
+    return _compared(engine, measured, predicted)
+
+
+def nearest_kernel(fingerprint: Mapping[str, Any]) -> str:
+    """Return the newest kernel model with the same policy that is not newer than the machine's kernel, or the oldest
+    model with that policy."""
+    from schedlab.simulation import models
+
+    running = _version(str(fingerprint["kernel"]["release"]))
+    versions = [(_version(name.removeprefix("linux-")), name) for name in models.kernel_names()]
+    alike = [(version, name) for version, name in versions if _generation(version) == _generation(running)]
+    older = [name for version, name in alike if version <= running]
+    return older[-1] if older else alike[0][1]
+
+
+def _generation(version: tuple[int, ...]) -> int:
+    return sum(version >= first for first in (CFS, EEVDF))
+
+
+def _version(release: str) -> tuple[int, ...]:
+    numbers = release.split("-", maxsplit=1)[0].split(".")[:2]
+    return tuple(int(number) for number in numbers if number.isdecimal())
+
+
+def _calibrated(folder: Path, console: Console) -> str:
+    """Measure this machine's costs; return the path of the machine file."""
+    from schedlab.simulation.host.calibrate import calibrated
+    from schedlab.workloads.tools import SCHEDLOAD, need
+
+    console.hint("calibrating:", "measuring the costs of this machine")
+    path = folder / "this-machine.toml"
+    path.write_text(calibrated(need(SCHEDLOAD)))
+    return str(path)
+
+
+def _compared(engine: Engine, measured: int, predicted: int) -> twin.Twin:
+    real, model = (reader.run(engine, number) for number in (measured, predicted))
+    if real.kind == kinds.SIMULATED or model.kind != kinds.SIMULATED:
+        names = " and ".join(f"run {each.id} is {each.kind}" for each in (real, model))
+        raise SchedlabError(names, where="--runs", todo="name a run on a machine first, then a run on a model")
+    return compared(engine, real, model)
+
+
+def compared(engine: Engine, real: reader.Run, model: reader.Run) -> twin.Twin:
+    """Compare two runs of a store."""
+    counters = [reader.counters(engine, each.id) for each in (real, model)]
+    return twin.compare(findings(engine, real), findings(engine, model), *counters)

@@ -1,0 +1,105 @@
+"""Predictions of a model, with intervals from the model's errors in earlier comparisons with its machine.
+
+The intervals are split-conformal (Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005): the
+errors of *n* compared figures bound the error of a new figure at the level 1 - α by their ⌈(n + 1)(1 - α)⌉-th smallest,
+whatever their distribution, if the new figure is of the same kind as the compared ones. Errors are absolute logarithms
+of predicted / measured. They include the noise of the measurements, so the intervals are too wide rather than too
+narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, exp, inf, log
+
+from schedlab.analysis.rows import Question
+from schedlab.errors import CannotRunHere
+from schedlab.findings.run import Findings
+from schedlab.findings.twin import Effect, Level, Twin, levels_of, skill
+
+ALPHA = 0.1
+"""One interval in ten may miss. With 0.05, intervals would need 19 compared effects."""
+
+FEWEST = ceil(1 / ALPHA) - 1
+"""Fewest compared figures of which one is an upper bound at this level."""
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Earlier comparisons of a model with its machine. ``twins`` counts the pairs of runs."""
+
+    twins: int
+    levels: Sequence[Level]
+    effects: Sequence[Effect]
+
+    @classmethod
+    def of(cls, twins: Sequence[Twin]) -> Backtest:
+        """Pool comparisons."""
+        return cls(
+            len(twins),
+            [level for twin in twins for level in twin.levels],
+            [effect for twin in twins for effect in twin.effects],
+        )
+
+    @property
+    def skill(self) -> float | None:
+        """See :func:`schedlab.findings.twin.skill`."""
+        return skill(self.effects)
+
+    @property
+    def level_factor(self) -> float:
+        """The factor by which levels may differ."""
+        return exp(bound([abs(log(level.ratio)) for level in self.levels]))
+
+    @property
+    def effect_factor(self) -> float:
+        """The factor by which ratios of variants may differ."""
+        return exp(bound([abs(log(each.predicted.ratio / each.measured.ratio)) for each in self.effects]))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A predicted level, and its ratio to the baseline; None for the baseline. ``low`` and ``high`` bound the level,
+    ``ratio_low`` and ``ratio_high`` the ratio."""
+
+    question: Question
+    variant: str
+    level: float
+    low: float
+    high: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+
+
+def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
+    """Return the predictions of a simulated run; see :func:`require_skill`."""
+    ratios = {(each.question, each.variant): each.ratio for each in found.verdicts if not each.control}
+    by_level, by_effect = backtest.level_factor, backtest.effect_factor
+    rows = []
+    for (question, variant), level in levels_of(found).items():
+        ratio = ratios.get((question, variant))
+        bounds = (None, None) if ratio is None else (ratio / by_effect, ratio * by_effect)
+        rows.append(Prediction(question, variant, level, level / by_level, level * by_level, ratio, *bounds))
+    return rows
+
+
+def require_skill(backtest: Backtest, machine: str) -> None:
+    """Raise CannotRunHere for a model whose predictions were not compared, or no better than "nothing changes"."""
+    todo = f"compare: schedlab twin FILE --machine {machine}"
+    if len(backtest.effects) < FEWEST:
+        number = len(backtest.effects)
+        message = f"{number} measured effects were compared with this model's predictions; {FEWEST} are needed"
+        raise CannotRunHere(message, where=machine, todo=todo)
+    reached = backtest.skill
+    if reached is None or reached <= 0:
+        shown = "unknown" if reached is None else f"{reached:+.2f}"
+        message = f"the model has no skill: {shown} over {len(backtest.effects)} measured effects"
+        raise CannotRunHere(message, where=machine, todo=f"mend the model, and {todo}")
+
+
+def bound(errors: Sequence[float]) -> float:
+    """Return the bound of a new error at 1 - ALPHA; infinite for too few errors."""
+    rank = ceil((len(errors) + 1) * (1 - ALPHA))
+    return sorted(errors)[rank - 1] if rank <= len(errors) else inf

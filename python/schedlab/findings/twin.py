@@ -1,0 +1,227 @@
+"""A twin: measured and simulated runs of one experiment, compared level by level and effect by effect.
+
+The simulated run is on a model of the machine that the measured run was on. A *level* is the mean of a metric under a
+variant. An *effect* is the change between the baseline and a variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import DIFFERENT, Verdict
+from schedlab.errors import SchedlabError
+from schedlab.findings.run import Findings
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NEAR_POINTS, NEAR_SHARE = 0.03, 0.10
+"""A predicted effect is near the measured effect within three points, or within a tenth of the measured effect."""
+
+COUNTERS = (
+    "context-switches", "cpu-migrations", "interrupts.RES", "tree.voluntary-switches", "tree.involuntary-switches",
+)  # fmt: skip
+"""Counters that both a real kernel and the simulator have, of scheduling decisions."""
+
+LEDGER = "ledger."
+"""Beginning of the names of the simulator's counters that divide the CPU time among accounts."""
+
+SHOWN = 3
+"""Largest misses that are explained, and accounts of CPU time of each."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """The level of a metric under a variant, measured and predicted."""
+
+    question: Question
+    variant: str
+    measured: float
+    predicted: float
+
+    @property
+    def ratio(self) -> float:
+        """Predicted / measured."""
+        return self.predicted / self.measured
+
+    @property
+    def error(self) -> float:
+        """The distance of the ratio from 1: 0.1 is 10 %."""
+        return abs(self.ratio - 1)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The verdicts on a variant, on the machine and on its model."""
+
+    measured: Verdict
+    predicted: Verdict
+
+    @property
+    def significant(self) -> bool:
+        """Whether the measured effect is beyond its noise."""
+        return self.measured.word in DIFFERENT
+
+    @property
+    def right(self) -> bool:
+        """Whether the predicted effect has the sign of the measured effect."""
+        return (self.measured.ratio - 1) * (self.predicted.ratio - 1) > 0
+
+    @property
+    def error(self) -> float:
+        """Predicted minus measured change: 0.03 is three points."""
+        return self.predicted.ratio - self.measured.ratio
+
+    @property
+    def near(self) -> bool:
+        """Whether the error is within three points, or within a tenth of the measured effect."""
+        return abs(self.error) <= max(NEAR_POINTS, NEAR_SHARE * abs(self.measured.ratio - 1))
+
+
+@dataclass(frozen=True)
+class CounterLevel:
+    """A counter of a trial, measured and predicted: means over trials."""
+
+    name: str
+    workload: str
+    parameters: str
+    variant: str
+    measured: float
+    predicted: float
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A level with a large error. ``accounts`` are shares of the simulated CPU time without idle time, the largest
+    first: the error lies in the model of one of them, or in what the model lacks."""
+
+    level: Level
+    accounts: Sequence[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The comparison. ``unmatched`` are rows that one of the runs lacks."""
+
+    measured: Findings
+    predicted: Findings
+    levels: Sequence[Level]
+    effects: Sequence[Effect]
+    counters: Sequence[CounterLevel]
+    misses: Sequence[Miss]
+    unmatched: Sequence[str]
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """The errors of all levels."""
+        return np.array([level.error for level in self.levels])
+
+    @property
+    def significant(self) -> Sequence[Effect]:
+        """The effects whose measurement is beyond its noise."""
+        return [effect for effect in self.effects if effect.significant]
+
+    @property
+    def skill(self) -> float | None:
+        """See :func:`skill`."""
+        return skill(self.effects)
+
+
+def skill(effects: Sequence[Effect]) -> float | None:
+    """Return 1 - mean error of effects / mean error of predicting no change, of ratios' logarithms; None without an
+    effect."""
+    of_none = sum(abs(log(effect.measured.ratio)) for effect in effects)
+    errors = sum(abs(log(effect.predicted.ratio / effect.measured.ratio)) for effect in effects)
+    return 1 - errors / of_none if of_none > 0 else None
+
+
+Counters = Mapping[tuple[str, str, str], Mapping[str, float]]
+"""Means of counters over trials, by workload, parameters and variant."""
+
+
+def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simulated: pl.DataFrame) -> Twin:
+    """Compare the runs. ``counted`` and ``simulated`` are their counters, as :func:`schedlab.store.reader.counters`.
+
+    SchedlabError when the runs have no row and variant in common.
+    """
+    real, model = levels_of(measured), levels_of(predicted)
+    levels = [Level(*key, real[key], model[key]) for key in real if key in model and real[key] > 0 and model[key] > 0]
+    if not levels:
+        where = f"runs {measured.run.id} and {predicted.run.id}"
+        todo = "name a run on a machine and a run of the same file on a model"
+        raise SchedlabError("have no row and variant in common", where=where, todo=todo)
+    counters, of_model = _counters(counted), _counters(simulated)
+    trials = dict.fromkeys((each.question.workload, each.question.parameters, each.variant) for each in levels)
+    return Twin(
+        measured,
+        predicted,
+        levels,
+        list(_effects(measured, predicted)),
+        [
+            CounterLevel(name, *key, counters[key][name], of_model[key][name])
+            for key in trials
+            if key in counters and key in of_model
+            for name in COUNTERS
+            if name in counters[key] and name in of_model[key]
+        ],
+        [Miss(level, _accounts(of_model, level)) for level in sorted(levels, key=lambda each: -each.error)[:SHOWN]],
+        sorted({f"{question.workload} {question.metric}" for question, _ in real.keys() ^ model.keys()}),
+    )
+
+
+def levels_of(found: Findings) -> dict[tuple[Question, str], float]:
+    """Return the geometric mean over blocks of each judged row and variant, in the order of the file, without the A/A
+    control."""
+    design = found.run.design
+    values: dict[tuple[str, str, str, str], list[float]] = {}
+    for row in found.values.iter_rows(named=True):
+        values.setdefault((row["workload"], row["parameters"], row["metric"], row["variant"]), []).append(row["value"])
+    keys = [(each, variant) for each in design.questions for variant in design.variants if variant != design.control]
+    of_keys = {key: values.get((key[0].workload, key[0].parameters, key[0].metric, key[1]), []) for key in keys}
+    return {key: _geometric(blocks) for key, blocks in of_keys.items() if blocks}
+
+
+def _geometric(values: Sequence[float]) -> float:
+    """Return the geometric mean; the arithmetic mean of figures that are not all positive."""
+    return float(np.exp(np.mean(np.log(values)))) if min(values) > 0 else float(np.mean(values))
+
+
+def _effects(measured: Findings, predicted: Findings) -> list[Effect]:
+    of_model = {(each.question, each.variant): each for each in predicted.verdicts if not each.control}
+    pairs = [
+        Effect(each, of_model[each.question, each.variant])
+        for each in measured.verdicts
+        if not each.control and (each.question, each.variant) in of_model
+    ]
+    return [pair for pair in pairs if pair.measured.ratio > 0 and pair.predicted.ratio > 0]
+
+
+def _counters(frame: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Return the means over blocks of each counter."""
+    totals: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for row in frame.iter_rows(named=True):
+        key = (row["workload"], row["parameters"], row["variant"])
+        totals.setdefault(key, {}).setdefault(row["counter"], []).append(row["value"])
+    return {
+        key: {name: float(np.mean(values)) for name, values in counters.items()} for key, counters in totals.items()
+    }
+
+
+def _accounts(counters: Counters, level: Level) -> list[tuple[str, float]]:
+    """Return the accounts with the largest shares of the simulated CPU time of a level's trials, without idle time."""
+    counted = counters.get((level.question.workload, level.question.parameters, level.variant), {})
+    times = {
+        name.removeprefix(LEDGER).removesuffix("_ns"): value
+        for name, value in counted.items()
+        if name.startswith(LEDGER) and "idle" not in name
+    }
+    total = sum(times.values())
+    largest = sorted(times.items(), key=lambda each: -each[1])[:SHOWN]
+    return [(name, value / total) for name, value in largest if total and value]

@@ -1,0 +1,135 @@
+"""``schedlab twin`` and ``schedlab predict`` on stored runs: formats, and errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from schedlab.cli.twin_run import nearest_kernel
+from schedlab.execution.loop import execute
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import Trial, plan
+from schedlab.findings.run import findings
+from schedlab.store import writer
+from schedlab.store.file import open_store
+from schedlab.targets.scripted import Scripted
+from tests.cli.in_process import Done, runner
+
+FILE = """
+[experiment]
+name = "pinning"
+[design]
+blocks = 6
+seed = 7
+control = false
+warmup = 0
+[[variant]]
+name = "base"
+[[variant]]
+name = "pinned"
+cpus = "0"
+[[variant]]
+name = "batch"
+policy = "batch"
+[[workload]]
+use = "pipetest"
+loops = [100, 200, 300, 400, 500]
+"""
+
+Schedlab = Callable[..., Done]
+
+
+@pytest.fixture
+def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Schedlab:
+    """The command line, with a store of two runs of one file: run 1 simulated, run 2 scripted in place of a machine."""
+    path, store = tmp_path / "e.toml", tmp_path / "s.sqlite"
+    path.write_text(FILE)
+    run = runner(monkeypatch, capsys)
+    assert run("run", path, "--target", "sim:laptop-4/linux-6.12", "--store", store).code == 0
+    engine = open_store(store, create=False)
+    levels = _means(store)
+
+    def measured(trial: Trial) -> float:
+        noise = 1 + 0.001 * ((trial.index * 7919) % 13)
+        return levels[trial.variant.name, trial.row.parameters_json] * noise * 1.25
+
+    trials = plan(parse(FILE, "f"), 7)
+    number = writer.begin(
+        engine,
+        writer.NewRun(trials, "host", "real", False, FILE, str(path), {"kernel": {"release": "6.12.1"}}, "machine"),
+    )
+    execute(trials, Scripted(measured), engine, number, lambda trial, measurement: None)
+    return lambda *words: run(*words, "--store", store)
+
+
+def _means(store: Path) -> dict[tuple[str, str], float]:
+    values = findings(open_store(store, create=False), 1).values.filter(pl.col("metric") == "latency-p50")
+    groups = values.group_by("variant", "parameters").agg(pl.col("value").mean())
+    return {(row["variant"], row["parameters"]): row["value"] for row in groups.iter_rows(named=True)}
+
+
+def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: Path) -> None:
+    text = schedlab("twin", "--runs", "2,1")
+    assert text.code == 0, text.err
+    assert "measured on host (run 2), predicted by sim:laptop-4/linux-6.12 (run 1)" in " ".join(text.out.split())
+    assert "error of 15 levels: median 20." in text.out
+    document = json.loads(schedlab("twin", "--runs", "2,1", "--format", "json").out)
+    assert document["error"]["median"] == pytest.approx(0.2, abs=0.01)
+    assert document["error"]["p90"] == pytest.approx(0.2, abs=0.01)
+    assert len(document["rows"]) == 15
+    assert document["effects"]["significant"] == document["effects"]["right"] == 5
+    page = tmp_path / "t.html"
+    assert schedlab("twin", "--runs", "2,1", "--format", "html", "--output", page).code == 0
+    html = unescape(page.read_text())
+    assert html.count("<circle") == 15 + 10
+    assert "pipetest loops=100 latency-p50 [us], pinned: measured" in html
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("twin",), "an experiment is missing"),
+        (("twin", "--runs", "1"), "are not two runs"),
+        (("twin", "--runs", "1,2"), "run 1 is simulated and run 2 is real"),
+        (("twin", "e.toml", "--target", "sim:laptop-4"), "is not a machine"),
+        (("twin", "e.toml", "--target", "ssh:nowhere"), "only this machine can be calibrated from here"),
+    ],
+)
+def test_wrong_arguments_are_errors(schedlab: Schedlab, words: tuple[str, ...], fault: str) -> None:
+    done = schedlab(*words)
+    assert done.code in (2, 3)
+    assert fault in done.words
+
+
+def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(schedlab: Schedlab, tmp_path: Path) -> None:
+    done = schedlab("predict", tmp_path / "e.toml", "--on", "laptop-4", "--blocks", "6", "--format", "json")
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
+    assert document["backtest"]["effects"] == 10
+    assert document["backtest"]["level_factor"] == pytest.approx(1.25, abs=0.02)
+    assert len(document["rows"]) == 15
+    base = document["rows"][0]
+    assert (base["variant"], base["ratio"]) == ("base", None)
+    assert base["level_high"] / base["level"] == pytest.approx(document["backtest"]["level_factor"])
+    text = schedlab("predict", tmp_path / "e.toml", "--on", "laptop-4")
+    assert "90% interval" in text.out
+    assert "in 1 comparison of this model" in " ".join(text.out.split())
+    other = schedlab("predict", tmp_path / "e.toml", "--on", "rpi4b")
+    assert other.code == 3
+    assert "schedlab twin FILE --machine rpi4b" in other.words
+
+
+@pytest.mark.parametrize(
+    ("release", "model"),
+    [
+        ("2.4.20", "linux-2.5.59"), ("4.4.302", "linux-4.5"), ("4.19", "linux-4.5"), ("5.10.0-28-amd64", "linux-4.5"),
+        ("6.1.0-18", "linux-5.14"), ("6.8.4", "linux-6.12"), ("6.18.44-fc", "linux-6.12"),
+    ],
+)  # fmt: skip
+def test_a_kernel_has_the_newest_model_with_its_policy(release: str, model: str) -> None:
+    assert nearest_kernel({"kernel": {"release": release}}) == model
