@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from schedlab.analysis.verdicts import Word
 from schedlab.findings.cost import Cost
 from schedlab.findings.functions import Functions
 from schedlab.notation.units import parse_share
@@ -25,7 +26,7 @@ class Limit:
         """Return the limit of a text such as ``pipe-round > 1%``; ValueError for another text."""
         name, sign, share = (part.strip() for part in text.partition(">"))
         if not name or not sign:
-            raise ValueError(f"{text!r} is not a limit: write 'worse', or for instance 'pipe-round > 1%'")
+            raise ValueError(f"{text!r} is not a limit: write {Word.WORSE}, or for instance 'pipe-round > 1%'")
         return cls(name, parse_share(share))
 
 
