@@ -33,6 +33,7 @@ COMMANDS = {
     "bisect": "bisect_command:bisect",
     "judge": "judge_command:app",
     "sweep": "sweep_command:sweep",
+    "tune": "tune_command:tune",
     "cost": "cost_command:cost",
     "merge": "merge_command:merge",
     "doctor": "doctor:doctor",

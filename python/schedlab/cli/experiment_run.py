@@ -242,6 +242,8 @@ def begin(
     *,
     bisection: bool = False,
     candidate: str = "",
+    tuning: str = "",
+    confirms: int = 0,
 ) -> int:
     """Record a new run, and return its number."""
     fingerprint = target.fingerprint()
@@ -256,6 +258,8 @@ def begin(
         fingerprint_hash=target.fingerprint_hash(fingerprint),
         bisection=bisection,
         candidate=candidate,
+        tuning=tuning,
+        confirms=confirms,
         fleet=request.fleet,
     )
     return writer.begin(engine, new)

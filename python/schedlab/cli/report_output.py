@@ -91,6 +91,9 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path
     if run.design.sweep:
         todo = f"'schedlab sweep --show {run.id}' prints its report"
         raise SchedlabError(f"run {run.id} is a sweep, whose points are not compared with a baseline", todo=todo)
+    if run.design.tuning:
+        todo = f"'schedlab tune --show {run.id}' prints its result"
+        raise SchedlabError(f"run {run.id} is a search, whose best figure is optimistic", todo=todo)
     columns = variants_of(run)
     if baseline and baseline != columns[0].name:
         # The control repeats variant 1, so it is not a control of another baseline.

@@ -50,9 +50,10 @@ class Pairs:
 
     def warm_up(self) -> None:
         """Run the warm-up of a new run: the reference and the last variant."""
+        ends = {variant.name: variant for variant in (self.plan.variants[0], self.plan.variants[-1])}
         if self.position == 0:
             for iteration in range(self.plan.experiment.design.warmup):
-                for variant in (self.plan.variants[0], self.plan.variants[-1]):
+                for variant in ends.values():
                     self._trial("warmup", 0, variant, iteration)
 
     def complete(self, other: int) -> None:

@@ -29,6 +29,12 @@ def guest_seed(seed: int, block: int) -> int:
     return int.from_bytes(_digest(seed, block, "guest")[:8], "big") >> 1
 
 
+def confirmation_seed(seed: int) -> int:
+    """Return the 63-bit seed of the run that confirms the winner of a search: the winner was chosen by the search's
+    own seeds."""
+    return int.from_bytes(_digest(seed, 0, "confirmation")[:8], "big") >> 1
+
+
 def machine_seed(seed: int, target: str) -> int:
     """Return the 32-bit seed of a machine of a fleet: orders of trials that differ between machines do not add up to
     a difference between variants."""

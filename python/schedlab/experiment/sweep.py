@@ -107,6 +107,10 @@ def require_sweep(experiment: Experiment) -> SweepTable:
     if experiment.sweep is None:
         todo = "add [sweep.factors]; docs/sweeps.md has the keys"
         raise ExperimentError("the file has no [sweep]", where=name, todo=todo)
+    bare = [each for each in experiment.sweep.factors.values() if not each.levels]
+    if bare and experiment.sweep.design == "grid":
+        todo = 'write { from = 1, to = 64, count = 7 }, or choose design = "latin-hypercube"'
+        raise ExperimentError(f"{bare[0].name}: a range of a grid needs step or count", where=name, todo=todo)
     if len(experiment.variant) != 1:
         todo = "keep one [[variant]]: factors replace the others"
         raise ExperimentError("a sweep has one variant", where=name, todo=todo)

@@ -197,8 +197,6 @@ class SweepTable(BaseModel):
         if self.design == "sobol" and self.samples is not None and self.samples & (self.samples - 1):
             raise ValueError(f"samples of sobol are a power of 2, such as {1 << self.samples.bit_length()}")
         for name, factor in self.factors.items():
-            if self.design == "grid" and not factor.levels:
-                raise ValueError(f"{name}: a range of a grid needs step or count")
             if self.design != "grid" and factor.levels and factor.low is not None:
                 raise ValueError(f"{name}: {self.design} draws values from the range: remove step and count")
         return self

@@ -25,6 +25,8 @@ class StoredDesign(BaseModel):
         bisection: whether the variants are the states of a search, in order. The search measured some of these states.
         candidate: content of the candidate of a campaign whose questions measured the run; empty for other runs.
         sweep: whether the variants are the points of a sweep; the stored file and seed give the points' values.
+        tuning: sampler of a search for the best values; empty for other runs.
+        confirms: number of the search whose winner the run measures again; 0 for other runs.
         fleet: identity that the runs of one experiment on several machines share; empty for other runs.
     """
 
@@ -48,6 +50,8 @@ class StoredDesign(BaseModel):
     bisection: bool = False
     candidate: str = ""
     sweep: bool = False
+    tuning: str = ""
+    confirms: int = 0
     fleet: str = ""
 
     def options(self, seed: int) -> Options:

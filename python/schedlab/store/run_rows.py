@@ -160,9 +160,9 @@ def _missing_trials(row: Mapping[str, Any]) -> str:
     """
     if row["state"] != "complete":
         return ""
-    # A sequential run may have ended at an interim analysis. Bisections and candidates' runs end when they are decided.
+    # A sequential run may have ended at an interim analysis. Searches and candidates' runs end when they are decided.
     design = json.loads(row["design"])
-    ends_early = not isinstance(design, dict) or any(map(design.get, ("looks", "bisection", "candidate")))
+    ends_early = not isinstance(design, dict) or any(map(design.get, ("looks", "bisection", "candidate", "tuning")))
     planned = row["recorded"] if ends_early else row["planned"]
     if row["recorded"] == row["declared"] == planned:
         return ""

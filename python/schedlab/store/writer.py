@@ -47,11 +47,21 @@ class NewRun:
     bisection: bool = False
     candidate: str = ""
     sweep: bool = False
+    tuning: str = ""
+    confirms: int = 0
     fleet: str = ""
 
 
 def describe(
-    plan: Plan, kind: str = REAL, *, bisection: bool = False, candidate: str = "", sweep: bool = False, fleet: str = ""
+    plan: Plan,
+    kind: str = REAL,
+    *,
+    bisection: bool = False,
+    candidate: str = "",
+    sweep: bool = False,
+    tuning: str = "",
+    confirms: int = 0,
+    fleet: str = "",
 ) -> StoredDesign:
     """Return the stored part of a plan for a run of this kind."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
@@ -73,6 +83,8 @@ def describe(
         bisection=bisection,
         candidate=candidate,
         sweep=sweep,
+        tuning=tuning,
+        confirms=confirms,
         fleet=fleet,
     )
 
@@ -111,6 +123,8 @@ def begin(engine: Engine, new: NewRun) -> int:
             bisection=new.bisection,
             candidate=new.candidate,
             sweep=new.sweep,
+            tuning=new.tuning,
+            confirms=new.confirms,
             fleet=new.fleet,
         ).model_dump_json(),
         "planned": len(new.plan.trials),

@@ -1,0 +1,75 @@
+"""``schedlab tune``: the best values of tunables, confirmed on fresh blocks."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli import complete
+from schedlab.cli.options import GivenFormat, GivenTarget, Output, OutputFormat, Store, Sysroot, store_path
+
+POINTS = 30
+"""Default number of points of a search."""
+
+SEARCH_BLOCKS = 2
+"""Default number of blocks of a point."""
+
+
+class SamplerName(StrEnum):
+    """Samplers of Optuna."""
+
+    TPE = "tpe"
+    RANDOM = "random"
+
+
+def tune(
+    file: Annotated[Path | None, typer.Argument(help="The experiment file, with the default as its variant.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The metric to improve; default the file's judged metric.")
+    ] = None,
+    tunable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also search this tunable, in the catalogue's range; may be repeated."),
+    ] = None,
+    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Most points of the search.")] = POINTS,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Longest time of the search, such as 2h.")] = None,
+    sampler: Annotated[
+        SamplerName, typer.Option(help="tpe learns from earlier points; random does not, for a comparison.")
+    ] = SamplerName.TPE,
+    blocks: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Blocks of each point of the search.")
+    ] = SEARCH_BLOCKS,
+    confirm: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Fresh blocks that confirm the winner; default the file's.")
+    ] = None,
+    store: Store = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest search of this file.")] = False,
+    show: Annotated[
+        int | None,
+        typer.Option(metavar="RUN", autocompletion=complete.runs, help="Print the result of a stored search."),
+    ] = None,
+    target: GivenTarget = None,
+    sysroot: Sysroot = None,
+    form: GivenFormat = OutputFormat.TEXT,
+    output: Output = None,
+) -> None:
+    """Search for better values of tunables, and measure the winner again on fresh blocks.
+
+    The search space are the tunables of [sweep.factors] and --tunable. Only the verdict on the fresh blocks is a
+    result: the figure of the search is optimistic, because it is the best of many.
+    """
+    from schedlab.cli import tune_run
+
+    if show is not None:
+        tune_run.print_result(store_path(store), show, form, output)
+        return
+    request = tune_run.Request(
+        file=file, metric=metric, tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value,
+        blocks=blocks, confirm=confirm, store=store_path(store), seed=seed, resume=resume, target=target,
+        sysroot=sysroot,
+    )  # fmt: skip
+    raise typer.Exit(tune_run.tune_and_print(request, form, output))

@@ -1,0 +1,219 @@
+"""The steps of ``schedlab tune``."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from signal import SIGINT
+
+from sqlalchemy import Engine
+
+from schedlab.analysis.verdicts import Verdict
+from schedlab.cli import experiment_run
+from schedlab.cli.appearance import appearance
+from schedlab.cli.console import Console, make
+from schedlab.cli.json_output import json_text
+from schedlab.cli.options import OutputFormat
+from schedlab.cli.report_output import present_text, write
+from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
+from schedlab.execution.loop import execute, require_runnable
+from schedlab.execution.search import Budget
+from schedlab.execution.tuning import Sampler, Tuning, require_optuna, tune, tuning
+from schedlab.experiment import tuning as files
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import CONTROL, Plan, Trial, of_one_row, plan
+from schedlab.experiment.seeds import confirmation_seed
+from schedlab.experiment.sweep_table import Factor
+from schedlab.findings.run import findings
+from schedlab.notation.units import parse_time_ns
+from schedlab.report import tuning as report
+from schedlab.results.measurement import Measurement
+from schedlab.store import reader
+from schedlab.store.file import open_store
+from schedlab.store.reader import Run
+from schedlab.targets.protocol import Target
+from schedlab.targets.selection import choose, table_of
+from schedlab.tunables import Interrupted, restore_on_signals
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    file: Path | None
+    metric: str | None
+    tunables: tuple[str, ...]
+    points: int
+    budget: str | None
+    sampler: Sampler
+    blocks: int
+    confirm: int | None
+    store: Path
+    seed: int | None
+    resume: bool
+    target: str | None
+    sysroot: Path | None
+
+    @property
+    def words(self) -> list[str]:
+        """The command line that repeats the search."""
+        options = {
+            "--metric": self.metric, "--trials": self.points, "--budget": self.budget, "--sampler": self.sampler,
+            "--blocks": self.blocks, "--confirm": self.confirm, "--store": self.store, "--seed": self.seed,
+            "--target": self.target, "--sysroot": self.sysroot,
+        }  # fmt: skip
+        words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+        return ["schedlab", "tune", str(self.file), *words, *(w for name in self.tunables for w in ("--tunable", name))]
+
+
+def tune_and_print(request: Request, form: OutputFormat, output: Path | None) -> int:
+    """Search, confirm the winner, and print the result; return the exit code."""
+    require_optuna()
+    seconds = _seconds(request.budget)
+    experiment, text = _experiment(request)
+    factors = files.space(experiment)
+    if table_of(request.target, experiment).kind not in ("host", "sim"):
+        todo = "use --target host or --target sim:MACHINE"
+        raise SchedlabError("a search runs on this machine or on a simulated machine", where="--target", todo=todo)
+    target = choose(request.target, experiment, request.sysroot)
+    engine = open_store(request.store, create=not request.resume)
+    begun = _begun(engine, request, experiment.experiment.name, text, target) if request.resume else None
+    seed = request.seed if begun is None else begun.seed
+    search_plan = of_one_row(files.without_space(experiment), seed)
+    search_plan = replace(search_plan, variants=search_plan.variants[:1])
+    _require(search_plan, factors, target)
+    run_id = begun.id if begun else _begin(engine, request, search_plan, text, target, tuning=request.sampler)
+    aside = make(stderr=True)
+    progress = _Progress(aside, search_plan.variants[0].name)
+    try:
+        with restore_on_signals():
+            budget = Budget(request.blocks, seconds)
+            tune(search_plan, target, engine, run_id, factors, request.sampler, budget, request.points, progress)
+            found = tuning(engine, run_id, factors, request.blocks)
+            if found.best is not None:
+                _confirm(engine, request, found, text, target, progress)
+    except KeyboardInterrupt as error:
+        aside.print("\ninterrupted; all changes are undone. Go on with:")
+        aside.say(" ", shlex.join([*request.words, "--resume"]))
+        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+    finally:
+        for leftover in target.leftovers:
+            aside.say("not put back:", leftover, "red")
+    print_result(request.store, run_id, form, output)
+    return Exit.FINE
+
+
+def print_result(store: Path, run_id: int, form: OutputFormat, output: Path | None) -> None:
+    """Print the result of a stored search, or write the result to a file."""
+    engine = open_store(store, create=False)
+    run = reader.run(engine, run_id)
+    if not run.design.tuning:
+        raise StoreError(f"run {run_id} is not a search", where=str(store), todo="'schedlab runs' lists the runs")
+    factors = files.space(parse(run.experiment_file, f"run {run_id}"))
+    found = tuning(engine, run_id, factors)
+    confirmed = _confirmed(engine, run_id)
+    if form is OutputFormat.JSON:
+        write(json_text(report.to_json(found, confirmed)), output)
+    else:
+        present_text(report.render(found, factors, confirmed), output)
+
+
+def _experiment(request: Request) -> tuple[Experiment, str]:
+    if request.file is None:
+        todo = "name an experiment file, or --show RUN"
+        raise ExperimentError("no file is named", where="tune", todo=todo)
+    try:
+        text = request.file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        todo = "give the path of an experiment file"
+        raise ExperimentError(f"cannot be read: {error}", where=str(request.file), todo=todo) from error
+    text = files.tunable_file(text, str(request.file), request.metric, request.tunables)
+    return parse(text, str(request.file)), text
+
+
+def _require(search_plan: Plan, factors: dict[str, Factor], target: Target) -> None:
+    """Raise CannotRunHere unless the target has every tunable; the ends of the ranges are tried."""
+    ends = ({name: factor.at(share) for name, factor in factors.items()} for share in (0.0, 1.0))
+    tried = [files.point_variant(search_plan.variants[0], values) for values in ends]
+    plan_of_ends = replace(search_plan, variants=(*search_plan.variants, *tried))
+    require_runnable(plan_of_ends, target, experiment_run.show_download)
+
+
+def _begin(
+    engine: Engine, request: Request, new_plan: Plan, text: str, target: Target, *, tuning: str = "", confirms: int = 0
+) -> int:
+    source = experiment_run.Source(str(request.file), ("tune",), lambda: (new_plan.experiment, text))
+    of_run = experiment_run.Request(source, request.store, False, None, False, request.sysroot)
+    return experiment_run.begin(engine, of_run, new_plan, text, target, tuning=tuning, confirms=confirms)
+
+
+def _begun(engine: Engine, request: Request, name: str, text: str, target: Target) -> Run:
+    """Return the newest search of this text with this sampler; StoreError if the store has none for this machine."""
+    for run in reader.runs(engine):
+        if run.name == name and run.experiment_file == text and run.validated().design.tuning == request.sampler:
+            if run.target != target.name or target.changes(run.fingerprint):
+                changed = "; ".join(target.changes(run.fingerprint)) or f"{run.target} → {target.name}"
+                todo = "resume on that machine, or start a new search: omit --resume"
+                raise StoreError(f"run {run.id} was begun on another machine or configuration: {changed}", todo=todo)
+            return run
+    todo = "start a new search: omit --resume; changed options or a changed file make another search"
+    raise StoreError(f"contains no search of {request.file} with these options", where=str(request.store), todo=todo)
+
+
+def _confirm(engine: Engine, request: Request, found: Tuning, text: str, target: Target, progress: _Progress) -> None:
+    """Measure the winner on fresh blocks, or the rest of an interrupted confirmation of the same winner."""
+    assert found.best is not None
+    experiment, confirming = files.confirmation(text, found.best.values, request.confirm)
+    trial_plan = plan(experiment, confirmation_seed(found.run.seed))
+    begun = _confirming(engine, found.run.id)
+    if begun is not None and begun.experiment_file == confirming:
+        if begun.state == "complete":
+            return
+        run_id = begun.id
+    else:
+        require_runnable(trial_plan, target)
+        run_id = _begin(engine, request, trial_plan, confirming, target, confirms=found.run.id)
+    execute(trial_plan, target, engine, run_id, progress)
+
+
+def _confirming(engine: Engine, run_id: int) -> Run | None:
+    """Return the newest run that confirms a search."""
+    return next((run for run in reader.runs(engine) if run.validated().design.confirms == run_id), None)
+
+
+def _confirmed(engine: Engine, run_id: int) -> tuple[int, Verdict] | None:
+    """Return number and verdict of the complete run that confirms a search."""
+    run = _confirming(engine, run_id)
+    if run is None or run.state != "complete":
+        return None
+    verdicts = findings(engine, run).verdicts
+    return run.id, next(verdict for verdict in verdicts if verdict.variant == files.WINNER)
+
+
+def _seconds(text: str | None) -> float:
+    if text is None:
+        return inf
+    try:
+        return parse_time_ns(text) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--budget", todo="write a time with its unit, such as 2h") from None
+
+
+@dataclass
+class _Progress:
+    """Prints a line for each measured point of a block, and for each failed trial."""
+
+    console: Console
+    baseline: str
+
+    def __call__(self, trial: Trial, measurement: Measurement | None) -> None:
+        if appearance.quiet:
+            return
+        if measurement is None and trial.phase == "measure" and trial.variant.name not in (self.baseline, CONTROL):
+            self.console.say(f"block {trial.block}:", trial.variant.name, "dim")
+        if measurement is not None and measurement.state != "ok":
+            reason = measurement.reason.partition("\n")[0]
+            self.console.say("failed:", f"{trial.variant.name}: {reason}", "red")

@@ -1,0 +1,78 @@
+"""The search space of a file, the names of its points, and the experiment that confirms a winner."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.errors import ExperimentError
+from schedlab.experiment.load import parse
+from schedlab.experiment.tuning import (
+    confirmation,
+    point_name,
+    point_variant,
+    space,
+    tunable_file,
+    values_of,
+)
+
+FILE = """
+[experiment]
+name = "t"
+[target]
+kind = "sim"
+machine = "laptop-4"
+[sweep.factors]
+"sched.migration_cost_ns" = { from = "1us", to = "10ms", scale = "log" }
+"kernel.numa_balancing" = [0, 1]
+[[variant]]
+name = "default"
+tunables = { "sched.migration_cost_ns" = 500_000 }
+[[workload]]
+use = "tbench-native"
+"""
+VALUES = {"sched.migration_cost_ns": 65_000, "kernel.numa_balancing": 1}
+
+
+def test_the_name_of_a_point_gives_its_values_again() -> None:
+    assert values_of(point_name(VALUES), space(parse(FILE, "f"))) == VALUES
+
+
+def test_a_point_is_the_default_with_other_tunables() -> None:
+    baseline = parse(FILE, "f").baseline
+    changed = point_variant(baseline, VALUES)
+    assert {name: setting.text for name, setting in changed.tunables.items()} == {
+        "sched.migration_cost_ns": "65000",
+        "kernel.numa_balancing": "1",
+    }
+
+
+def test_the_confirmation_compares_the_default_with_the_winner() -> None:
+    experiment, text = confirmation(FILE, VALUES, 12)
+    assert [variant.name for variant in experiment.variant] == ["default", "winner"]
+    assert experiment.variant[1].tunables["sched.migration_cost_ns"].text == "65000"
+    assert (experiment.design.blocks, experiment.sweep) == (12, None)
+    assert parse(text, "again") == experiment
+
+
+def test_a_tunable_of_the_catalogue_has_the_range_of_the_catalogue() -> None:
+    text = tunable_file(FILE, "f", None, ["sched.base_slice_ns"])
+    factor = space(parse(text, "f"))["sched.base_slice_ns"]
+    assert (factor.low, factor.high, factor.log) == (100_000, 1_000_000_000, True)
+
+
+def test_a_metric_replaces_the_judged_metrics() -> None:
+    (workload,) = parse(tunable_file(FILE, "f", "latency-p99", []), "f").workload
+    assert workload.metrics == ["latency-p99"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (FILE[: FILE.index("[sweep")] + FILE[FILE.index("[[variant") :], "the file has no search space"),
+        (FILE.replace('"kernel.numa_balancing"', '"workload.clients"'), "workload.clients is not a tunable"),
+        (FILE + '[[variant]]\nname = "b"\n', "a search has one variant"),
+    ],
+)
+def test_a_file_that_is_no_search_is_refused(changed: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        space(parse(changed, "f"))
