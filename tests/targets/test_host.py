@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import Engine
@@ -57,8 +59,6 @@ def variant(**fields: object) -> Variant:
 
 
 def reported(**fields: object) -> dict[str, object]:
-    import json
-
     launched = launch(Command((sys.executable, "-c", PRINT_ATTRIBUTES)), variant(**fields), 30)
     assert launched.status == 0, launched.stderr
     answer: dict[str, object] = json.loads(launched.stdout)
@@ -158,6 +158,31 @@ def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -
         ):
             pass
     assert missing_requirements(text()) == ""
+
+
+@pytest.mark.root
+def test_runs_of_two_users_exclude_each_other() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    program = find(SCHEDLOAD)
+    assert program is not None
+    user = 4_123_456  # a number without a name
+    request = {"id": 1, "op": "begin", "run": "other", "lease": 0, "alone": True}
+    with TemporaryDirectory(dir="/tmp") as home, program.open("rb") as file, closing(LocalAgent()) as here:
+        os.chown(home, user, user)
+        # By its descriptor, because the user may have no access to the program's folder.
+        argv = [f"/proc/self/fd/{file.fileno()}", "agent"]
+        pipe, variables = subprocess.PIPE, {"HOME": home}
+        with subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, user=user, group=user, env=variables, pass_fds=(file.fileno(),)
+        ) as other:
+            assert other.stdin is not None
+            assert other.stdout is not None
+            other.stdin.write(json.dumps(request).encode() + b"\n")
+            other.stdin.flush()
+            assert b'"ok"' in other.stdout.readline()
+            assert f"of user {user}" in str(here.holder())
+        assert here.holder() is None
 
 
 def test_kill_9_of_the_harness_leaves_no_workload_behind() -> None:

@@ -20,7 +20,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
 };
-use nix::unistd::{Uid, User, geteuid};
+use nix::unistd::geteuid;
 
 use super::journal::private;
 use super::place;
@@ -120,12 +120,22 @@ fn owner(name: &str) -> String {
         Ok((peer.pid(), peer.uid()))
     };
     let Ok((pid, uid)) = ask() else { return "a process that does not answer".to_owned() };
-    let user =
-        User::from_uid(Uid::from_raw(uid)).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name);
     match pid {
-        0 => format!("a process of user {user} in another container"),
-        pid => format!("process {pid} of user {user}"),
+        0 => format!("a process of user {} in another container", user(uid)),
+        pid => format!("process {pid} of user {}", user(uid)),
     }
+}
+
+/// The name of a user in /etc/passwd, otherwise the number. getpwuid(3) would load libraries of the machine, which a static
+/// program cannot.
+fn user(uid: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| uid.to_string())
 }
 
 /// The process in the lock file of a live run.
@@ -221,6 +231,12 @@ mod tests {
         drop(first);
         assert_eq!(place.holder(), Ok(None));
         place.take().unwrap();
+    }
+
+    #[test]
+    fn users_have_their_name_and_unknown_users_their_number() {
+        assert_eq!(super::user(0), "root");
+        assert_eq!(super::user(4_123_456_789), "4123456789");
     }
 
     #[test]
