@@ -53,4 +53,6 @@ def _equal(first: Cell, second: Cell) -> bool:
 
 
 def _share(equal: Sequence[bool]) -> str:
-    return f"all {len(equal)} rows" if all(equal) else f"{sum(equal)} of {len(equal)} rows"
+    if all(equal):
+        return "its row" if len(equal) == 1 else f"all {len(equal)} rows"
+    return f"{sum(equal)} of {len(equal)} rows"

@@ -18,7 +18,7 @@ from schedlab.cli import experiment_run
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import PageFormat
+from schedlab.cli.options import PageFormat, store_words
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError
 from schedlab.execution.bisection import bisection, measuring_seconds, pilot_noise
@@ -104,13 +104,13 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
             search(plan, target, engine, run_id, budget, progress, build)
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.words, "--resume"]))
+        aside.command(" ", shlex.join(["schedlab", *request.words, "--resume"]))
         return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")
     print_result(engine, run_id, form, output)
-    aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), "--store", str(request.store)]))
+    aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), *store_words(request.store)]))
     return Exit.FINE
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from schedlab.cli.appearance import Color, appearance
 from schedlab.notation.controls import escaped
+from schedlab.notation.folding import fold
 
 NARROWEST = 80
 """Columns of the narrowest console. Tables would lose columns below; a narrower terminal wraps their lines instead."""
@@ -41,14 +42,20 @@ class Console(RichConsole):
         raise BrokenPipeError
 
     def say(self, label: str, text: str, style: str = "yellow") -> None:
-        """Print a line with a coloured label. The line is never cut or folded, because a line may contain a command
-        to copy."""
+        """Print a line with a coloured label; on a terminal, fold the line between words, but not within commands."""
+        label, line = escaped(label), escaped(f"{label} {text}")
+        printed = Text(fold(line, self.width, len(label) + 1) if self.file.isatty() else line)
+        printed.stylize(style, 0, len(label))
+        self.print(printed, soft_wrap=True)
+
+    def command(self, label: str, text: str, style: str = "yellow") -> None:
+        """Print a line with a coloured label. The line is never folded, because the text is a command to copy."""
         self.print(Text.assemble((escaped(label), style), " ", escaped(text)), soft_wrap=True)
 
     def hint(self, label: str, text: str) -> None:
-        """Print a line as :meth:`say` does, but not under ``--quiet``: the command succeeds without the line."""
+        """Print a line as :meth:`command` does, but not under ``--quiet``: the command succeeds without the line."""
         if not appearance.quiet:
-            self.say(label, text, "dim")
+            self.command(label, text, "dim")
 
 
 def make(*, stderr: bool = False) -> Console:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from schedlab.cli.appearance import appearance
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path, store_words
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -130,7 +131,8 @@ def cost(
             write(page.render(table, by_function), output)
     if folded is not None and by_function is not None:
         write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)))
-    make(stderr=True).hint("verdicts:", f"schedlab report {found.run.id} --store {request.store}")
+    words = ["schedlab", "report", str(found.run.id), *store_words(request.store)]
+    make(stderr=True).hint("verdicts:", shlex.join(words))
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 

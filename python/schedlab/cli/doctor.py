@@ -100,9 +100,10 @@ def _print(examined: Examination) -> None:
     if examined.missing:
         from schedlab.workloads.tools import install_line
 
-        commands = install_line(examined.missing).replace("\n", "\n  ")
         on = f" {place}" if examined.where else ""
-        console.print(f"install the missing programs{on}:\n  {commands}", soft_wrap=True)
+        console.print(f"install the missing programs{on}:")
+        for line in install_line(examined.missing).splitlines():
+            console.say(" ", line)
     elif not any(workload.reasons for workload in examined.workloads):
         console.print(f"every workload can run {place}")
 

@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 from schedlab.cli import plan_json, plan_text, progress
 from schedlab.cli.console import Console, make
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
+from schedlab.cli.options import store_words
 from schedlab.errors import Exit, RunStopped, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
@@ -147,7 +148,7 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     else:
         _print(console, results)
         console.hint("\nstore:", str(request.store))
-    aside.hint("again:", shlex.join(["schedlab", "report", str(results.run.id), "--store", str(request.store)]))
+    aside.hint("again:", shlex.join(["schedlab", "report", str(results.run.id), *store_words(request.store)]))
     return verdict_code(results, fail_on, exit_as)
 
 
@@ -165,7 +166,7 @@ def judged(request: Request, aside: Console, *, complete: bool = False) -> Findi
         engine, run_id = measure(request, aside, unfinished)
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
+        aside.command(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
         raise typer.Exit(exit_code(error)) from error
     return findings(engine, run_id)
 
@@ -214,7 +215,7 @@ def same_place(request: Request) -> list[str]:
     """The options with which another command uses the same store and the same target."""
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
     target = ["--target", request.target] if request.target else []
-    return ["--store", str(request.store), *sysroot, *target]
+    return [*store_words(request.store), *sysroot, *target]
 
 
 def _target(request: Request, experiment: Experiment) -> Target:

@@ -24,6 +24,7 @@ from schedlab.cli.console import Console, make
 from schedlab.cli.experiment_run import Request, examined, exit_code, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn
 from schedlab.cli.json_output import print_json
+from schedlab.cli.options import store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
@@ -91,7 +92,7 @@ def run_and_summarise(
     show(judged, as_json=as_json)
     number = next(machine.run.id for machine in machines if machine.run)
     for words in (["report", "RUN"], ["report", str(number), "--machines"]):
-        aside.hint("again:", shlex.join(["schedlab", *words, "--store", str(request.store)]))
+        aside.hint("again:", shlex.join(["schedlab", *words, *store_words(request.store)]))
     return code(judged, fail_on, exit_as)
 
 
@@ -214,7 +215,7 @@ def _run(processes: Sequence[_Process], aside: Console, request: Request) -> Non
                     if line.startswith("not put back:"):
                         aside.say(process.name, line, "red")
         aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
+        aside.command(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
         raise typer.Exit(status) from error
 
 

@@ -92,3 +92,8 @@ Tables = Annotated[
 def store_path(named: Path | None) -> Path:
     """Return the store that the user named, or the default store."""
     return named or default_store()
+
+
+def store_words(store: Path) -> list[str]:
+    """Return the words with which another command uses this store: no words for the default store."""
+    return [] if store == default_store() else ["--store", str(store)]

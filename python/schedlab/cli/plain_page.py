@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
 from schedlab.cli.appearance import Color, appearance
 from schedlab.notation.controls import escaped
+from schedlab.notation.folding import fold
 
 STYLES = {"bold": 1, "dim": 2, "yellow": 33}
 """Parameters of the control sequence Select Graphic Rendition (ECMA-48) by name."""
@@ -17,7 +19,7 @@ _GAP = "  "
 
 
 class Page:
-    """Text for standard output or standard error, escaped and then written at once. Lines are not folded."""
+    """Text for standard output or standard error, escaped and then written at once. Tables are not folded."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         self._stream = sys.stderr if stderr else sys.stdout
@@ -29,8 +31,11 @@ class Page:
         self._lines: list[str] = []
 
     def say(self, label: str, text: str, style: str) -> None:
-        """Add a line with a styled label."""
-        self.text(f"{self._styled(escaped(label), style)} {escaped(text)}")
+        """Add a line with a styled label; on a terminal, fold the line between words."""
+        label, line = escaped(label), escaped(f"{label} {text}")
+        if self._stream.isatty():
+            line = fold(line, shutil.get_terminal_size().columns, len(label) + 1)
+        self.text(self._styled(label, style) + line[len(label) :])
 
     def text(self, text: str = "") -> None:
         """Add text that contains no text of users."""

@@ -17,7 +17,7 @@ from schedlab.execution.design_size import blocks_at_least, interim_analyses, nu
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.factorial import resolution
-from schedlab.experiment.plan import Plan
+from schedlab.experiment.plan import Plan, unchanged
 from schedlab.notation.units import counted, format_time
 from schedlab.report.words import correction
 from schedlab.store.writer import describe
@@ -65,7 +65,7 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
     needed, tests = blocks_at_least(plan), number_of_tests(plan.experiment, plan.rows)
     how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
     console.print(f"Showing any difference takes at least {needed} blocks, {how}.")
-    _warn_of_few_blocks(console, plan)
+    _warn(console, plan)
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
@@ -204,7 +204,7 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
         "bold",
     )
     console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
-    _warn_of_few_blocks(console, plan)
+    _warn(console, plan)
     names = {row.key: str(row) for row in plan.rows}
     labels = [row.label for row in plan.rows]
     if max(map(len, names.values())) > LONG and len(set(labels)) == len(labels):
@@ -237,7 +237,10 @@ def _trial_lines(
             yield f"  {variant}{boot}: {', '.join(texts)}{more}", len(texts)
 
 
-def _warn_of_few_blocks(console: Console, plan: Plan) -> None:
+def _warn(console: Console, plan: Plan) -> None:
+    """Print a line for each reason why the experiment cannot answer its question."""
+    if warning := unchanged(plan.experiment):
+        _say(console, "!", warning)
     blocks, needed = plan.experiment.design.blocks, blocks_at_least(plan)
     if blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":
         tests = counted(number_of_tests(plan.experiment, plan.rows), "row")

@@ -15,7 +15,7 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
-from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.plan import Plan, Trial, unchanged
 from schedlab.notation.controls import escaped
 from schedlab.notation.units import counted, format_time
 from schedlab.results.measurement import Measurement
@@ -32,6 +32,8 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
         f"{plan.experiment.experiment.name}: {trials} in {blocks}, about {format_time(estimate.seconds)} "
         f"({estimate.basis})"
     )
+    if warning := unchanged(plan.experiment):
+        console.say("!", warning)
     if console.file.isatty():
         with _bar(console, plan) as report:
             yield report

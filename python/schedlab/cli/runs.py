@@ -112,9 +112,11 @@ def show(
     console = make()
     width = max(map(len, fields))
     for name, value in fields.items():
-        text = "; ".join(value) if isinstance(value, list) else str(value)
-        if value not in (None, "", []):
-            console.say(f"{name.replace('_', ' '):<{width}}", text, "bold")
+        label = f"{name.replace('_', ' '):<{width}}"
+        for text in value if isinstance(value, list) else [_text(value)]:
+            if text:
+                console.say(label, text, "bold")
+                label = " " * width
 
 
 def _fields(run: Run | DamagedRun) -> dict[str, Any]:
@@ -141,6 +143,13 @@ def _fields(run: Run | DamagedRun) -> dict[str, Any]:
         "notes": list(run.notes),
         "changed": list(run.changed),
     }
+
+
+def _text(value: object) -> str:
+    """Return a fact for people: an empty text for an absent or false value."""
+    if isinstance(value, bool) or value is None:
+        return "yes" if value else ""
+    return str(value)
 
 
 def _time(seconds: float) -> str:

@@ -139,6 +139,16 @@ def variants(experiment: Experiment) -> tuple[Variant, ...]:
     return (baseline, control, *others)
 
 
+def unchanged(experiment: Experiment) -> str | None:
+    """Return a warning about variants that set the same attributes as the baseline, or None."""
+    baseline, *others = experiment.variant
+    named = {"name", "description"}
+    same = [each.name for each in others if each.model_dump(exclude=named) == baseline.model_dump(exclude=named)]
+    if not same:
+        return None
+    return f"the settings of {', '.join(same)} equal the settings of the baseline {baseline.name!r}"
+
+
 def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:
     """Expand an experiment into its trials. The same experiment and seed always give the same plan."""
     all_rows, all_variants = rows(experiment, quick=quick), variants(experiment)
