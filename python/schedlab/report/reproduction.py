@@ -179,8 +179,8 @@ def scored_cells(result: Reproduction) -> list[tuple[str, str]]:
         (SKILL, _number(scores.skill, "+.2f")),
         ("ceiling", _number(scores.ceiling, "+.2f")),
         ("level", _number(scores.level, ".2f", "×")),
-        ("error", _number(scores.level_error, ".1f", "×")),
-        ("p90", _number(scores.level_p90, ".1f", "×")),
+        ("level error", _number(scores.level_error, ".1f", "×")),
+        ("level p90", _number(scores.level_p90, ".1f", "×")),
         ("resolved", _of(scores.resolved, scores.effects)),
     ]
 
@@ -199,7 +199,8 @@ def legend(results: Sequence[Reproduction]) -> str:
     return (
         "right sign: of the effects beyond the published noise (*). error: median, in points; of none: of predicting "
         "no change. skill: 1 - mean error / mean error of predicting no change. ceiling: expected skill of a second "
-        "measurement with the report's own noise. level: first column, simulated / published. resolved: standard error "
+        "measurement with the report's own noise. level: first column, simulated / published; level error and level "
+        "p90: factor between them, median and 90th percentile. resolved: standard error "
         f"over random seeds below a third of the published effect.{not_simulated}"
     )
 
