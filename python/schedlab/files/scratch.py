@@ -59,7 +59,8 @@ def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit.
 
     No register is needed: the folder is locked while its process lives, and the next call with this prefix removes the
-    folders of killed processes.
+    folders of killed processes. All folders with this prefix must come from this function, since an unlocked folder is
+    removed.
     """
     within = within or root()
     for left in within.glob(f"{prefix}*"):

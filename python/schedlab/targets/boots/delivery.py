@@ -53,7 +53,7 @@ def modules(image: Image, place: Path, needed: Iterable[str]) -> Modules:
     depmod = shutil.which("depmod", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if depmod is None:
         raise CannotRunHere("there is no depmod here to list the modules of a kernel", where=image.name, todo=KMOD)
-    with scratch.locked_folder("schedlab-modules-", Path(gettempdir())) as top:
+    with scratch.locked_folder("schedlab-packing-", Path(gettempdir())) as top:
         copy = top / "lib" / "modules" / image.release
         shutil.copytree(place, copy, symlinks=True, ignore=shutil.ignore_patterns("build", "source"))
         argv = [depmod, "-b", str(top), image.release]

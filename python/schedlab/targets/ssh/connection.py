@@ -89,7 +89,7 @@ class Connection(Shell):
         self.address = address
         self._resources = ExitStack()
         # A socket's path has at most 108 bytes (unix(7)), so the folder is not below a long TMPDIR.
-        self._folder = self._resources.enter_context(scratch.locked_folder("schedlab-ssh-", Path("/tmp")))
+        self._folder = self._resources.enter_context(scratch.locked_folder("schedlab-connection-", Path("/tmp")))
 
     def close(self) -> None:
         """End the TCP connection."""

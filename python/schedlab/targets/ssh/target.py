@@ -31,7 +31,7 @@ from schedlab.tunables import System, deferred_signals
 from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-FOLDER = "schedlab-files-"
+FOLDER = "schedlab-remote-"
 """Prefix of folders on this machine for the files of another machine."""
 
 
