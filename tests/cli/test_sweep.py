@@ -196,3 +196,15 @@ def test_without_ray_the_command_names_the_installation(schedlab: Schedlab, file
 def test_ray_gives_the_same_table(schedlab: Schedlab, file: Path) -> None:
     local = schedlab(file, "--format", "csv").out
     assert schedlab(file, "--ray", "local", "--jobs", "2", "--format", "csv").out == local
+
+
+def test_the_page_shows_levels_sources_and_pairs_of_factors(schedlab: Schedlab, file: Path, tmp_path: Path) -> None:
+    file.write_text(FILE.replace('name = "small"', 'name = "<small>"'))
+    page = tmp_path / "page.html"
+    assert schedlab(file, "--format", "html", "--output", page).code == 0
+    text = page.read_text()
+    assert "&lt;small&gt;" in text
+    assert "<small>" not in text
+    assert text.count('<table class="heat">') == 3
+    assert "sched.migration_cost_ns × workload.groups" in text
+    assert "<script" not in text

@@ -68,6 +68,19 @@ def response(values: Floats, levels: Sequence[int]) -> list[Level]:
     ]
 
 
+def surface(values: Floats, first: Sequence[int], second: Sequence[int]) -> dict[tuple[int, int], Mean]:
+    """Return the response at each pair of levels of two factors that has a point.
+
+    Args:
+        values: of shape (points, seeds), without nan.
+        first, second: the levels of each point.
+    """
+    pairs = np.column_stack([first, second])
+    return {
+        (int(a), int(b)): mean(values[(pairs == (a, b)).all(axis=1)].mean(axis=0)) for a, b in np.unique(pairs, axis=0)
+    }
+
+
 HIGHER, SEEDS = "higher interactions", "seeds"
 """Sources of variance beside factors and pairs of factors."""
 

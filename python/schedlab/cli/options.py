@@ -34,6 +34,7 @@ class SweepFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     PARQUET = "parquet"
+    HTML = "html"
 
 
 GivenPageFormat = Annotated[

@@ -30,7 +30,10 @@ def sweep(
     ] = None,
     form: Annotated[
         SweepFormat,
-        typer.Option("--format", help="text for people, json for scripts; csv and parquet have a line for each cell."),
+        typer.Option(
+            "--format",
+            help="text for people, json for scripts, html for a browser; csv and parquet have a line for each cell.",
+        ),
     ] = SweepFormat.TEXT,
     output: Output = None,
 ) -> None:

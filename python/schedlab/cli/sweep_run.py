@@ -128,6 +128,10 @@ def print_report(store: Path, run_id: int, form: SweepFormat, output: Path | Non
             write(report.to_csv(found), output)
         case SweepFormat.PARQUET:
             write(report.to_parquet(found), output)
+        case SweepFormat.HTML:
+            from schedlab.report.html import sweep as page
+
+            write(page.render(found), output)
     return len(found.failures)
 
 

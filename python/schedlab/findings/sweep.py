@@ -12,7 +12,18 @@ import polars as pl
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from schedlab.analysis.sensitivity import Floats, Index, Level, Share, best_points, first_order, response, shares
+from schedlab.analysis.sensitivity import (
+    Floats,
+    Index,
+    Level,
+    Mean,
+    Share,
+    best_points,
+    first_order,
+    response,
+    shares,
+    surface,
+)
 from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.seeds import simulation_seed
@@ -62,6 +73,11 @@ class Response:
     shares: list[Share]
     indices: list[Index] | None
     best: list[int]
+
+    def surface(self, first: FactorLevels, second: FactorLevels) -> dict[tuple[int, int], Mean]:
+        """Return the response at each pair of levels of two factors."""
+        of_points = [[each.of_point[point] for point in self.points] for each in (first, second)]
+        return surface(self.values, *of_points)
 
     def of_point(self, point: int) -> Floats:
         """Return the values of a point by seed."""

@@ -25,6 +25,8 @@ LISTED = 10
 LEAST_SHARE = 0.005
 """Least share of the variance that the text lists. The JSON has all shares."""
 
+OPTIMISTIC = "The best of many figures is optimistic: measure the best point again with other seeds."
+
 OTHERS = {HIGHER: "interactions of three or more factors", SEEDS: "random seeds"}
 
 
@@ -121,16 +123,13 @@ def _parts(found: SweepFindings) -> Iterator[RenderableType]:
 def _of_response(found: SweepFindings, response: Response) -> Iterator[RenderableType]:
     best = response.best[0]
     point, value = found.sweep.points[best], mean(response.of_point(best))
-    values = ", ".join(
-        f"{each.factor.name} = {shown(each.factor, point.values[each.factor.name])}" for each in found.factors
-    )
-    yield Text(f"best point {point.variant.name}: {_figures(value)}")
-    yield Text(f"{values}")
+    yield Text(f"best point {point.variant.name}: {figures(value)}")
+    yield Text(values_of(found, best))
     if len(response.best) > 1:
         yield Text(f"best region: {len(response.best)} of {counted(len(response.points), 'point')} may be the best")
         for each in found.factors:
-            yield Text(f"  {each.factor.name}: {_region(each, response)}")
-    yield Text("The best of many figures is optimistic: measure the best point again with other seeds.", style="dim")
+            yield Text(f"  {each.factor.name}: {region(each, response)}")
+    yield Text(OPTIMISTIC, style="dim")
     yield Text()
     yield _levels(found, response)
     if response.shares:
@@ -143,11 +142,18 @@ def _of_response(found: SweepFindings, response: Response) -> Iterator[Renderabl
         rows = sorted(response.indices, key=lambda index: -index.first)
         yield _table(
             ("factor", "share of the variance", "95% ±"),
-            [(index.factor, _percent(index.first), _percent(index.half)) for index in rows],
+            [(index.factor, percent(index.first), percent(index.half)) for index in rows],
         )
 
 
-def _region(levels: FactorLevels, response: Response) -> str:
+def values_of(found: SweepFindings, point: int) -> str:
+    """Return the values of a point as text."""
+    values = found.sweep.points[point].values
+    return ", ".join(f"{each.factor.name} = {shown(each.factor, values[each.factor.name])}" for each in found.factors)
+
+
+def region(levels: FactorLevels, response: Response) -> str:
+    """Return the levels of a factor in the best region."""
     present = sorted({levels.of_point[point] for point in response.best})
     return "every level" if len(present) == len(levels.labels) else listed([levels.labels[level] for level in present])
 
@@ -157,31 +163,34 @@ def _levels(found: SweepFindings, response: Response) -> RenderableType:
     for each in found.factors:
         for number, level in enumerate(response.levels[each.factor.name]):
             name = each.factor.name if number == 0 else ""
-            interval = _interval(level.mean)
-            lines.append((name, each.labels[level.level], figure(level.mean.value), interval, str(level.points)))
+            values = figure(level.mean.value), interval(level.mean), str(level.points)
+            lines.append((name, each.labels[level.level], *values))
     return _table(("factor", "level", "mean", "95% interval", "points"), lines)
 
 
 def _shares(shares: list[Share]) -> RenderableType:
     ordered = sorted(shares, key=lambda share: -share.share)
     lines = [
-        (" × ".join(OTHERS.get(name, name) for name in share.factors), _percent(share.share))
+        (" × ".join(OTHERS.get(name, name) for name in share.factors), percent(share.share))
         for share in ordered
         if share.share >= LEAST_SHARE
     ]
     return _table(("source", "share of the variance"), lines)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Format a share."""
     return f"{100 * share:.1f} %"
 
 
-def _figures(value: Mean) -> str:
-    interval = _interval(value)
-    return figure(value.value) + (f" ({interval})" if interval != "-" else "")
+def figures(value: Mean) -> str:
+    """Format a mean with its interval."""
+    bounds = interval(value)
+    return figure(value.value) + (f" ({bounds})" if bounds != "-" else "")
 
 
-def _interval(value: Mean) -> str:
+def interval(value: Mean) -> str:
+    """Format the interval of a mean."""
     low, high = finite(value.low), finite(value.high)
     return "-" if low is None or high is None else f"{figure(low)} … {figure(high)}"
 
