@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from importlib.util import find_spec
+from math import exp
 from pathlib import Path
 
 import polars as pl
@@ -164,8 +165,10 @@ def test_json_and_parquet_have_the_same_cells(schedlab: Schedlab, file: Path, tm
     assert sum(share["share"] for share in response["shares"]) == pytest.approx(1)
     assert schedlab("--show", 1, "--format", "parquet", "--output", tmp_path / "t.parquet").code == 0
     frame = pl.read_parquet(tmp_path / "t.parquet")
-    best = frame.filter(point=response["best"]["point"])["value"].mean()
-    assert best == pytest.approx(response["best"]["mean"])
+    best = frame.filter(point=response["best"]["point"])["value"].log().mean()
+    assert isinstance(best, float)
+    assert response["scale"] == "log"
+    assert exp(best) == pytest.approx(response["best"]["mean"])
 
 
 def test_keys_of_models_are_factors(schedlab: Schedlab, file: Path) -> None:

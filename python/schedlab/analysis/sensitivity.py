@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import nan, sqrt
+from math import exp, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ class Mean:
     value: float
     low: float
     high: float
+
+    def exponential(self) -> Mean:
+        """Return the geometric mean that belongs to a mean of logarithms."""
+        return Mean(exp(self.value), exp(self.low), exp(self.high))
 
 
 @dataclass(frozen=True)

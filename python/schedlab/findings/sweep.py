@@ -20,6 +20,7 @@ from schedlab.analysis.sensitivity import (
     Share,
     best_points,
     first_order,
+    mean,
     response,
     shares,
     surface,
@@ -57,7 +58,9 @@ class Response:
     Attributes:
         metric, unit, direction: the metric.
         points: indices of the points with a value under each seed, in order; other points are not analysed.
-        values: their values, of shape (points, seeds).
+        logs: whether the figures are analysed as logarithms, as all figures are above 0: a factor of a figure is then
+            the same effect at a large and at a small figure, and means are geometric.
+        values: the values, or their logarithms, of shape (points, seeds).
         levels: response at each level, by factor.
         shares: sources of variance of a complete grid; [] otherwise.
         indices: first-order indices of drawn points; None without the library SALib, [] for a grid.
@@ -68,6 +71,7 @@ class Response:
     unit: str
     direction: Direction
     points: tuple[int, ...]
+    logs: bool
     values: Floats
     levels: dict[str, list[Level]]
     shares: list[Share]
@@ -77,12 +81,15 @@ class Response:
     def surface(self, first: FactorLevels, second: FactorLevels) -> dict[tuple[int, int], Mean]:
         """Return the response at each pair of levels of two factors."""
         of_points = [[each.of_point[point] for point in self.points] for each in (first, second)]
-        return surface(self.values, *of_points)
+        return {pair: self.figure(value) for pair, value in surface(self.values, *of_points).items()}
 
-    def of_point(self, point: int) -> Floats:
-        """Return the values of a point by seed."""
-        values: Floats = self.values[self.points.index(point)]
-        return values
+    def of_point(self, point: int) -> Mean:
+        """Return the mean of a point."""
+        return self.figure(mean(self.values[self.points.index(point)]))
+
+    def figure(self, value: Mean) -> Mean:
+        """Return a mean of ``values`` in the unit of the metric."""
+        return value.exponential() if self.logs else value
 
 
 @dataclass(frozen=True)
@@ -198,7 +205,8 @@ def _response(
     points = np.flatnonzero(np.isfinite(grid).all(axis=1))
     if not len(points):
         return None
-    values = grid[points]
+    logs = bool((grid[points] > 0).all())
+    values = np.log(grid[points]) if logs else grid[points]
     levels = {each.factor.name: [each.of_point[point] for point in points] for each in factors}
     drawn = whole.plan.experiment.sweep is not None and whole.plan.experiment.sweep.samples is not None
     complete_grid = not drawn and len(points) == len(whole.points)
@@ -212,6 +220,7 @@ def _response(
         unit,
         direction,
         tuple(map(int, points)),
+        logs,
         values,
         {name: response(values, of_point) for name, of_point in levels.items()},
         shares(values, levels) if complete_grid else [],

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean, Share, mean
+from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean, Share
 from schedlab.execution.workers import SCALE
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings, shown
 from schedlab.notation.units import counted
@@ -75,15 +75,16 @@ def _response_json(found: SweepFindings, response: Response) -> dict[str, Any]:
         "unit": response.unit,
         "direction": response.direction,
         "points": len(response.points),
+        "scale": "log" if response.logs else "linear",
         "best": {
             "point": found.sweep.points[best].variant.name,
             "values": dict(found.sweep.points[best].values),
-            **_mean_json(mean(response.of_point(best))),
+            **_mean_json(response.of_point(best)),
         },
         "best_region": [found.sweep.points[point].variant.name for point in response.best],
         "levels": [
             {"factor": each.factor.name, "level": each.labels[level.level], "points": level.points}
-            | _mean_json(level.mean)
+            | _mean_json(response.figure(level.mean))
             for each in found.factors
             for level in response.levels[each.factor.name]
         ],
@@ -122,7 +123,7 @@ def _parts(found: SweepFindings) -> Iterator[RenderableType]:
 
 def _of_response(found: SweepFindings, response: Response) -> Iterator[RenderableType]:
     best = response.best[0]
-    point, value = found.sweep.points[best], mean(response.of_point(best))
+    point, value = found.sweep.points[best], response.of_point(best)
     yield Text(f"best point {point.variant.name}: {figures(value)}")
     yield Text(values_of(found, best))
     if len(response.best) > 1:
@@ -146,6 +147,11 @@ def _of_response(found: SweepFindings, response: Response) -> Iterator[Renderabl
         )
 
 
+def mean_word(response: Response) -> str:
+    """Return the kind of mean of a response."""
+    return "geometric mean" if response.logs else "mean"
+
+
 def values_of(found: SweepFindings, point: int) -> str:
     """Return the values of a point as text."""
     values = found.sweep.points[point].values
@@ -163,9 +169,10 @@ def _levels(found: SweepFindings, response: Response) -> RenderableType:
     for each in found.factors:
         for number, level in enumerate(response.levels[each.factor.name]):
             name = each.factor.name if number == 0 else ""
-            values = figure(level.mean.value), interval(level.mean), str(level.points)
+            mean = response.figure(level.mean)
+            values = figure(mean.value), interval(mean), str(level.points)
             lines.append((name, each.labels[level.level], *values))
-    return _table(("factor", "level", "mean", "95% interval", "points"), lines)
+    return _table(("factor", "level", mean_word(response), "95% interval", "points"), lines)
 
 
 def _shares(shares: list[Share]) -> RenderableType:

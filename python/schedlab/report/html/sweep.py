@@ -1,20 +1,20 @@
-"""The report of a sweep as one HTML page: responses on one axis, heat maps of pairs of factors, sources of variance."""
+"""The report of a sweep as one HTML page: responses to factors, heat maps of pairs of factors, sources of variance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite
 
 from markupsafe import Markup
 
-from schedlab.analysis.sensitivity import Mean, mean
+from schedlab.analysis.sensitivity import Mean
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import figure
-from schedlab.report.sweep import OPTIMISTIC, OTHERS, figures, interval, percent, region, values_of
+from schedlab.report.sweep import OPTIMISTIC, OTHERS, figures, interval, mean_word, percent, region, values_of
 
 MOST_LEVELS = 40
 """Levels of a factor above which the page has no heat maps of the factor."""
@@ -69,6 +69,7 @@ class Part:
     region: Sequence[tuple[str, str]]
     region_size: int
     points: int
+    mean: str
     lines: Sequence[Line]
     shares: Sequence[tuple[str, str, float]]
     surfaces: Sequence[Surface]
@@ -102,11 +103,12 @@ def _part(found: SweepFindings, response: Response) -> Part:
         metric=response.metric,
         unit=response.unit,
         direction=response.direction,
-        best=figures(mean(response.of_point(best))),
+        best=figures(response.of_point(best)),
         best_values=values_of(found, best),
         region=[(each.factor.name, region(each, response)) for each in found.factors],
         region_size=len(response.best),
         points=len(response.points),
+        mean=mean_word(response),
         lines=list(_lines(found.factors, response)),
         shares=[
             (" × ".join(OTHERS.get(name, name) for name in names), percent(share), 100 * min(max(share, 0.0), 1.0))
@@ -121,17 +123,10 @@ def _part(found: SweepFindings, response: Response) -> Part:
 
 
 def _lines(factors: Sequence[FactorLevels], response: Response) -> Iterator[Line]:
-    means = [level.mean for levels in response.levels.values() for level in levels]
-    ends = [end for each in means for end in (each.low, each.value, each.high) if isfinite(end)]
-    least, span = min(ends), (max(ends) - min(ends)) or 1.0
-
-    def place(value: float, otherwise: float) -> float:
-        share = ((value if isfinite(value) else otherwise) - least) / span
-        return round(EDGE + (100 - 2 * EDGE) * share, 2)
-
     for factor in factors:
+        place = _axis([response.figure(level.mean) for level in response.levels[factor.factor.name]])
         for number, level in enumerate(response.levels[factor.factor.name]):
-            value = level.mean
+            value = response.figure(level.mean)
             yield Line(
                 factor="" if number else factor.factor.name,
                 level=factor.labels[level.level],
@@ -142,6 +137,18 @@ def _lines(factors: Sequence[FactorLevels], response: Response) -> Iterator[Line
                 middle=place(value.value, value.value),
                 high=place(value.high, value.value),
             )
+
+
+def _axis(means: Sequence[Mean]) -> Callable[[float, float], float]:
+    """Return the function that gives the place of a value, or of the other value if the first is unknown."""
+    ends = [end for each in means for end in (each.low, each.value, each.high) if isfinite(end)]
+    least, span = min(ends), (max(ends) - min(ends)) or 1.0
+
+    def place(value: float, otherwise: float) -> float:
+        share = ((value if isfinite(value) else otherwise) - least) / span
+        return round(EDGE + (100 - 2 * EDGE) * share, 2)
+
+    return place
 
 
 def _surface(first: FactorLevels, second: FactorLevels, response: Response) -> Surface:
