@@ -25,7 +25,7 @@ use nix::unistd::geteuid;
 use super::journal::private;
 use super::place;
 use super::protocol::{Kind, Refusal};
-use crate::sys::process;
+use crate::sys::process::{self, Pid};
 
 /// Name of the abstract socket.
 const NAME: &str = "schedlab-machine";
@@ -60,7 +60,7 @@ impl MachineLock {
         let fault = |error| unusable(&path, &error);
         private(folder, 0o700).map_err(fault)?;
         let Some(mut file) = lock_file(&path).map_err(fault)? else { return Err(busy(&written(&path))) };
-        file.set_len(0).and_then(|()| writeln!(file, "{}", process::own_pid())).map_err(fault)?;
+        file.set_len(0).and_then(|()| writeln!(file, "{}", started_by(process::own_pid()))).map_err(fault)?;
         Ok(Self { _name: socket, _file: file })
     }
 
@@ -122,8 +122,14 @@ fn owner(name: &str) -> String {
     let Ok((pid, uid)) = ask() else { return "a process that does not answer".to_owned() };
     match pid {
         0 => format!("a process of user {} in another container", user(uid)),
-        pid => format!("process {pid} of user {}", user(uid)),
+        pid => format!("process {} of user {}", started_by(pid), user(uid)),
     }
+}
+
+/// The process that a user knows: the controller on an agent's command line, otherwise the agent.
+fn started_by(agent: Pid) -> Pid {
+    let words = fs::read_to_string(format!("/proc/{agent}/cmdline")).unwrap_or_default();
+    words.split('\0').find_map(|word| word.strip_prefix("--controller=")?.parse().ok()).unwrap_or(agent)
 }
 
 /// The name of a user in /etc/passwd, otherwise the number. getpwuid(3) would load libraries of the machine, which a static

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,7 +41,8 @@ class LocalAgent(Client):
         argv = [str(program), "agent", "--root", os.path.abspath(root)]
         if journals is not None:
             argv += ["--journals", os.path.abspath(journals)]
-        errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the agent
+        # In memory: a full disk must not prevent an undo. Open as long as the agent.
+        errors = os.fdopen(os.memfd_create("agent-errors"), "w+b")
         try:
             # A separate session: Ctrl-C at the terminal reaches schedlab alone, which ends the agent in order.
             process = subprocess.Popen(
