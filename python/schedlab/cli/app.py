@@ -37,6 +37,7 @@ COMMANDS = {
     "cost": "cost_command:cost",
     "merge": "merge_command:merge",
     "doctor": "doctor:doctor",
+    "noise": "noise_command:noise",
     "simulate": "simulate_command:simulate",
     "reproduce": "reproduce_command:reproduce",
     "twin": "twin_command:twin",

@@ -263,6 +263,7 @@ impl Session {
             let lock = MachineLock::take()?;
             outcomes = self.recover()?;
             place::remove_dead_folders(&self.folder);
+            crate::noise::remove_dead_traces();
             self.lock = Some(lock);
         }
         self.lease = (!lease.is_zero()).then_some(lease);

@@ -7,6 +7,7 @@ mod boot;
 mod exec;
 mod file;
 mod list;
+mod noise;
 mod workload;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ enum Other {
     /// List the workloads with their parameters and metrics.
     List,
     Exec(Box<exec::Arguments>),
+    Noise(noise::Arguments),
     #[command(hide = true)]
     Agent(agent::Arguments),
     #[command(hide = true)]
@@ -113,6 +115,9 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
         Some(done) => done,
         None => match Other::from_arg_matches(matches) {
             Ok(Other::Exec(arguments)) => return exec::execute(&arguments),
+            Ok(Other::Noise(arguments)) => {
+                return noise::execute(&arguments).unwrap_or_else(|error| fail(&error));
+            }
             Ok(Other::Agent(arguments)) => {
                 return agent::run(&arguments).unwrap_or_else(|error| fail(&error));
             }
@@ -138,10 +143,15 @@ pub(crate) fn complain(error: &LoadError) {
 
 /// Print an error and return the exit status.
 fn fail(error: &LoadError) -> ExitCode {
+    ExitCode::from(status_after(error))
+}
+
+/// Print an error and return the number of the exit status.
+pub(crate) fn status_after(error: &LoadError) -> u8 {
     complain(error);
     match error {
-        LoadError::Interrupted(signal) => ExitCode::from(128 + *signal as u8),
-        LoadError::Parameter(_) | LoadError::Usage(_) => ExitCode::from(2),
-        _ => ExitCode::FAILURE,
+        LoadError::Interrupted(signal) => 128 + *signal as u8,
+        LoadError::Parameter(_) | LoadError::Usage(_) => 2,
+        _ => 1,
     }
 }

@@ -66,7 +66,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     nanoseconds(text).map(Duration::from_nanos)
 }
 
-fn cpu_list(text: &str) -> Result<Box<[usize]>, String> {
+/// Parse a CPU list.
+pub fn cpu_list(text: &str) -> Result<Box<[usize]>, String> {
     Ok(parse(text, None)?.into())
 }
 

@@ -4,10 +4,20 @@ use std::mem::MaybeUninit;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 pub fn now_ns() -> u64 {
+    ns_of(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds: NTP does not change its rate.
+pub fn raw_ns() -> u64 {
+    ns_of(libc::CLOCK_MONOTONIC_RAW)
+}
+
+#[inline(always)]
+fn ns_of(clock: libc::clockid_t) -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the pointer is valid for a timespec; CLOCK_MONOTONIC always exists, so the call fills it.
+    // SAFETY: the pointer is valid for a timespec; the clocks of this module always exist, so the call fills it.
     let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        libc::clock_gettime(clock, time.as_mut_ptr());
         time.assume_init()
     };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

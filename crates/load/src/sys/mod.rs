@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod clock;
+pub mod counter;
 pub mod futex;
 pub mod mark;
 pub mod memory;

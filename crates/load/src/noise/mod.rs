@@ -1,0 +1,349 @@
+//! Interruptions of CPUs: how many, how long, and their causes.
+//!
+//! ```text
+//! spin      the loop that notices gaps
+//! tracing   a private instance of the kernel's trace
+//! trace     its events
+//! join      gaps and events on one clock
+//! observed  counters of the kernel around the measurement
+//! summary   the document
+//!
+//! guardian            removes the instance when the measurement ends in any way
+//!   └─ measurement    main thread: empties the trace from another CPU; one thread of the loop on each CPU
+//! ```
+//! The measurement removes the instance when the guardian is killed. When both are killed, the next start does.
+
+mod join;
+mod observed;
+mod spin;
+mod summary;
+mod trace;
+mod tracing;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::signal::Signal;
+
+pub use summary::Document;
+pub use tracing::remove_dead as remove_dead_traces;
+
+use crate::error::LoadError;
+use crate::sys::counter::{self, Pair, Rate};
+use crate::sys::{clock, process, sched, signals};
+use observed::Counters;
+use spin::Spun;
+use tracing::Instance;
+
+/// A measurement to make.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// CPUs under test.
+    pub cpus: Vec<usize>,
+    /// Time of the measurement.
+    pub time: Duration,
+    /// Length of an interruption beyond which it is a gap; `None`: chosen from the loop's own minimum.
+    pub threshold_ns: Option<f64>,
+    /// SCHED_FIFO priority of the loop.
+    pub fifo: Option<u32>,
+    /// Whether to trace.
+    pub is_traced: bool,
+}
+
+/// Time of the loop before the measurement, in which it finds its minimum.
+const WARM_UP: Duration = Duration::from_millis(50);
+/// Pause between two looks at the trace and the hypervisor's time.
+const DRAIN: Duration = Duration::from_millis(100);
+/// Multiple of the loop's minimum that an automatic threshold has.
+const THRESHOLD_TURNS: u64 = 10;
+/// Least automatic threshold: shorter gaps are the processor's own, not interruptions.
+const LEAST_THRESHOLD_NS: f64 = 150.0;
+/// Gaps per second that the buffer of a CPU has room for, within the limits below.
+const GAPS_PER_SECOND: f64 = 20_000.0;
+/// Gaps that every buffer has room for.
+const LEAST_BUFFER: usize = 100_000;
+/// Gaps of the largest buffer: 64 MiB.
+const LARGEST_BUFFER: usize = 4 << 20;
+
+/// Measure, and pass the document to `print`. Return the exit status.
+///
+/// With a trace, a child measures, and this process removes the trace's instance when the child ends in any way.
+pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) -> Result<u8, LoadError> {
+    signals::catch_stops()?;
+    let prepared = match order.is_traced {
+        true => tracing::mount().map_err(|error| format!("tracefs cannot be mounted: {error}")),
+        false => Err("not asked for".to_owned()),
+    };
+    if prepared.is_err() {
+        return measure(order, prepared.map(|()| (String::new(), Vec::new())))
+            .and_then(|done| print(&done))
+            .map(|()| 0);
+    }
+    let removed = tracing::remove_dead();
+    let guardian = process::own_pid();
+    let name = tracing::name_of(guardian);
+    match process::fork()? {
+        process::Forked::Child => {
+            let measured =
+                process::die_with_parent(Signal::SIGTERM as i32).map_err(LoadError::from).and_then(|()| {
+                    // The guardian may have ended before the request.
+                    if process::parent_pid() != guardian {
+                        return Err(LoadError::Interrupted(Signal::SIGTERM as i32));
+                    }
+                    measure(order, Ok((name, removed)))
+                });
+            let status = match measured.and_then(|document| print(&document)) {
+                Ok(()) => 0,
+                Err(error) => crate::commands::status_after(&error),
+            };
+            process::exit_now(status.into());
+        }
+        process::Forked::Parent(child) => {
+            let ended = loop {
+                if let Some(signal) = signals::requested() {
+                    process::kill(child, signal);
+                }
+                match process::wait(child) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    ended => break ended?,
+                }
+            };
+            tracing::remove(&name)
+                .map_err(LoadError::system(format!("removing the trace instance {name}")))?;
+            match ended.how {
+                process::How::Exited(status) => Ok(status as u8),
+                process::How::Killed(signal) => {
+                    Err(LoadError::Task(format!("the measurement was killed by {}", signals::name(signal))))
+                }
+            }
+        }
+    }
+}
+
+/// What a thread of the loop found.
+struct Found {
+    pair: Pair,
+    thread: i32,
+    threshold: u64,
+    spun: Spun,
+}
+
+fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Result<Document, LoadError> {
+    let seconds = order.time.as_secs_f64();
+    let allowed = sched::affinity()?;
+    if let Some(cpu) = order.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let text = format!(
+            "CPU {cpu} is not among the CPUs that this process may use; see taskset -p {}",
+            process::own_pid()
+        );
+        return Err(LoadError::Usage(text));
+    }
+    let others: Vec<usize> = allowed.into_iter().filter(|cpu| !order.cpus.contains(cpu)).collect();
+    let is_drained = !others.is_empty();
+    if is_drained {
+        sched::set_affinity(&others)?;
+    }
+    let mut tracing = summary::Tracing::default();
+    let mut recorder = match instance {
+        Ok((name, removed)) => {
+            tracing.removed = removed;
+            match Instance::create(&name, &order.cpus, seconds, is_drained) {
+                Ok(recorder) => Some(recorder),
+                Err(error) => {
+                    tracing.reason = Some(format!("the kernel refused a trace instance: {error}"));
+                    None
+                }
+            }
+        }
+        Err(reason) => {
+            tracing.reason = Some(reason);
+            None
+        }
+    };
+    let room = ((seconds * GAPS_PER_SECOND) as usize).clamp(LEAST_BUFFER, LARGEST_BUFFER);
+    let buffers: Vec<_> = order.cpus.iter().map(|_| spin::buffer(room)).collect();
+    let memory_locked = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE).is_ok();
+    let first = Pair::take();
+    clock::sleep_ns(WARM_UP.as_nanos() as u64 / 2);
+    let coarse = Rate::between(first, Pair::take());
+
+    let before = Counters::read(&order.cpus);
+    let firmware: Vec<_> = order.cpus.iter().map(|cpu| observed::firmware_interrupts(*cpu)).collect();
+    let mut steal = vec![(counter::read(), observed::steal_ticks(&order.cpus))];
+    let (stop, finished) = (AtomicBool::new(false), AtomicU64::new(0));
+    // The threads start together, when each has warmed up.
+    let begin = counter::read() + coarse.counts(2.0 * WARM_UP.as_nanos() as f64);
+    let until = begin + coarse.counts(order.time.as_nanos() as f64);
+    let found: Vec<Result<Found, LoadError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = order
+            .cpus
+            .iter()
+            .zip(buffers)
+            .map(|(cpu, buffer)| {
+                let (stop, finished) = (&stop, &finished);
+                scope.spawn(move || {
+                    let found = spin_on(*cpu, order, coarse, (begin, until), stop, buffer);
+                    finished.fetch_add(1, Ordering::Relaxed);
+                    found
+                })
+            })
+            .collect();
+        while finished.load(Ordering::Relaxed) < threads.len() as u64 {
+            if signals::requested().is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            let left = Duration::from_nanos(coarse.ns(until.saturating_sub(counter::read())) as u64);
+            // On a CPU under test this thread would be an interruption.
+            let pause = if is_drained { DRAIN } else { left.max(DRAIN / 10).min(Duration::from_secs(1)) };
+            std::thread::sleep(pause);
+            if is_drained {
+                recorder.as_mut().map(Instance::drain);
+                steal.push((counter::read(), observed::steal_ticks(&order.cpus)));
+            }
+        }
+        threads.into_iter().map(|thread| thread.join().expect("the loop does not panic")).collect()
+    });
+    steal.push((counter::read(), observed::steal_ticks(&order.cpus)));
+    let counters = Counters::read(&order.cpus).since(&before);
+    let last = Pair::take();
+    if let Some(signal) = signals::requested() {
+        return Err(LoadError::Interrupted(signal));
+    }
+    let rate = Rate::between(first, last);
+    let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let error_ns = rate.ns(first.width + last.width) / 2.0;
+    let events = match recorder {
+        None => Vec::new(),
+        Some(recorder) => {
+            tracing.traced = true;
+            tracing.clock = Some(recorder.clock.name());
+            tracing.error_ns = recorder.clock.error_ns(error_ns);
+            tracing.events.clone_from(&recorder.events);
+            recorder.finish(first, rate)?
+        }
+    };
+    let mut cpus = Vec::new();
+    let mut all = Vec::new();
+    for (at, (cpu, found)) in order.cpus.iter().zip(&found).enumerate() {
+        let (_, recorded, lost) = match events.iter().find(|(traced, ..)| traced == cpu) {
+            Some((cpu, recorded, lost)) => (*cpu, recorded.as_slice(), *lost),
+            None => (*cpu, [].as_slice(), 0),
+        };
+        let spun = &found.spun;
+        tracing.recorded += recorded.len() as u64;
+        tracing.lost += lost;
+        let mut joined = join::join(&spun.gaps, spun.minimum, recorded, found.thread, rate.per_ns);
+        for (reason, count) in std::mem::take(&mut joined.tick_stops) {
+            *tracing.tick_stops.entry(reason).or_default() += count;
+        }
+        let stolen: Vec<(u64, u64)> = steal.iter().map(|(count, ticks)| (*count, ticks[at])).collect();
+        let steal_ns = attribute_steal(&mut joined.gaps, &stolen, rate);
+        let smi =
+            observed::firmware_interrupts(*cpu).zip(firmware[at]).map(|(now, then)| now.wrapping_sub(then));
+        if let Some(count) = smi {
+            join::attribute(&mut joined.gaps, join::HARDWARE, u64::MAX, count as usize, |_| true);
+        }
+        let lengths: Vec<u64> = joined.gaps.iter().map(|gap| gap.length).collect();
+        cpus.push(summary::Cpu {
+            cpu: *cpu,
+            seconds: rate.ns(spun.end - spun.start) / 1e9,
+            turns: spun.turns,
+            minimum_cycles: spun.minimum,
+            minimum_ns: rate.ns(spun.minimum),
+            threshold_ns: rate.ns(found.threshold),
+            gaps: spun.count,
+            lost: spun.count - spun.gaps.len() as u64,
+            worst_ns: rate.ns(spun.worst),
+            p999_ns: rate.ns(summary::quantile(&lengths, 0.999)),
+            stolen_ns: rate.ns(spun.stolen),
+            steal_ns,
+            firmware_interrupts: smi,
+            usual_entry_ns: rate.ns(joined.usual),
+            histogram: summary::histogram(&lengths, rate),
+        });
+        all.push(summary::Gaps { cpu: *cpu, start: spun.start, gaps: joined.gaps });
+    }
+    let causes = summary::causes(&all, rate, cpus.iter().map(|cpu| cpu.seconds).sum());
+    let (timeline, timeline_is_complete) = summary::timeline(&all, &causes, rate);
+    Ok(Document {
+        schema: summary::SCHEMA,
+        seconds,
+        fifo: order.fifo,
+        memory_locked,
+        counter: summary::Counter {
+            name: counter::NAME,
+            hz: rate.per_ns * 1e9,
+            invariant: counter::is_invariant(),
+            error_ns,
+            difference_ns: difference_ns(&found, rate),
+        },
+        tracing,
+        cpus,
+        worst: summary::worst(&all, rate),
+        causes,
+        timeline,
+        timeline_is_complete,
+        counters,
+    })
+}
+
+/// The thread of one CPU: pin, warm up, wait for the common start, and measure.
+fn spin_on(
+    cpu: usize,
+    order: &Order,
+    coarse: Rate,
+    (begin, until): (u64, u64),
+    stop: &AtomicBool,
+    buffer: Vec<spin::Gap>,
+) -> Result<Found, LoadError> {
+    sched::set_affinity(&[cpu]).map_err(LoadError::system(format!("running on CPU {cpu}")))?;
+    if let Some(priority) = order.fifo {
+        sched::become_fifo(priority)
+            .map_err(LoadError::system(format!("SCHED_FIFO with priority {priority}")))?;
+    }
+    let pair = Pair::take();
+    let warm = spin::spin(begin, u64::MAX, 0, stop, Vec::new());
+    let threshold = match order.threshold_ns {
+        Some(ns) => coarse.counts(ns),
+        None => (THRESHOLD_TURNS * warm.minimum).max(coarse.counts(LEAST_THRESHOLD_NS)),
+    };
+    let spun = spin::spin(until, warm.minimum, threshold, stop, buffer);
+    Ok(Found { pair, thread: nix::unistd::gettid().as_raw(), threshold, spun })
+}
+
+/// Explain unexplained time by the hypervisor where /proc/stat shows that it took time. Return that time in ns.
+///
+/// The counters have steps of a tick, so that only windows in which they grew are considered, with a tick more time than they
+/// show.
+fn attribute_steal(gaps: &mut [join::Explained], samples: &[(u64, u64)], rate: Rate) -> u64 {
+    let tick_ns = 1_000_000_000 / observed::ticks_per_second().max(1);
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0 };
+    let ticks = last.1.saturating_sub(first.1);
+    if ticks == 0 {
+        return 0;
+    }
+    let slack = rate.counts(tick_ns as f64);
+    let windows: Vec<(u64, u64)> =
+        samples.windows(2).filter(|pair| pair[1].1 > pair[0].1).map(|pair| (pair[0].0, pair[1].0)).collect();
+    let admits = |gap: &join::Explained| {
+        let end = gap.start + gap.length;
+        windows.iter().any(|(from, to)| end + slack >= *from && gap.start <= *to)
+    };
+    let budget = rate.counts(((ticks + 1) * tick_ns) as f64);
+    join::attribute(gaps, join::HYPERVISOR, budget, usize::MAX, admits);
+    ticks * tick_ns
+}
+
+/// The largest difference between the counters of two CPUs at one instant of CLOCK_MONOTONIC_RAW.
+fn difference_ns(found: &[Found], rate: Rate) -> Option<f64> {
+    let (first, rest) = found.split_first()?;
+    let offset = |pair: Pair| {
+        let elapsed = pair.raw_ns as f64 - first.pair.raw_ns as f64;
+        (pair.count as f64 - first.pair.count as f64) / rate.per_ns - elapsed
+    };
+    let offsets: Vec<f64> = std::iter::once(0.0).chain(rest.iter().map(|found| offset(found.pair))).collect();
+    let least = offsets.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = offsets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (!rest.is_empty()).then_some(most - least)
+}

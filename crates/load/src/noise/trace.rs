@@ -1,0 +1,197 @@
+//! Events of the kernel's trace, read from its text.
+//!
+//! ```text
+//!   python-20441   [001] d.h.. 3961998393230: hrtimer_expire_entry: hrtimer=00000000ac222e2f function=tick_nohz_handler now=17
+//!   comm-pid       [cpu] flags time: event: fields
+//! ```
+//! The time is a number of counts with the trace clock `x86-tsc`, and seconds with six decimals with `mono_raw`.
+
+/// An event of one CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Time in counts of the counter.
+    pub at: u64,
+    /// Its meaning.
+    pub what: What,
+}
+
+/// Kind of an interval. An exit closes the innermost open interval of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Interrupt by a local vector, such as the local timer's.
+    Vector,
+    /// Interrupt of a device.
+    Irq,
+    /// Interrupt from another CPU (64-bit ARM).
+    Ipi,
+    /// Function that another CPU had called on this CPU.
+    Call,
+    /// Soft interrupt.
+    Softirq,
+    /// Function of a timer.
+    Timer,
+    /// Function of a high-resolution timer.
+    Hrtimer,
+    /// Function of a work queue.
+    Work,
+    /// Another task.
+    Task,
+    /// Non-maskable interrupt.
+    Nmi,
+}
+
+/// Meaning of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// An interval begins.
+    Enter(Kind, String),
+    /// An interval ends.
+    Exit(Kind),
+    /// The CPU switches from a task to a task with this name.
+    Switch {
+        /// Process number of the previous task.
+        from: i32,
+        /// Process number of the next task.
+        to: i32,
+        /// Name of the next task.
+        name: String,
+    },
+    /// A task is woken.
+    Wake(i32),
+    /// An interval of a known length, in nanoseconds, ends.
+    Ended(Kind, String, u64),
+    /// The tick stopped, or could not stop for this reason.
+    TickStop(String),
+    /// The trace lacks events before this event.
+    Lost,
+}
+
+/// Time of a line: counts, or nanoseconds of `CLOCK_MONOTONIC_RAW`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Time {
+    /// Counts.
+    Counts(u64),
+    /// Nanoseconds.
+    Ns(u64),
+}
+
+/// Parse a line; `None` for a line without a known event.
+pub fn parse(line: &str) -> Option<(Time, What)> {
+    if line.contains(" EVENTS]") && line.starts_with("CPU:") {
+        return Some((Time::Counts(0), What::Lost));
+    }
+    let (_, rest) = after_cpu(line)?;
+    let (_flags, rest) = rest.split_once(' ')?;
+    let (time, rest) = rest.trim_start().split_once(": ")?;
+    let (name, fields) = rest.split_once(": ").or_else(|| rest.split_once(':'))?;
+    Some((parse_time(time)?, meaning(name, fields)?))
+}
+
+/// The CPU in brackets, and the text after it. The name of a task may contain brackets, but the CPU's number has at least
+/// three digits and the flags follow.
+fn after_cpu(line: &str) -> Option<(u32, &str)> {
+    line.match_indices(" [").find_map(|(at, _)| {
+        let (number, rest) = line[at + 2..].split_once("] ")?;
+        let digits = number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| Some((number.parse().ok()?, rest)))?
+    })
+}
+
+fn parse_time(text: &str) -> Option<Time> {
+    match text.split_once('.') {
+        None => text.parse().ok().map(Time::Counts),
+        Some((seconds, micros)) if micros.len() == 6 => {
+            let (seconds, micros) = (seconds.parse::<u64>().ok()?, micros.parse::<u64>().ok()?);
+            Some(Time::Ns(seconds * 1_000_000_000 + micros * 1000))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Interrupts by local vectors (arch/x86/include/asm/trace/irq_vectors.h, Linux 6.12) and their names here.
+const VECTORS: [(&str, &str); 12] = [
+    ("local_timer", "timer interrupt"),
+    ("reschedule", "reschedule interrupt"),
+    ("call_function", "call-function interrupt"),
+    ("call_function_single", "call-function interrupt"),
+    ("irq_work", "irq-work interrupt"),
+    ("x86_platform_ipi", "platform interrupt"),
+    ("thermal_apic", "thermal interrupt"),
+    ("threshold_apic", "machine-check threshold interrupt"),
+    ("deferred_error_apic", "machine-check deferred-error interrupt"),
+    ("error_apic", "APIC error interrupt"),
+    ("spurious_apic", "spurious interrupt"),
+    ("posted_intr", "posted interrupt"),
+];
+
+fn meaning(event: &str, fields: &str) -> Option<What> {
+    use Kind::{Call, Hrtimer, Ipi, Irq, Nmi, Softirq, Timer, Vector, Work};
+    let field = |key: &str| word_after(fields, key);
+    let known = match event {
+        "irq_handler_entry" => What::Enter(Irq, format!("irq {}", fields.split_once("name=")?.1.trim_end())),
+        "irq_handler_exit" => What::Exit(Irq),
+        "softirq_entry" => What::Enter(
+            Softirq,
+            format!("softirq {}", fields.split_once("[action=")?.1.trim_end().trim_end_matches(']')),
+        ),
+        "softirq_exit" => What::Exit(Softirq),
+        "timer_expire_entry" => What::Enter(Timer, format!("timer {}", field("function=")?)),
+        "timer_expire_exit" => What::Exit(Timer),
+        "hrtimer_expire_entry" => What::Enter(Hrtimer, format!("hrtimer {}", field("function=")?)),
+        "hrtimer_expire_exit" => What::Exit(Hrtimer),
+        "workqueue_execute_start" => What::Enter(Work, word_after(fields, "function ")?.to_owned()),
+        "workqueue_execute_end" => What::Exit(Work),
+        "csd_function_entry" => What::Enter(Call, format!("call {}", field("func=")?.trim_end_matches(','))),
+        "csd_function_exit" => What::Exit(Call),
+        "ipi_entry" => What::Enter(Ipi, format!("ipi {}", fields.trim().trim_matches(['(', ')']))),
+        "ipi_exit" => What::Exit(Ipi),
+        "nmi_handler" => {
+            let handler = fields.split("()").next()?.trim();
+            let ns = field("delta_ns: ")?.parse::<i64>().ok()?;
+            What::Ended(Nmi, format!("nmi {handler}"), ns.max(0) as u64)
+        }
+        "tick_stop" => {
+            let reason = if field("success=")? == "1" { "stopped" } else { field("dependency=")? };
+            What::TickStop(reason.to_owned())
+        }
+        "sched_wakeup" => What::Wake(fields.rsplit_once(" pid=")?.1.split(' ').next()?.parse().ok()?),
+        "sched_switch" => {
+            let (before, after) = fields.rsplit_once(" ==> next_comm=")?;
+            let (name, next) = after.rsplit_once(" next_pid=")?;
+            What::Switch {
+                from: word_after(before, "prev_pid=")?.parse().ok()?,
+                to: next.split(' ').next()?.parse().ok()?,
+                name: task_name(name),
+            }
+        }
+        other => {
+            let (vector, is_entry) = match (other.strip_suffix("_entry"), other.strip_suffix("_exit")) {
+                (Some(vector), _) => (vector, true),
+                (_, Some(vector)) => (vector, false),
+                _ => return None,
+            };
+            let (_, name) = VECTORS.iter().find(|(known, _)| *known == vector)?;
+            if is_entry { What::Enter(Vector, (*name).to_owned()) } else { What::Exit(Vector) }
+        }
+    };
+    Some(known)
+}
+
+/// The word after the last `key`: a task's name, which may contain anything, comes first in its event.
+fn word_after<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
+    fields.rsplit_once(key)?.1.split_ascii_whitespace().next()
+}
+
+/// The name of a task without the number of its CPU: `kworker/1:2-events` is `task kworker`, `ksoftirqd/1` is
+/// `task ksoftirqd`. A CPU without another task runs its idle task.
+fn task_name(comm: &str) -> String {
+    let (name, number) = comm.split_once('/').unwrap_or((comm, ""));
+    let is_numbered =
+        number.starts_with(|first: char| first.is_ascii_digit() || first == 'u' || first == 'R');
+    let name = if is_numbered { name } else { comm };
+    if name == "swapper" { "idle".to_owned() } else { format!("task {name}") }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/noise_trace.rs"]
+mod tests;

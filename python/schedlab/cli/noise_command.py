@@ -1,0 +1,64 @@
+"""``schedlab noise``: what interrupts CPUs, how often, for how long, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import GivenPageFormat, Output, PageFormat, SshConfig
+
+
+def noise(
+    cpus: Annotated[str | None, typer.Option("--cpus", metavar="LIST", help="CPUs under test, such as 2-3.")] = None,
+    time: Annotated[str, typer.Option("--for", metavar="DURATION", help="Time of the measurement.")] = "10s",
+    threshold: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|DURATION",
+            help="Length of a gap beyond the least time of a turn; auto: ten turns, at least 150 ns.",
+        ),
+    ] = "auto",
+    priority: Annotated[
+        str | None, typer.Option(metavar="fifo:N", help="Run the loop under SCHED_FIFO with priority N.")
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace/--no-trace", help="Name causes with the kernel's trace; needs root.")
+    ] = True,
+    target: Annotated[
+        str, typer.Option("--target", metavar="TARGET", help="The machine: host or ssh:[USER@]HOST[:PORT].")
+    ] = "host",
+    read: Annotated[
+        Path | None,
+        typer.Option("--read", metavar="FILE", help="Show a measurement stored with --format json instead."),
+    ] = None,
+    ssh_config: SshConfig = None,
+    form: GivenPageFormat = PageFormat.TEXT,
+    output: Output = None,
+) -> None:
+    """Measure what interrupts CPUs: a loop on each CPU finds the gaps, the kernel's trace names their causes.
+
+    Prints causes with count, rate, longest time, total and share, and the longest gaps with their parts. The machine is
+    not changed; the private instance of the trace is removed at the end, also after a kill.
+    """
+    import os
+
+    from schedlab.cli import noise_run
+    from schedlab.cli.json_output import json_text
+    from schedlab.cli.report_output import present_text, write
+    from schedlab.report import noise as report
+    from schedlab.report.html import noise as html
+
+    if ssh_config is not None:
+        os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
+    measured = (
+        noise_run.stored(read) if read else noise_run.measured(cpus, time, threshold, priority, target, trace=trace)
+    )
+    match form:
+        case PageFormat.TEXT:
+            present_text(report.render(measured), output)
+        case PageFormat.JSON:
+            write(json_text(report.to_json(measured)), output)
+        case PageFormat.HTML:
+            write(html.render(measured), output)

@@ -1,0 +1,186 @@
+"""``schedlab noise``: options, formats, and measurements on this machine, whose figures no test compares."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedlab.workloads.tools import SCHEDLOAD, need
+from tests.cli.in_process import Schedlab, runner
+
+RECORDED = Path(__file__).parents[1] / "report" / "noise.json"
+
+MOUNTED = """
+set -e
+mount -t tracefs none /sys/kernel/tracing
+"""
+
+TRACES = (
+    MOUNTED
+    + """
+cd /sys/kernel/tracing/instances
+live=schedlab-noise-$$-$(cut -d' ' -f22 /proc/$$/stat)
+trap 'rmdir $live schedlab-noise-test-$$' EXIT
+mkdir schedlab-noise-4194305-77 $live schedlab-noise-test-$$
+"$1" noise --cpus "$2" --for 100ms > "$3"
+ls -d schedlab-noise-4194305-* $live schedlab-noise-test-$$ 2> /dev/null || true
+"""
+)
+"""Instances of a dead owner, of a live owner, and of another program; then a measurement. No process has the number
+4194305: the largest is 4194304 (PID_MAX_LIMIT)."""
+
+KILLED = (
+    MOUNTED
+    + """
+cd /sys/kernel/tracing/instances
+"$1" noise --cpus "$2" --for 1h > /dev/null &
+owner=$!
+while ! ls -d schedlab-noise-$owner-* > /dev/null 2>&1; do kill -0 $owner; sleep 0.01; done
+child=$(cat /proc/$owner/task/$owner/children)
+kill -9 $owner $child
+wait $owner || true
+while grep -qs "^State:.[^ZX]" /proc/$child/status; do sleep 0.01; done
+ls -d schedlab-noise-$owner-*
+"$1" noise --cpus "$2" --for 100ms > "$3"
+ls -d schedlab-noise-$owner-* 2> /dev/null || true
+"""
+)
+
+
+@pytest.fixture
+def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return runner(monkeypatch, capsys)
+
+
+def cpu() -> str:
+    return str(max(os.sched_getaffinity(0)))
+
+
+def require_tracefs() -> None:
+    """Skip without the right to mount tracefs in a namespace of a process."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: an instance of the kernel's trace")
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", MOUNTED], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"needs tracefs: {done.stderr.strip()}")
+
+
+def in_namespace(script: str, document: Path) -> list[str]:
+    """Run a script in a mount namespace with tracefs; return the lines of its output."""
+    argv = ["unshare", "--mount", "sh", "-c", script, "sh", need(SCHEDLOAD), cpu(), str(document)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_a_stored_measurement_is_shown_in_each_format(schedlab: Schedlab, form: str, tmp_path: Path) -> None:
+    output = tmp_path / "noise"
+    done = schedlab("noise", "--read", RECORDED, "--format", form, "--output", output)
+    assert done.code == 0, done.err
+    assert "vmstat_update" in output.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ([], "no CPUs are named"),
+        (["--cpus", "0-"], "0-"),
+        (["--cpus", "0", "--for", "10"], "10"),
+        (["--cpus", "0", "--for", "2h"], "is not between 10ms and 1h"),
+        (["--cpus", "0", "--threshold", "fast"], "--threshold"),
+        (["--cpus", "0", "--priority", "rr:5"], "write fifo:1 to fifo:99"),
+        (["--cpus", "0", "--priority", "fifo:100"], "write fifo:1 to fifo:99"),
+        (["--cpus", "0", "--target", "sim:laptop-4"], "name host or ssh:"),
+        (["--read", __file__], "is not a measurement"),
+    ],
+)
+def test_wrong_options_are_refused_with_the_remedy(schedlab: Schedlab, words: list[str], fault: str) -> None:
+    done = schedlab("noise", *words)
+    assert done.code == 2, done.err
+    assert fault in done.words
+
+
+def test_a_cpu_that_may_not_be_used_is_named(schedlab: Schedlab) -> None:
+    done = schedlab("noise", "--cpus", "8191", "--for", "10ms", "--no-trace")
+    assert done.code == 3
+    assert "CPU 8191 is not among the CPUs that this process may use" in done.words
+
+
+def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> None:
+    done = schedlab("noise", "--cpus", cpu(), "--for", "50ms", "--no-trace", "--threshold", "1us", "--format", "json")
+    assert done.code == 0, done.err
+    fields = json.loads(done.out)
+    assert fields["attribution"] == "correlation"
+    (measured,) = fields["cpus"]
+    assert measured["cpu"] == int(cpu())
+    assert measured["turns"] > 0
+    assert measured["minimum_cycles"] > 0
+    assert sum(number for _, _, number in measured["histogram"]) == measured["gaps"] - measured["lost"]
+    assert [cause["name"] for cause in fields["causes"]] in (
+        ["unexplained"],
+        ["unexplained", "hypervisor"],
+        ["hypervisor"],
+        [],
+    )
+
+
+@pytest.mark.root
+def test_a_trace_names_causes_whose_shares_sum_to_one(schedlab: Schedlab) -> None:
+    require_tracefs()
+    done = schedlab("noise", "--cpus", cpu(), "--for", "300ms", "--format", "json")
+    assert done.code == 0, done.err
+    fields = json.loads(done.out)
+    assert fields["tracing"]["traced"], fields["tracing"]["reason"]
+    assert "sched/sched_switch" in fields["tracing"]["events"]
+    if fields["causes"]:
+        assert sum(cause["share"] for cause in fields["causes"]) == pytest.approx(1)
+    for gap in fields["worst"]:
+        assert sum(part["ns"] for part in gap["parts"]) == pytest.approx(gap["length_ns"])
+
+
+@pytest.mark.root
+def test_the_trace_of_a_dead_measurement_is_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    require_tracefs()
+    names = in_namespace(TRACES, tmp_path / "noise.json")
+    assert "schedlab-noise-4194305-77" not in names
+    assert len(names) == 2
+    removed = json.loads((tmp_path / "noise.json").read_text())["tracing"]["removed"]
+    assert "schedlab-noise-4194305-77" in removed
+    assert not set(names) & set(removed)
+
+
+@pytest.mark.root
+def test_the_trace_of_a_measurement_whose_processes_were_all_killed_is_removed_by_the_next(tmp_path: Path) -> None:
+    require_tracefs()
+    names = in_namespace(KILLED, tmp_path / "noise.json")
+    assert len(names) == 1, names
+    assert names[0] in json.loads((tmp_path / "noise.json").read_text())["tracing"]["removed"]
+
+
+@pytest.mark.root
+def test_a_stopped_measurement_leaves_no_trace(tmp_path: Path) -> None:
+    require_tracefs()
+    script = (
+        MOUNTED
+        + """
+    cd /sys/kernel/tracing/instances
+    "$1" noise --cpus "$2" --for 1h > "$3" 2> /dev/null &
+    owner=$!
+    while ! ls -d schedlab-noise-$owner-* > /dev/null 2>&1; do kill -0 $owner; sleep 0.01; done
+    kill -TERM $owner
+    wait $owner && exit 9 || echo $?
+    ls -d schedlab-noise-$owner-* 2> /dev/null || true
+    """
+    )
+    assert in_namespace(script, tmp_path / "noise.json") == ["143"]
+
+
+def test_start_up_does_not_import_the_report() -> None:
+    code = "import sys, schedlab.cli.noise_command; sys.exit('schedlab.report.noise' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
