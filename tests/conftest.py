@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,9 @@ from schedlab.files import folders
 from schedlab.store import schema, writer
 from schedlab.store.checksums import sealed
 from schedlab.store.file import open_store
+from schedlab.store.location import Named, location
 from schedlab.targets.scripted import Script, Scripted
+from tests import postgres_server
 
 # A shell ignores SIGINT and SIGQUIT in background jobs, and nohup(1) ignores SIGHUP. Programs that a test starts
 # inherit ignored signals, but not handlers.
@@ -105,10 +107,37 @@ def experiment() -> Experiment:
     return parse(TWO_VARIANTS, "test.toml")
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A PostgreSQL server for all tests of this process."""
+    postgres_server.skip_unless_installed()
+    with postgres_server.server(*postgres_server.FAST) as running:
+        yield running
+
+
 @pytest.fixture
-def engine(tmp_path: Path) -> Engine:
+def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Named:
+    """The place of a store that does not exist yet."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return tmp_path / "store.sqlite"
+    return location(request.getfixturevalue("postgres").new())
+
+
+DATABASES = ("sqlite", "postgresql")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of a module that imports ``DATABASES`` once with each database."""
+    if "new_store" in metafunc.fixturenames and hasattr(metafunc.module, "DATABASES"):
+        metafunc.parametrize("new_store", DATABASES, indirect=True)
+
+
+@pytest.fixture
+def engine(new_store: Named) -> Iterator[Engine]:
     """A fresh store."""
-    return open_store(tmp_path / "store.sqlite", create=True)
+    opened = open_store(new_store, create=True)
+    yield opened
+    opened.dispose()
 
 
 @pytest.fixture

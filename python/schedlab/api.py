@@ -11,11 +11,10 @@ import secrets
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedlab.errors import StoreError
 from schedlab.files import folders
-from schedlab.store import file, reader
+from schedlab.store import file, location, reader
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,12 +148,13 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
     """Open a store for reading.
 
     Args:
-        url: a path, or ``sqlite:///PATH``; default ``$SCHEDLAB_STORE`` or the store of the command line.
+        url: a path, ``sqlite:///PATH``, or ``postgresql://HOST/DATABASE``; default ``$SCHEDLAB_STORE`` or the store
+            of the command line.
 
     Raises:
-        StoreError: there is no store, or it is damaged, or the URL names another database.
+        StoreError: there is no store, or it is damaged, or the URL contains a password or names another database.
     """
-    return Store(file.open_store(_path(url), create=False))
+    return Store(file.open_store(_location(url), create=False))
 
 
 def run(
@@ -199,7 +199,7 @@ def run(
     chosen = choose(target, parsed, None)
     recover(folders.journals())
     require_runnable(trials, chosen)
-    engine = file.open_store(_path(store), create=True)
+    engine = file.open_store(_location(store), create=True)
     fingerprint = chosen.fingerprint()
     machine = chosen.fingerprint_hash(fingerprint)
     new = writer.NewRun(trials, chosen.name, chosen.kind, quick, text, path, fingerprint, machine)
@@ -209,11 +209,5 @@ def run(
     return StoredRun(engine, reader.run(engine, number))
 
 
-def _path(url: Any) -> Path:
-    text = os.fspath(folders.default_store() if url is None else url)
-    if "://" not in text:
-        return Path(text)
-    scheme, _, path = text.partition(":///")
-    if scheme != "sqlite" or not path:
-        raise StoreError(f"{text!r} names no SQLite file", todo="give a path, or sqlite:///PATH")
-    return Path(path)
+def _location(url: str | os.PathLike[str] | None) -> location.Location:
+    return location.default() if url is None else location.location(url)

@@ -8,7 +8,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from schedlab.analysis.cells import average_blocks
 from schedlab.experiment.load import parse
@@ -20,7 +20,11 @@ from schedlab.store.columns import columns, read_cells, samples_by_row, variants
 from schedlab.store.file import open_store
 from schedlab.store.reader import Run
 from schedlab.store.samples import sample_table
-from tests.conftest import TWO_VARIANTS, begin
+from tests.conftest import (
+    DATABASES,  # noqa: F401 - each test runs with each database
+    TWO_VARIANTS,
+    begin,
+)
 
 ORDER = ["block", "variant", "workload", "parameters", "metric"]
 
@@ -203,3 +207,32 @@ def test_a_run_without_trials_has_no_samples(engine: Engine) -> None:
     assert reader.conditions(engine, run_id).is_empty()
     assert reader.counters(engine, run_id).is_empty()
     assert all(samples is None for row in columns(engine, variants_of(run)).rows for samples in row.samples)
+
+
+def test_a_trial_that_is_added_while_cells_are_read_is_no_damage(engine: Engine) -> None:
+    """The checksum of a cell covers rows of two tables, which two queries read."""
+    text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
+    run_plan = plan(parse(text, "f"), 1)
+    run_id = begin(engine, run_plan, text)
+    of_cell = [trial for trial in run_plan.trials if trial.phase == "measure"][:3]
+    remaining = iter(of_cell)
+
+    def add(*_: object) -> None:
+        for trial in remaining:
+            values = [Metric(MetricSpec("latency", "us", "lower"), 1.0)]
+            writer.record(engine, run_id, trial, Measurement("ok", 1.0, 2.0, values))
+            return
+
+    add()
+    run = reader.run(engine, run_id)
+
+    queries: list[str] = []
+
+    def meanwhile(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("SELECT metric") and not queries:
+            queries.append(statement)
+            add()
+
+    event.listen(engine, "after_cursor_execute", meanwhile)
+    assert [cell.values.tolist() for cell in read_cells(engine, run)] == [[1.0]]
+    assert [cell.values.tolist() for cell in read_cells(engine, run)] == [[1.0, 1.0]]

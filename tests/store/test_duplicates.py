@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from schedlab.results.imported import Cell, Import, Series, Table, TableRow
 from schedlab.store.imports import duplicates, record_imports
+from tests.conftest import DATABASES  # noqa: F401 - each test runs with each database
 
 ONE = Series("base", "tbench", "throughput", "MB/s", "higher", {"clients": 4}, np.array([1.0, 2.5]), "log")
 TWO = replace(ONE, metric="latency", unit="ms", direction="lower", values=np.array([0.25]), block=2)

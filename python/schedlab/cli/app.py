@@ -110,7 +110,7 @@ def _run() -> None:
         todo = "free space, or check your rights"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
     except Exception as error:
-        if "sqlite3" in sys.modules and (explained := _store_error(error)) is not None:
+        if sys.modules.keys() & {"sqlite3", "psycopg"} and (explained := _store_error(error)) is not None:
             _fail(explained)
         from schedlab.cli.console import make
 
@@ -130,12 +130,10 @@ def _make_streams_safe() -> None:
 
 
 def _store_error(error: Exception) -> SchedlabError | None:
-    from sqlite3 import DatabaseError
-
-    from schedlab.store.sqlite import explain
+    from schedlab.store import backends
 
     cause = getattr(error, "orig", error)  # SQLAlchemy's error contains the error of the driver
-    return explain(cause, "the store") if isinstance(cause, DatabaseError) else None
+    return backends.explain(cause, "the store")
 
 
 def _fail(error: SchedlabError) -> NoReturn:

@@ -34,6 +34,7 @@ from schedlab.notation.units import counted, parse_time_ns
 from schedlab.report import bisection as result_of
 from schedlab.results.measurement import Measurement
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.targets.checkouts import Checkouts
 from schedlab.targets.selection import choose
 from schedlab.tunables import Interrupted, restore_on_signals
@@ -61,7 +62,7 @@ class Request:
     budget: str | None
     delta: str | None
     only: str | None
-    store: Path
+    store: Location
     resume: bool
     seed: int | None
     target: str | None

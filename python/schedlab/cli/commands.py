@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from schedlab.cli.appearance import Color, appearance
 from schedlab.errors import Exit, SchedlabError
+from schedlab.store.location import Location, location
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -152,14 +153,14 @@ class _Conversion:
         if several and get_origin(kind) is list and isinstance(value, list | tuple):
             (kind,) = get_args(kind)
             if all(_is_plain(each, kind, param) for each in value):
-                return [kind(each) for each in value]
+                return [_plain(each, kind) for each in value]
         elif _is_plain(value, kind, param):
-            return kind(value)
+            return _plain(value, kind)
         return self._by_typer().coerce(value, param=param, ctx=ctx)
 
 
 def _is_plain(value: Any, kind: Any, parameter: Any) -> bool:
-    """Return whether ``kind(value)`` is the value that typer would return, without a check that could fail."""
+    """Return whether :func:`_plain` returns the value that typer would return, without a check of typer's."""
     if not isinstance(kind, type):
         return False
     if isinstance(value, kind):
@@ -167,7 +168,13 @@ def _is_plain(value: Any, kind: Any, parameter: Any) -> bool:
         return value.isascii() if isinstance(value, str) else value == parameter.default
     if issubclass(kind, Enum):
         return any(value == choice.value for choice in kind)
+    if kind is Location:
+        return isinstance(value, str)
     return kind is Path and isinstance(value, str) and value.isascii() and os.access(value, os.R_OK)
+
+
+def _plain(value: Any, kind: Callable[[Any], Any]) -> Any:
+    return location(value) if kind is Location and isinstance(value, str) else kind(value)
 
 
 def _converted_plainly(parameters: list[Any]) -> list[Any]:

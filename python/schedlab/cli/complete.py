@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -132,10 +131,14 @@ def runs(context: typer.Context, incomplete: str) -> Answers:
     """Return the numbers of the newest runs in the store that the command line names."""
     import sqlite3
 
-    from schedlab.files.folders import default_store
+    from schedlab.store import location
 
-    path = Path(context.params.get("store") or default_store())
+    given = context.params.get("store")
+    where = given if isinstance(given, location.Location) else location.location(given) if given else location.default()
     answers: Answers = []
+    if where.path is None:
+        return answers  # a server may be slow to answer, and may ask for a password
+    path = where.path
     # "immutable": not even a lock is taken, and no file is made beside the store.
     with (
         suppress(sqlite3.Error),

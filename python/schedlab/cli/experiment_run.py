@@ -31,8 +31,9 @@ from schedlab.notation.controls import escaped
 from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.report.data import to_json
-from schedlab.store import reader, writer
+from schedlab.store import backends, reader, writer
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.targets.protocol import Download, MissingRequirement, Target
 from schedlab.targets.selection import boots_of, choose, table_of
 from schedlab.tunables import Interrupted, restore_on_signals
@@ -68,7 +69,7 @@ class Request:
     """The arguments of the command."""
 
     source: Source
-    store: Path
+    store: Location
     quick: bool
     seed: int | None
     resume: bool
@@ -99,7 +100,7 @@ class Examined:
 def examined(request: Request) -> Examined:
     """Examine the plan of a request: its size, the estimated time, and the reasons why the run cannot start."""
     trial_plan, _ = _plan(request, None)
-    engine = open_store(request.store, create=False) if request.store.exists() else None
+    engine = open_store(request.store, create=False) if backends.exists(request.store) else None
     target = _target(request, trial_plan.experiment)
     expected = _estimate(request, trial_plan, engine, target)
     return Examined(trial_plan, expected, target.downloads(), target.missing_requirements(trial_plan))

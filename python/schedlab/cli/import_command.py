@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.cli.options import GivenFormat, OutputFormat, Tables, store_path
+from schedlab.cli.options import STORE_HELP, GivenFormat, OutputFormat, Tables, store_path
+from schedlab.store import location
+from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
@@ -32,18 +34,17 @@ class Statements:
 
 
 def import_(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Files, folders of logs, trees of MMTests; - is standard input."),
+    sources: Annotated[
+        list[Location],
+        typer.Argument(
+            metavar="PATH...",
+            parser=location.location,
+            help="Files, folders of logs, trees of MMTests, stores; - is standard input.",
+        ),
     ],
     store: Annotated[
-        Path | None,
-        typer.Option(
-            "--to",
-            "--store",
-            metavar="FILE",
-            help="The store; default $SCHEDLAB_STORE or ~/.local/share/schedlab/schedlab.sqlite.",
-        ),
+        Location | None,
+        typer.Option("--to", "--store", metavar="STORE", parser=location.location, help=STORE_HELP),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--as", metavar="FORMAT", help="The format, where the content does not show it.")
@@ -82,10 +83,11 @@ def import_(
     from schedlab.store.merging import is_store
 
     console = make()
-    stores = [path for path in paths if is_store(path)]
+    stores = [source for source in sources if source.path is None or is_store(source.path)]
     if stores:
-        _import_stores(stores, paths, store, output)
+        _import_stores(stores, sources, store, output)
         return
+    paths = [source.file for source in sources]
     statements = Statements(names or [], baseline, lower or [], higher or [], table or [])
     if not (dry_run or again or form) and statements == Statements([], None, [], [], []) and _are_exports(paths):
         _import_exports(paths, store, output)
@@ -107,12 +109,14 @@ def import_(
         _summarise(console, outlines, recorded, store)
 
 
-def _import_stores(stores: Sequence[Path], paths: Sequence[Path], to: Path | None, form: OutputFormat) -> None:
+def _import_stores(
+    stores: Sequence[Location], sources: Sequence[Location], to: Location | None, form: OutputFormat
+) -> None:
     """Copy the runs of schedlab's stores; SchedlabError if the list also contains other paths."""
     from schedlab.cli.merge_command import merge
     from schedlab.errors import SchedlabError
 
-    if len(stores) < len(paths):
+    if len(stores) < len(sources):
         raise SchedlabError(
             "is a store, and other paths are not stores",
             where=str(stores[0]),
@@ -130,13 +134,13 @@ def _are_exports(paths: Sequence[Path]) -> bool:
     return all(map(has_records, paths))
 
 
-def _import_exports(paths: Sequence[Path], to: Path | None, form: OutputFormat) -> None:
+def _import_exports(paths: Sequence[Path], to: Location | None, form: OutputFormat) -> None:
     """Copy the runs of exports, and print what exports lack."""
     from schedlab.cli.console import make
     from schedlab.cli.merge_command import copy
     from schedlab.store.exports import LOSS, read_export
 
-    copy(paths, store_path(to), form, read_export)
+    copy([location.of(path) for path in paths], store_path(to), form, lambda source: read_export(source.file))
     make(stderr=True).say("runs of exported samples:", LOSS)
 
 
@@ -183,7 +187,7 @@ def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> li
     return checks.with_directions(imports, directions) if directions else imports
 
 
-def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
+def _record(to: Location, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
     """Store the imports in one transaction and return the runs of each; StoreError if the store already contains the
     imports."""
     from schedlab.errors import StoreError
@@ -194,12 +198,12 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
 
     groups = [checks.by_column(imported) for imported in imports]
     parts = [part for group in groups for part in group]
-    engine = open_store(path, create=True)
+    engine = open_store(to, create=True)
     if stored := [] if again else duplicates(engine, parts):
         runs = ", ".join(f"{duplicate.name} is run {duplicate.run_id}" for duplicate in stored)
         raise StoreError(
             f"has these results already: {runs}",
-            where=str(path),
+            where=str(to),
             todo="nothing was imported: leave the path out, or import it once more with --again",
         )
     run_ids = iter(record_imports(engine, parts))
@@ -207,7 +211,7 @@ def _record(path: Path, imports: Sequence[Import], *, again: bool) -> list[list[
 
 
 def _summarise(
-    console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Path | None
+    console: Console, outlines: Sequence[Outline], recorded: Sequence[Sequence[Run]], store: Location | None
 ) -> None:
     """Print the new runs, the omitted parts, and the next command to type."""
     from schedlab.report.imports import remarks, sums

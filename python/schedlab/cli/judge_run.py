@@ -29,6 +29,7 @@ from schedlab.results.measurement import Measurement
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.store.run_rows import Run
 from schedlab.targets.protocol import Target
 from schedlab.targets.selection import choose
@@ -40,7 +41,7 @@ def open_campaign(
     alpha: float,
     delta: str | None,
     blocks: int | None,
-    store: Path,
+    store: Location,
     target: str | None,
     sysroot: Path | None,
     *,
@@ -72,7 +73,7 @@ def open_campaign(
         make().print(f"campaign {number}: {campaign.name}, alpha {alpha:g}, {size} a question")
 
 
-def ask_and_print(store: Path, number: int | None, file: Path, blocks: int | None, *, as_json: bool) -> int:
+def ask_and_print(store: Location, number: int | None, file: Path, blocks: int | None, *, as_json: bool) -> int:
     """``judge ask``: measure a candidate, and print the answer; return the exit code."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)
@@ -99,7 +100,7 @@ def ask_and_print(store: Path, number: int | None, file: Path, blocks: int | Non
 
 
 def _ask(
-    engine: Engine, store: Path, campaign: Campaign, candidate: Candidate, proposal: Proposal, blocks: int
+    engine: Engine, store: Location, campaign: Campaign, candidate: Candidate, proposal: Proposal, blocks: int
 ) -> Answer:
     """Measure fresh blocks of a candidate in the candidate's run, which the first question begins."""
     if candidate.run_id is None:
@@ -118,7 +119,7 @@ def _ask(
         return ask(trial_plan, target, engine, campaign, candidate, blocks, _show_failure)
 
 
-def confirm_and_print(store: Path, number: int | None, name: str | None, blocks: int, *, as_json: bool) -> int:
+def confirm_and_print(store: Location, number: int | None, name: str | None, blocks: int, *, as_json: bool) -> int:
     """``judge confirm``: measure the winner in held-out blocks, and print the verdict; return the exit code."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)
@@ -139,7 +140,7 @@ def confirm_and_print(store: Path, number: int | None, name: str | None, blocks:
 
 
 def _confirm(
-    engine: Engine, store: Path, campaign: Campaign, winner: Candidate, run: Run | None, blocks: int
+    engine: Engine, store: Location, campaign: Campaign, winner: Candidate, run: Run | None, blocks: int
 ) -> Candidate:
     """Run the held-out blocks, or the rest of an interrupted confirmation; return the candidate with the run."""
     assert winner.run_id is not None
@@ -193,7 +194,7 @@ def _ready(campaign: Campaign, trial_plan: Plan, run: Run | None) -> Target:
 
 
 def _begin(
-    engine: Engine, store: Path, campaign: Campaign, trial_plan: Plan, text: str, target: Target, content: str
+    engine: Engine, store: Location, campaign: Campaign, trial_plan: Plan, text: str, target: Target, content: str
 ) -> int:
     name = campaign.experiment_path
     source = experiment_run.Source(name, ("judge",), lambda: (trial_plan.experiment, text))
@@ -222,7 +223,7 @@ def _show_failure(trial: Trial, measurement: Measurement | None) -> None:
         make(stderr=True).say("failed:", f"{trial.variant.name}: {reason}", "red")
 
 
-def show_status(store: Path, number: int | None, *, as_json: bool) -> None:
+def show_status(store: Location, number: int | None, *, as_json: bool) -> None:
     """``judge status``: print the candidates of a campaign."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)

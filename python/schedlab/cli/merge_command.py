@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.options import GivenFormat, OutputFormat, store_path
+from schedlab.store import location
+from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -16,12 +17,22 @@ if TYPE_CHECKING:
 
 def merge(
     sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="STORE...", help=("The stores to read. The command does not change these stores.")),
+        list[Location],
+        typer.Argument(
+            metavar="STORE...",
+            parser=location.location,
+            help=("The stores to read. The command does not change these stores."),
+        ),
     ],
     to: Annotated[
-        Path | None,
-        typer.Option("--to", "--store", metavar="FILE", help="The store to add to; default as for 'schedlab run'."),
+        Location | None,
+        typer.Option(
+            "--to",
+            "--store",
+            metavar="STORE",
+            parser=location.location,
+            help="The store to add to; default as for 'schedlab run'.",
+        ),
     ] = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
@@ -34,8 +45,8 @@ def merge(
     copy(sources, store_path(to), form, lambda source: open_store(source, create=False))
 
 
-def copy(sources: Sequence[Path], path: Path, form: OutputFormat, opened: Callable[[Path], Engine]) -> None:
-    """Copy all runs of the sources into the store at ``path``, and print their numbers."""
+def copy(sources: Sequence[Location], to: Location, form: OutputFormat, opened: Callable[[Location], Engine]) -> None:
+    """Copy all runs of the sources into the store ``to``, and print their numbers."""
     from schedlab.cli.console import make, table
     from schedlab.cli.json_output import print_json
     from schedlab.errors import StoreError
@@ -43,17 +54,17 @@ def copy(sources: Sequence[Path], path: Path, form: OutputFormat, opened: Callab
     from schedlab.store.merging import copy_runs
 
     for source in sources:
-        if path.exists() and source.exists() and source.samefile(path):
+        if location.are_same(source, to):
             raise StoreError("is the store to add to", where=str(source), todo="name another store with --to")
     engines = [opened(source) for source in sources]
-    target = open_store(path, create=True)
+    target = open_store(to, create=True)
     merged = [
         (str(source), run) for source, engine in zip(sources, engines, strict=True) for run in copy_runs(engine, target)
     ]
     if form is OutputFormat.JSON:
         runs = [{"store": origin, "run": each.before, "number": each.number, "name": each.name, "new": each.is_new}
                 for origin, each in merged]  # fmt: skip
-        print_json({"store": str(path), "runs": runs})
+        print_json({"store": str(to), "runs": runs})
         return
     listed = table("store", "run", "name", "is now run", "", right=("run", "is now run"))
     for origin, each in merged:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli.complete import targets
-from schedlab.files.folders import default_store
+from schedlab.store import location
+from schedlab.store.location import Location
 
 
 class OutputFormat(StrEnum):
@@ -44,14 +45,9 @@ Output = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
 ]
 GivenFormat = Annotated[OutputFormat, typer.Option("--format", help="text for people, json for scripts.")]
-Store = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        metavar="FILE",
-        help="The store; default $SCHEDLAB_STORE or ~/.local/share/schedlab/schedlab.sqlite.",
-    ),
-]
+STORE_HELP = "The store: a file, or postgresql://HOST/DATABASE; default $SCHEDLAB_STORE or "
+STORE_HELP += "~/.local/share/schedlab/schedlab.sqlite."
+Store = Annotated[Location | None, typer.Option("--store", metavar="STORE", parser=location.location, help=STORE_HELP)]
 Sysroot = Annotated[
     Path | None,
     typer.Option(
@@ -90,11 +86,11 @@ Tables = Annotated[
 ]
 
 
-def store_path(named: Path | None) -> Path:
+def store_path(named: Location | None) -> Location:
     """Return the store that the user named, or the default store."""
-    return named or default_store()
+    return named or location.default()
 
 
-def store_words(store: Path) -> list[str]:
+def store_words(store: Location) -> list[str]:
     """Return the words with which another command uses this store: no words for the default store."""
-    return [] if store == default_store() else ["--store", str(store)]
+    return [] if store == location.default() else ["--store", str(store)]

@@ -9,6 +9,7 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
+from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from schedlab.execution.estimate import Estimate
@@ -93,13 +94,14 @@ def _share(text: str | None) -> float | None:
     return share
 
 
-def _estimate(trial_plan: Plan, store: Path | None) -> Estimate:
+def _estimate(trial_plan: Plan, store: Location | None) -> Estimate:
     from schedlab.execution.estimate import estimate
+    from schedlab.store import backends
     from schedlab.store.file import open_store
     from schedlab.targets.selection import boots_of, name_of
 
-    path = store_path(store)
+    where = store_path(store)
     target, virtual = name_of(None, trial_plan.experiment)
-    engine = open_store(path, create=False) if path.exists() else None
+    engine = open_store(where, create=False) if backends.exists(where) else None
     booted = boots_of(trial_plan, trial_plan.experiment.target)
     return estimate(trial_plan, engine, target, virtual=virtual, boots=booted)

@@ -21,6 +21,7 @@ from schedlab.findings.twin import Twin
 from schedlab.results import kinds
 from schedlab.store import reader
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.targets.selection import SIM, choose
 
 
@@ -35,7 +36,7 @@ class Wanted:
     seed: int | None
 
 
-def predict(wanted: Wanted, store: Path, console: Console) -> tuple[reader.Run, list[Prediction], Backtest]:
+def predict(wanted: Wanted, store: Location, console: Console) -> tuple[reader.Run, list[Prediction], Backtest]:
     """Simulate the experiment; return the run, its predictions, and the comparisons behind the intervals."""
     engine = open_store(store, create=False)
     source = file_source(wanted.file, wanted.changes)

@@ -15,6 +15,7 @@ from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import write_whole
 from schedlab.errors import SchedlabError
 from schedlab.notation.controls import escaped
+from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -46,7 +47,7 @@ class Scope:
 
     engine: Engine
     chosen: Sequence[Chosen]
-    store: Path | None
+    store: Location | None
     ranks: bool = True
     run: Run | None = None
 
@@ -69,7 +70,7 @@ class Scope:
         return columns(self.engine, [column for column in self.chosen if column.run.design.questions])
 
 
-def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Path | None, *, ranks: bool) -> Scope:
+def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Location | None, *, ranks: bool) -> Scope:
     """Return the scope of a report's arguments: one run, or columns of several runs."""
     from schedlab.findings.columns import refuse
     from schedlab.store import reader, selection

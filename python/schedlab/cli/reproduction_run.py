@@ -14,14 +14,15 @@ from schedlab.experiment.load import load
 from schedlab.report.reproduction import Reproduction
 from schedlab.reproduction import published
 from schedlab.reproduction.simulated import Figures
-from schedlab.store import reader
+from schedlab.store import backends, reader
 from schedlab.store.columns import read_cells
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.store.run_rows import Run
 from schedlab.targets.selection import choose
 
 
-def reproduce(names: Sequence[str], store: Path, console: Console, *, quick: bool) -> list[Reproduction]:
+def reproduce(names: Sequence[str], store: Location, console: Console, *, quick: bool) -> list[Reproduction]:
     """Simulate the reports, and compare them with the published figures.
 
     A simulation has one outcome for each seed, so a complete run of the same file, models and simulator in the store is
@@ -30,7 +31,7 @@ def reproduce(names: Sequence[str], store: Path, console: Console, *, quick: boo
     return [_reproduce(name, store, console, quick=quick) for name in names]
 
 
-def _reproduce(name: str, store: Path, console: Console, *, quick: bool) -> Reproduction:
+def _reproduce(name: str, store: Location, console: Console, *, quick: bool) -> Reproduction:
     report = published.report(name)
     runs: dict[str, Run] = {}
     for experiment in dict.fromkeys(table.experiment for table in report.table):
@@ -42,7 +43,7 @@ def _reproduce(name: str, store: Path, console: Console, *, quick: bool) -> Repr
     return Reproduction(name, report, tuple(runs.values()), figures.comparisons(report), levels)
 
 
-def _run(file: Path, store: Path, console: Console, *, quick: bool) -> tuple[Engine, int]:
+def _run(file: Path, store: Location, console: Console, *, quick: bool) -> tuple[Engine, int]:
     """Return the store, and the number of the experiment's run in it."""
     stored = _stored(file, store, quick=quick)
     if stored is not None and stored.state == "complete":
@@ -52,9 +53,9 @@ def _run(file: Path, store: Path, console: Console, *, quick: bool) -> tuple[Eng
     return measure(request, console, stored)
 
 
-def _stored(file: Path, store: Path, *, quick: bool) -> Run | None:
+def _stored(file: Path, store: Location, *, quick: bool) -> Run | None:
     """Return the newest run of this file with the same models and the same simulator; a complete run first."""
-    if not store.exists():
+    if not backends.exists(store):
         return None
     experiment, text = load(file)
     target = choose(None, experiment, None)

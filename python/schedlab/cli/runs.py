@@ -35,15 +35,14 @@ def list_(
 ) -> None:
     """List the runs in the store, newest first."""
     from schedlab.cli.json_output import print_json
-    from schedlab.store import run_rows
-    from schedlab.store.sqlite import open_connection
+    from schedlab.store import backends, run_rows
 
-    path = store_path(store)
-    with closing(open_connection(path)) as connection:
+    where = store_path(store)
+    with closing(backends.open_rows(where)) as rows:
         if file is not None:
-            typer.echo(_experiment_file(run_rows.run(connection, str(path), file)), nl=False)
+            typer.echo(_experiment_file(run_rows.run(rows, str(where), file)), nl=False)
             return
-        listed = run_rows.listing(connection, str(path))
+        listed = run_rows.listing(rows, str(where))
     if form is OutputFormat.JSON:
         print_json({"runs": [_fields(run) for run in listed]})
     else:

@@ -34,6 +34,7 @@ from schedlab.results.kinds import SIMULATED
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.targets.sim.chunks import fingerprint
 from schedlab.tunables import Interrupted, restore_on_signals
 
@@ -48,7 +49,7 @@ class Request:
     file: Path
     ray: str | None
     jobs: int | None
-    store: Path
+    store: Location
     seed: int | None
     resume: bool
 
@@ -115,7 +116,7 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
     return Exit.TRIALS_FAILED if failed or given_up else Exit.FINE
 
 
-def print_report(store: Path, run_id: int, form: SweepFormat, output: Path | None) -> int:
+def print_report(store: Location, run_id: int, form: SweepFormat, output: Path | None) -> int:
     """Print the report of a stored sweep, or write the report to a file; return the number of failed cells."""
     _require_file(form, output)
     found = sweep_findings(open_store(store, create=False), run_id)

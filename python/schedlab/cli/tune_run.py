@@ -33,6 +33,7 @@ from schedlab.report import tuning as report
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.store.reader import Run
 from schedlab.targets.protocol import Target
 from schedlab.targets.selection import choose, table_of
@@ -51,7 +52,7 @@ class Request:
     sampler: Sampler
     blocks: int
     confirm: int | None
-    store: Path
+    store: Location
     seed: int | None
     resume: bool
     target: str | None
@@ -106,7 +107,7 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
     return Exit.FINE
 
 
-def print_result(store: Path, run_id: int, form: OutputFormat, output: Path | None) -> None:
+def print_result(store: Location, run_id: int, form: OutputFormat, output: Path | None) -> None:
     """Print the result of a stored search, or write the result to a file."""
     engine = open_store(store, create=False)
     run = reader.run(engine, run_id)

@@ -23,6 +23,7 @@ from schedlab.findings.run import findings
 from schedlab.results import kinds
 from schedlab.store import reader
 from schedlab.store.file import open_store
+from schedlab.store.location import Location
 from schedlab.targets.selection import SSH, choose
 
 CFS, EEVDF = (2, 6), (6, 6)
@@ -42,7 +43,7 @@ class Wanted:
     seed: int | None
 
 
-def stored(store: Path, runs: str) -> twin.Twin:
+def stored(store: Location, runs: str) -> twin.Twin:
     """Compare two runs of a store: ``"3,4"``."""
     numbers = runs.split(",")
     if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
@@ -51,7 +52,7 @@ def stored(store: Path, runs: str) -> twin.Twin:
     return _compared(open_store(store, create=False), measured, predicted)
 
 
-def run(wanted: Wanted, store: Path, console: Console) -> twin.Twin:
+def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     """Run the experiment on the machine and on its model, with the same seed, and compare the runs."""
     if wanted.file is None:
         raise SchedlabError("an experiment is missing", todo="name a FILE, or two runs of the store with --runs")

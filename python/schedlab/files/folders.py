@@ -11,13 +11,13 @@ import os
 from pathlib import Path
 
 
-def default_store() -> Path:
-    """Return ``$SCHEDLAB_STORE``, otherwise ``schedlab.sqlite`` under ``$XDG_DATA_HOME/schedlab``
-    (``~/.local/share``)."""
+def default_store() -> str:
+    """Return ``$SCHEDLAB_STORE`` (a path or a URL), otherwise the path ``schedlab.sqlite`` under
+    ``$XDG_DATA_HOME/schedlab`` (``~/.local/share``)."""
     if named := os.environ.get("SCHEDLAB_STORE"):
-        return Path(named)
+        return named
     home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(home) / "schedlab" / "schedlab.sqlite"
+    return str(Path(home) / "schedlab" / "schedlab.sqlite")
 
 
 def journals(uid: int | None = None) -> Path:

@@ -11,9 +11,10 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.matching import match
 from schedlab.errors import SchedlabError, StoreError
-from schedlab.store import reader, selection
+from schedlab.store import location, reader, selection
 from schedlab.store.columns import Chosen, variants_of
 from schedlab.store.file import open_store
+from schedlab.store.location import Named
 from schedlab.store.merging import is_store
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[
     """
     columns: list[Chosen] = []
     for word in words:
-        if not Path(word).exists():
+        if location.is_url(word):
+            columns += columns_of_store(location.location(word))
+        elif not Path(word).exists():
             columns += selection.select(store(), word)
         elif not _is_certainly_a_path(word) and _in_store(store, word):
             raise ComparisonError(
@@ -59,9 +62,9 @@ def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:
     return [replace(column, store=engine) for run in runs for column in variants_of(run)]
 
 
-def columns_of_store(path: Path) -> list[Chosen]:
+def columns_of_store(named: Named) -> list[Chosen]:
     """Return the columns of a store's newest run, without its A/A control, which controls no other run."""
-    engine = open_store(path, create=False)
+    engine = open_store(named, create=False)
     run = reader.run(engine, None)
     chosen = [column for column in variants_of(run) if column.variant != run.design.control]
     return [replace(column, store=engine) for column in chosen]
@@ -120,8 +123,8 @@ def _refuse_repeated(columns: Sequence[Chosen]) -> None:
     keys: set[tuple[object, int, str]] = set()
     for column in columns:
         # A path that is named twice is read into two stores in memory.
-        path = column.store.url.database if column.store and column.stored else column.run.experiment_path
-        source = column.store and str(Path(path or "").resolve())
+        name = str(column.store.url.database) if column.store and column.stored else column.run.experiment_path
+        source = column.store and (name if location.is_url(name) else str(Path(name).resolve()))
         key = (source, column.run.id, column.variant)
         if key in keys:
             raise ComparisonError(

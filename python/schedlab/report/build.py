@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from schedlab.findings.run import Findings
 from schedlab.report import document, repeat
 from schedlab.results.kinds import of_figure
 from schedlab.store.columns import Chosen
+from schedlab.store.location import Location
 from schedlab.store.reader import Run
 
 SAMPLES = 60_000
@@ -44,7 +44,7 @@ Identity = tuple[str, str, str]
 
 def build(
     findings: Findings,
-    store: Path | None = None,
+    store: Location | None = None,
     *,
     changes: Sequence[Change] | None = None,
     named: bool = False,

@@ -5,18 +5,19 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from schedlab.findings.run import Findings
 from schedlab.store.columns import Chosen
+from schedlab.store.location import Location
 from schedlab.store.reader import Run
 
 KINDS = ("host", "ssh", "sim", "vm")
 """Beginnings of the targets that ``--target`` accepts."""
 
 
-def commands(findings: Findings, store: Path | None) -> list[str]:
+def commands(findings: Findings, store: Location | None) -> list[str]:
     """Return the commands that measure or import the columns again and print this report."""
     at = ["--store", str(store)] if store else []
     run, columns = findings.run, findings.columns

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
+from schedlab.store.backends import snapshot
 from schedlab.store.checksums import checked, sealed
 
 ATTEMPTS = 5
@@ -58,7 +59,7 @@ def campaign(engine: Engine, number: int | None) -> Campaign:
     """Return the campaign of this number, or the newest campaign; StoreError if the campaign does not exist."""
     c = schema.campaign.c
     query = select(schema.campaign).order_by(c.id.desc()).limit(1)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         row = connection.execute(query if number is None else query.where(c.id == number)).mappings().first()
     if row is None:
         which = "no campaign" if number is None else f"no campaign {number}"
@@ -70,7 +71,7 @@ def campaign(engine: Engine, number: int | None) -> Campaign:
 def candidates(engine: Engine, campaign: int) -> list[Candidate]:
     """Return the candidates of a campaign in the order of their first questions."""
     query = select(schema.candidate).where(schema.candidate.c.campaign_id == campaign)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(query.order_by(schema.candidate.c.position)).mappings().all()
     return [Candidate(**_verified(engine, "candidate", row)) for row in rows]
 

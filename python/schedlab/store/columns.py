@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, select
 from schedlab.analysis.distributions import CellSamples, ColumnRow, Columns
 from schedlab.analysis.rows import Question, RowKey
 from schedlab.store import cells, schema
+from schedlab.store.backends import snapshot
 from schedlab.store.cells import Samples
 from schedlab.store.reader import Run
 
@@ -44,7 +45,7 @@ def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None
 
     Raises Damaged, see :func:`schedlab.store.cells.read`.
     """
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         stored = cells.read(connection, schema.cell.c.run_id == run.id)
         imported = {} if run.design.paired else _imported_samples(connection, run)
     return [

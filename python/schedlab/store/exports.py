@@ -18,12 +18,13 @@ from polars.exceptions import PolarsError
 from sqlalchemy import Connection, Engine, insert, or_, select
 
 from schedlab.errors import StoreError
-from schedlab.store import cells, schema
+from schedlab.store import backends, cells, schema
+from schedlab.store.backends import snapshot
 from schedlab.store.cells import StoredCell
 from schedlab.store.checksums import checked, sealed
 from schedlab.store.columns import Chosen, run_key
-from schedlab.store.file import store_in_memory
 from schedlab.store.samples import COLUMNS
+from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS, TABLES
 
 RECORD = "record"
@@ -59,7 +60,7 @@ def _record(engine: Engine, number: int) -> str:
     c, t = schema.cell.c, schema.trial.c
     others = select(*(t[name] for name in _TRIAL), *(c[name] for name in _CELL))
     others = others.select_from(schema.trial.join(schema.cell)).where(c.run_id == number, schema.current)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         row = connection.execute(select(schema.run).where(schema.run.c.id == number)).mappings().one()
         trials = connection.execute(others.where(or_(c.phase != "measure", t.state != "ok")).order_by(t.position))
         body = {
@@ -144,7 +145,7 @@ def _insert_cell(
         raise ValueError("an iteration is impossible")
     size = max(trials) + 1
     first = min(trial["position"] - iteration for iteration, trial in trials.items())
-    cell_id = schema.next_number(connection, schema.cell)
+    (cell_id,) = backends.of(connection.engine).numbers(connection, "cell", 1)
     cell = StoredCell(cell_id, run_id, position=first, **dict(zip(_CELL, key, strict=True)))
     cell.conditions = np.full((size, len(CONDITIONS)), np.nan)
     for sample in values:

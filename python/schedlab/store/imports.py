@@ -18,11 +18,12 @@ from sqlalchemy import Connection, Engine, insert, select
 from schedlab.analysis.rows import Question
 from schedlab.errors import StoreError
 from schedlab.results.imported import Import, Series, Table
-from schedlab.store import reader, schema
+from schedlab.store import backends, reader, schema
+from schedlab.store.backends import snapshot
 from schedlab.store.cells import StoredCell, pack, unpack_samples
 from schedlab.store.checksums import Damaged, checked, sealed
 from schedlab.store.design import StoredDesign
-from schedlab.store.file import store_in_memory
+from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS
 from schedlab.store.writer import sample_values
 
@@ -74,11 +75,12 @@ def _record_column(connection: Connection, imported: Import, column: str, of_col
     grouped = _cells(of_column)
     design = _design(list(questions.values()), [column], blocks, most)
     run_id = _begin(connection, imported, column, design, len(grouped))
-    first_cell, first_trial = (schema.next_number(connection, table) for table in (schema.cell, schema.trial))
+    backend = backends.of(connection.engine)
+    cell_ids, trial_ids = (backend.numbers(connection, table, len(grouped)) for table in ("cell", "trial"))
     cells, trials, metrics, samples = [], [], [], []
     conditions = np.full((1, len(CONDITIONS)), np.nan)
     for position, ((block, workload, parameters), of_cell) in enumerate(grouped):
-        cell_id, trial_id = first_cell + position, first_trial + position
+        cell_id, trial_id = cell_ids[position], trial_ids[position]
         cell = StoredCell(cell_id, run_id, "measure", block, column, workload, parameters, position)
         cell.conditions = conditions
         for series in of_cell:
@@ -187,7 +189,7 @@ def printed_tables(engine: Engine, run_id: int) -> tuple[Table, ...]:
     """Return the printed tables of an imported run, in the order of their source; empty for other runs."""
     p = schema.printed.c
     query = select(schema.printed).where(p.run_id == run_id).order_by(p.position)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(query).mappings().all()
         name = f"run {run_id}: printed table"
         bodies = [
@@ -209,7 +211,7 @@ class Duplicate:
 
 def duplicates(engine: Engine, imports: Sequence[Import]) -> list[Duplicate]:
     """Return the newest stored run for each column, or text, whose samples or tables are stored already."""
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         return [duplicate for imported in imports for duplicate in _duplicates(connection, imported)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Select, Table, insert, select
 
 from schedlab.errors import StoreError
-from schedlab.store import cells, reader, schema
+from schedlab.store import backends, cells, reader, schema
 from schedlab.store.cells import pack
 from schedlab.store.checksums import checked, sealed
 
@@ -56,7 +56,7 @@ def copy_runs(source: Engine, target: Engine) -> list[Copied]:
     runs = [run for run in listed if isinstance(run, reader.Run)]
     counts = {run.id: run.recorded for run in reader.runs(target)}
     copied = []
-    with source.connect() as origin, target.begin() as destination:
+    with backends.snapshot(source) as origin, backends.alone(target) as destination:
         for run in runs:
             row = origin.execute(select(schema.run).where(schema.run.c.id == run.id)).mappings().one()
             same = select(schema.run.c.id).where(schema.run.c.checksum == row["checksum"])
@@ -82,7 +82,9 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
     row = dict(origin.execute(select(schema.run).where(r.id == run.id)).mappings().one())
     number = schema.insert_row(destination, schema.run, {key: row[key] for key in row if key != "id"})
     of_cell: dict[int, int] = {}
-    for place, cell in enumerate(cells.read(origin, c.run_id == run.id), schema.next_number(destination, schema.cell)):
+    backend = backends.of(destination.engine)
+    of_run = cells.read(origin, c.run_id == run.id)
+    for place, cell in zip(backend.numbers(destination, "cell", len(of_run)), of_run, strict=True):
         of_cell[cell.id] = place
         new = replace(cell, id=place, run_id=number)
         destination.execute(insert(schema.cell), {"id": place} | new.row())
@@ -91,15 +93,15 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
         _insert(destination, schema.metric, (scale | values for scale, values in zip(scales, data, strict=True)))
     trials = select(schema.trial).select_from(schema.trial.join(schema.cell)).where(c.run_id == run.id).order_by(t.id)
     of_trial: dict[int, int] = {}
-    first = schema.next_number(destination, schema.trial)
     rows = []
-    for place, trial in enumerate(_checked(origin, trials, schema.trial, f"{name}: trial"), first):
+    stored = list(_checked(origin, trials, schema.trial, f"{name}: trial"))
+    for place, trial in zip(backend.numbers(destination, "trial", len(stored)), stored, strict=True):
         of_trial[trial["id"]] = place
         rows.append({**trial, "id": place, "cell_id": of_cell[trial["cell_id"]]})
     _insert(destination, schema.trial, (sealed("trial", row) for row in rows))
     for table in (schema.samples, schema.output):
-        of_run = table.join(schema.trial).join(schema.cell)
-        query = select(table).select_from(of_run).where(c.run_id == run.id)
+        rows_of_run = table.join(schema.trial).join(schema.cell)
+        query = select(table).select_from(rows_of_run).where(c.run_id == run.id)
         moved = ({**row, "trial_id": of_trial[row["trial_id"]]} for row in _checked(origin, query, table, name))
         _insert(destination, table, (sealed(table.name, row) for row in moved))
     printed = _checked(origin, select(schema.printed).where(schema.printed.c.run_id == run.id), schema.printed, name)
@@ -109,7 +111,7 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
 
 def _checked(connection: Connection, query: Select[Any], table: Table, name: str) -> Iterator[dict[str, Any]]:
     for row in connection.execute(query).mappings():
-        yield dict(checked(str(connection.engine.url.database), table.name, row, name))
+        yield schema.storable(checked(str(connection.engine.url.database), table.name, row, name))
 
 
 def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
@@ -12,10 +11,11 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Engine, bindparam, func, select
+from sqlalchemy import ColumnElement, Engine, bindparam, func, select
 
 from schedlab.results.measurement import State
-from schedlab.store import cells, run_rows, schema
+from schedlab.store import backends, cells, run_rows, schema
+from schedlab.store.backends import snapshot
 from schedlab.store.cells import Samples, StoredCell
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.run_rows import DamagedRun, Run
@@ -48,7 +48,7 @@ only the rows that it shows."""
 def listing(engine: Engine) -> list[Run | DamagedRun]:
     """Return every run, newest first."""
     with engine.connect() as connection:
-        return run_rows.listing(_driver(connection), str(engine.url.database))
+        return run_rows.listing(backends.of(engine).rows_of(connection), str(engine.url.database))
 
 
 def runs(engine: Engine) -> list[Run]:
@@ -59,20 +59,14 @@ def runs(engine: Engine) -> list[Run]:
 def run(engine: Engine, run_id: int | None) -> Run:
     """Return the run of this number, or the newest run; see :func:`schedlab.store.run_rows.run`."""
     with engine.connect() as connection:
-        return run_rows.run(_driver(connection), str(engine.url.database), run_id)
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+        return run_rows.run(backends.of(engine).rows_of(connection), str(engine.url.database), run_id)
 
 
 def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tuple[StoredCell, Mapping[Any, Any]]]:
     """Read and verify trials of a run with their cells, in order, without trials that were measured again."""
     c, t = schema.cell.c, schema.trial.c
     query = select(schema.trial).join(schema.cell).where(c.run_id == run_id, schema.current, *where)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(query.order_by(t.position)).mappings().all()
         of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)} if rows else {}
         for row in rows:
@@ -87,7 +81,7 @@ def blocks_done(engine: Engine, run: Run) -> int:
     """Count the blocks that were measured completely. Blocks are measured one after another, with equal numbers."""
     c = schema.cell.c
     trials = select(c.phase, c.block, func.count()).select_from(schema.cell.join(schema.trial))
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(trials.where(c.run_id == run.id, schema.current).group_by(c.phase, c.block)).all()
     warm_up = sum(number for phase, _, number in rows if phase != "measure")
     counts = {int(block): int(number) for phase, block, number in rows if phase == "measure"}
@@ -101,7 +95,7 @@ def failures(engine: Engine, run_id: int) -> pl.DataFrame:
     import polars as pl  # slow to load, and many callers read runs without frames
 
     rows = select(func.count()).select_from(schema.cell.join(schema.trial)).where(schema.cell.c.run_id == run_id)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         few = connection.execute(rows).scalar_one() <= VERIFIED
     lines = [
         (row["position"], cell.variant, cell.workload, cell.parameters, row["state"], row["reason"])
@@ -118,7 +112,7 @@ def trial_counts(engine: Engine, run_id: int) -> dict[tuple[str, str, str], dict
     columns = (c.workload, c.parameters, c.variant, c.block)
     query = select(*columns, func.count()).select_from(schema.cell.join(schema.trial)).group_by(*columns)
     counts: dict[tuple[str, str, str], dict[int, int]] = {}
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(query.where(c.run_id == run_id, c.phase == "measure", schema.current))
         for workload, parameters, variant, block, count in rows:
             counts.setdefault((workload, parameters, variant), {})[block] = count
@@ -133,7 +127,7 @@ def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
     """
     import polars as pl  # slow to load, and many callers read runs without frames
 
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         measured = [cell for cell in cells.read(connection, schema.cell.c.run_id == run_id) if cell.measured]
     lines = []
     for variant in sorted({cell.variant for cell in measured}):
@@ -214,7 +208,7 @@ def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, st
     extremes = select(t.cell_id, func.min(t.counters), func.max(t.counters), func.count()).join(schema.cell)
     extremes = extremes.where(c.run_id == run_id, t.state == "ok").group_by(t.cell_id)
     trials = select(schema.trial).where(t.cell_id == bindparam("cell"), t.state == "ok").order_by(t.iteration)
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         of_cell = {row[0]: row[1:] for row in connection.execute(extremes)}
         for cell in cells.read(connection, c.run_id == run_id):
             if not cell.measured or cell.id not in of_cell:
@@ -264,7 +258,7 @@ def _newest(engine: Engine, target: str, most: int = 2_000) -> list[tuple[Stored
     newest = select(t.cell_id, t.iteration, t.state, t.started, c.run_id, r.started.label("began"))
     newest = newest.select_from(schema.trial.join(schema.cell).join(schema.run)).where(r.target == target)
     trials: list[tuple[StoredCell, Any, float]] = []
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         for run_id, rows in groupby(
             connection.execute(newest.order_by(t.id.desc()).limit(most)), lambda row: row.run_id
         ):
@@ -280,7 +274,7 @@ def failed_outputs(engine: Engine, run_id: int | None) -> Iterator[str]:
     query = select(schema.output).where(schema.output.c.trial_id == bindparam("trial"))
     for cell, trial in _trials(engine, number, schema.trial.c.state != "ok"):
         name = f"trial {trial['position']}"
-        with engine.connect() as connection:
+        with snapshot(engine) as connection:
             output = connection.execute(query, {"trial": trial["id"]}).mappings().first()
             if output is None:
                 continue

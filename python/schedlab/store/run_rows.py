@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from schedlab.errors import StoreError
-from schedlab.files.processes import has_ended
 from schedlab.results.measurement import PARAMETERS, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
@@ -30,12 +28,25 @@ LAST_SECOND = 253_402_300_800
 """Seconds from 1970 (UTC) to the year 10000, where Python's calendar ends."""
 
 
+class Rows(Protocol):
+    """A connection to a store, of its database's driver."""
+
+    def read(self, query: str) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+
+    def has_ended(self, run: int, process: str | None) -> bool:
+        """Whether a run that was running goes on no longer; ``process`` is the column of its row."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
 @dataclass(frozen=True)
 class Run:
     """The row of a run; see :data:`schedlab.store.tables.TABLES` for the columns. ``recorded`` counts its trials.
 
     A run whose process has ended is ``interrupted``, even if the process could not record its end. ``store`` is the
-    path of the store, for messages.
+    path or URL of the store, for messages.
     """
 
     id: int
@@ -96,32 +107,32 @@ class DamagedRun(NamedTuple):
     reason: Damaged
 
 
-def listing(connection: sqlite3.Connection, store: str) -> list[Run | DamagedRun]:
-    """Return every run of a store, newest first; ``store`` is its path."""
+def listing(rows: Rows, store: str) -> list[Run | DamagedRun]:
+    """Return every run of a store, newest first; ``store`` is its path or URL."""
     listed: list[Run | DamagedRun] = []
-    for row in _rows(connection, "ORDER BY id DESC"):
+    for row in _rows(rows, "ORDER BY id DESC"):
         try:
-            listed.append(_run(row, store))
+            listed.append(_run(rows, row, store))
         except Damaged as error:
             listed.append(DamagedRun(row["id"], error))
     return listed
 
 
-def run(connection: sqlite3.Connection, store: str, run_id: int | None) -> Run:
+def run(rows: Rows, store: str, run_id: int | None) -> Run:
     """Return the run of this number, or the newest run; StoreError when the run does not exist or is damaged.
 
     Unlike :func:`listing`, this function also validates the design.
     """
-    which = "ORDER BY id DESC LIMIT 1" if run_id is None else "WHERE id = ?"
-    for row in _rows(connection, which, *(() if run_id is None else (run_id,))):
-        return _run(row, store).validated()
+    which = "ORDER BY id DESC LIMIT 1" if run_id is None else f"WHERE id = {run_id:d}"
+    for row in _rows(rows, which):
+        return _run(rows, row, store).validated()
     if run_id is None:
         todo = "make a run with 'schedlab run FILE' or 'schedlab import PATH'"
         raise StoreError("the store contains no run yet", where=store, todo=todo)
     raise StoreError(f"the store contains no run {run_id}", where=store, todo="'schedlab runs' lists its runs")
 
 
-def _rows(connection: sqlite3.Connection, which: str, *values: int) -> Iterator[dict[str, Any]]:
+def _rows(rows: Rows, which: str) -> Iterator[dict[str, Any]]:
     """Yield rows of ``run`` with ``recorded``, the number of trials that were not measured again, and ``declared``, the
     number of trials whose values the cells contain."""
     current = "WHERE run_id = run.id AND superseded = 0"
@@ -129,17 +140,17 @@ def _rows(connection: sqlite3.Connection, which: str, *values: int) -> Iterator[
     declared = f"SELECT coalesce(sum(length(checksums)), 0) / {CHECKSUM_BYTES} FROM cell {current}"
     columns = [column.name for column in TABLES["run"]]
     query = f"SELECT {', '.join(columns)}, ({recorded}), ({declared}) FROM run {which}"
-    for values_of_row in connection.execute(query, values).fetchall():
-        yield dict(zip((*columns, "recorded", "declared"), values_of_row, strict=True))
+    for values in rows.read(query):
+        yield dict(zip((*columns, "recorded", "declared"), values, strict=True))
 
 
-def _run(row: Mapping[str, Any], store: str) -> Run:
+def _run(rows: Rows, row: Mapping[str, Any], store: str) -> Run:
     """Return a run from its row; Damaged unless the row is valid. The design of a run is validated when the design
     is read."""
     name = f"run {row['id']}"
     checked(store, "run", row, name)
     fields = {column: row[column] for column in row if column not in ("process", "checksum", "design", "declared")}
-    if row["state"] == "running" and has_ended(row["process"]):
+    if row["state"] == "running" and rows.has_ended(row["id"], row["process"]):
         fields["state"] = "interrupted"
     try:
         fields |= {"seed": int(row["seed"]), "quick": bool(row["quick"])}

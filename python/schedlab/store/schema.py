@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
+    Engine,
     Float,
     ForeignKey,
     Index,
@@ -19,14 +20,16 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    create_engine,
     event,
     func,
     insert,
     literal_column,
-    select,
 )
+from sqlalchemy.pool import StaticPool
 
 from schedlab.store import tables
+from schedlab.store.tables import VERSION
 
 metadata = MetaData()
 
@@ -74,19 +77,41 @@ candidate = _table(
 current = cell.c.superseded == literal_column("0")
 """Cells that were not measured again. A literal, because SQLite does not use ``cell_once`` with a bound parameter."""
 
-_key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload, cell.c.parameters)
-_once = Index("cell_once", *_key, unique=True)
+_key = (cell.c.run_id, cell.c.phase, cell.c.block, cell.c.variant, cell.c.workload)
+_once = (
+    Index("cell_once", *_key, cell.c.parameters, unique=True).ddl_if("sqlite"),
+    # An entry of an index has at most 2,704 bytes in PostgreSQL, and parameters may be longer.
+    Index("cell_once", *_key, func.md5(cell.c.parameters), unique=True).ddl_if("postgresql"),
+)
 
 
 @event.listens_for(cell, "before_create")
 def _index_current_cells(_table: Table, connection: Connection, **_options: Any) -> None:
     """Restrict ``cell_once`` to current cells. The constructor's ``DIALECT_where`` would import every named dialect."""
-    _once.dialect_options[connection.dialect.name]["where"] = current
+    for index in _once:
+        index.dialect_options[connection.dialect.name]["where"] = current
 
 
-def next_number(connection: Connection, table: Table) -> int:
-    """Return the number after the highest number in a table's column ``id``; 1 for an empty table."""
-    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+def create_tables(connection: Connection) -> None:
+    """Create the tables of a store in an empty database, in the transaction of the connection."""
+    from importlib.metadata import version  # slow to load, and only a new store records the version
+
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(about).values(version=VERSION, written_by=version("schedlab")))
+
+
+def store_in_memory() -> Engine:
+    """Create a store in memory, which ends with the process."""
+    # A single connection, because the store also ends with the connection that made it.
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    with engine.begin() as connection:
+        create_tables(connection)
+    return engine
+
+
+def storable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row in whose texts U+2400 (␀) replaces NUL, which PostgreSQL does not store: programs may print NUL."""
+    return {name: value.replace("\0", "␀") if isinstance(value, str) else value for name, value in row.items()}
 
 
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from sqlalchemy import Engine
 
 from schedlab.errors import StoreError
 from schedlab.store import reader
 from schedlab.store.columns import Chosen, variants_of
+from schedlab.store.location import location
 from schedlab.store.reader import Run
 
 
@@ -86,7 +86,7 @@ def named_apart(chosen: Sequence[Chosen]) -> list[Chosen]:
 
 def _name(column: Chosen, several: bool) -> str:
     if several and column.run.design.paired and column.store is not None and column.stored:
-        return f"{Path(str(column.store.url.database)).stem}:{column.variant}"
+        return f"{location(str(column.store.url.database)).short}:{column.variant}"
     return f"{column.run.id}:{column.variant}" if several and column.run.design.paired else column.variant
 
 

@@ -1,20 +1,144 @@
-"""Connections to a store: its version is checked before anything is read, and a file that is not a store is not
-changed.
+"""Stores in SQLite files; :mod:`schedlab.store.postgres` has the same functions.
 
-This module needs no SQLAlchemy: ``schedlab runs`` reads the rows of runs on such a connection.
+The version of a store is checked before anything is read, and a file that is not a store is not changed. This module
+loads no SQLAlchemy: ``schedlab runs`` reads the rows of runs on a connection of the driver.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import StoreError
-from schedlab.store.tables import TABLES, VERSION
+from schedlab.files.locks import lock
+from schedlab.files.processes import has_ended, is_running, this_process
+from schedlab.files.replacement import has_foreign_link, link, new_file
+from schedlab.store.location import Location
+from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts, refusal, version_refusal
 
-ABOUT = "schedlab_store"
-"""The table with the version."""
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+class Rows:
+    """The driver's connection; see :class:`schedlab.store.run_rows.Rows`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def read(self, query: str) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        return self.connection.execute(query).fetchall()
+
+    def has_ended(self, run: int, process: str | None) -> bool:
+        """Whether the process that runs a run has certainly ended."""
+        return has_ended(process)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+def open_rows(where: Location) -> Rows:
+    """Open a store for its rows of runs; errors as for :func:`schedlab.store.file.open_store`."""
+    return Rows(open_connection(where.file))
+
+
+def exists(where: Location) -> bool:
+    """Whether there is a file."""
+    return where.file.exists()
+
+
+def open_engine(where: Location, *, create: bool) -> Engine:
+    """See :func:`schedlab.store.file.open_store`. A new file is for its owner alone.
+
+    With ``create`` a link of another user is refused: in a folder that everybody may write, its owner could choose the
+    file that is written.
+    """
+    from sqlalchemy import URL, create_engine
+
+    path = where.file
+    if create and has_foreign_link(path):
+        raise StoreError("is a link of another user", where=str(path), todo="name the store's file itself")
+    if create and not (path.exists() and path.stat().st_size) and not path.is_dir():
+        _create(path)
+    open_connection(path, create=create).close()
+    read_only = is_read_only(path, create=create)
+    # The address names the store in messages. It is built from parts, because a file name may contain '?' or '%'.
+    url = URL.create("sqlite", database=str(path.absolute()))
+    return create_engine(url, creator=lambda: connect(path, read_only=read_only))
+
+
+def _create(path: Path) -> None:
+    """Create an empty store atomically, even if this process is killed. A store made meanwhile is kept."""
+    from schedlab.store.schema import store_in_memory
+
+    with store_in_memory().connect() as connection:
+        content: bytes = connection.connection.driver_connection.serialize()  # type: ignore[union-attr]
+    path = path.resolve()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.parent) as folder, new_file(path) as (file, name):
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            if path.exists() and not path.stat().st_size:
+                path.unlink()
+            with suppress(FileExistsError):
+                link(name, path)
+            os.fsync(folder)
+    except OSError as error:
+        todo = "free space, check the permissions of its folder, or name another file with --store"
+        raise StoreError(f"cannot be made: {error.strerror}", where=str(path), todo=todo) from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    """Yield the folder's descriptor with its lock, so that simultaneous runs make a new store only once."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            lock(handle)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def rows_of(connection: Connection) -> Rows:
+    """Return the driver's connection of a connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return Rows(driver)
+
+
+def begin_snapshot(connection: Connection) -> None:
+    """Let all queries of a connection read the same state. Otherwise each query begins a transaction."""
+    if not rows_of(connection).connection.in_transaction:  # a store in memory has a single connection
+        connection.exec_driver_sql("BEGIN")
+
+
+def begin_alone(connection: Connection) -> None:
+    """Wait until no other process writes, and let no other process write until the end of the transaction."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def numbers(connection: Connection, table: str, count: int) -> list[int]:
+    """Return new numbers for the column ``id``, ascending; the rows are inserted in the same transaction."""
+    first = connection.exec_driver_sql(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").scalar_one()
+    return list(range(first, first + count))
+
+
+def claim(engine: Engine, run_id: int, state: str, process: str | None) -> bool:
+    """Whether this process may run a run: no other process of this machine runs the run."""
+    return state != "running" or process == this_process() or not is_running(process)
+
+
+def release(engine: Engine, run_id: int) -> None:
+    """Nothing: the row of the run has the only claim."""
 
 
 def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
@@ -30,11 +154,10 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
     connection = None
     try:
         connection = connect(path, read_only=read_only)
-        if _is_old(_version(connection)):
+        if is_old(_version(connection)):
             if read_only:
-                raise _refusal(
-                    "needs an upgrade and cannot be written", path, ("copy the store to a folder that you can write")
-                )
+                todo = "copy the store to a folder that you can write"
+                raise refusal("needs an upgrade and cannot be written", str(path), todo)
             from schedlab.store.migrations import upgrade_file  # loads SQLAlchemy, and most stores need no upgrade
 
             connection.close()
@@ -45,7 +168,7 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
         if connection is not None:
             connection.close()
         if isinstance(error, sqlite3.DatabaseError):
-            raise explain(error, str(path)) from error
+            raise (explain(error, str(path)) or error) from error
         if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes the damaged bytes of a schema
             raise _damaged("the schema is not text", str(path)) from error
         raise
@@ -75,13 +198,15 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, check_same_thread=False)
 
 
-def explain(error: sqlite3.DatabaseError, path: str) -> StoreError:
-    """Convert a database's error to a StoreError with a remedy."""
+def explain(error: Exception, where: str) -> StoreError | None:
+    """Convert a database's error to a StoreError with a remedy; None for any other error."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return None
     if isinstance(error, sqlite3.OperationalError):
         return StoreError(
-            f"cannot be used: {error}", where=path, todo="check its owner, its permissions and the free space"
+            f"cannot be used: {error}", where=where, todo="check its owner, its permissions and the free space"
         )
-    return _damaged(str(error), path)
+    return _damaged(str(error), where)
 
 
 def _damaged(reason: str, path: str) -> StoreError:
@@ -106,32 +231,14 @@ def _version(connection: sqlite3.Connection) -> tuple[object, str] | None:
     return row
 
 
-def _is_old(stored: tuple[object, str] | None) -> bool:
-    return stored is not None and isinstance(stored[0], int) and 1 <= stored[0] < VERSION
-
-
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     """Raise StoreError unless the file is a store of this version with all tables and columns."""
     tables = _tables(connection)
     if ABOUT not in tables:
-        raise _refusal("is an SQLite file but not a schedlab store", path)
+        raise refusal("is an SQLite file but not a schedlab store", str(path))
     stored = _version(connection)
     if stored is None or stored[0] != VERSION:
-        content = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
-        newer = stored is not None and isinstance(stored[0], int) and stored[0] > VERSION
-        todo = (
-            "use that schedlab or a newer schedlab"
-            if newer
-            else ("keep the store for that schedlab and name a new store here")
-        )
-        raise _refusal(f"contains {content}; this schedlab reads version {VERSION}", path, f"{todo} (--store FILE)")
-    if missing := sorted(TABLES.keys() - tables):
-        raise _refusal(f"is a schedlab store without its tables {', '.join(missing)}", path)
-    columns = {(table, row[1]) for table in TABLES for row in connection.execute(f"PRAGMA table_info({table})")}
-    wanted = {(table, column.name) for table, of_table in TABLES.items() for column in of_table}
-    if lost := sorted(".".join(column) for column in wanted - columns):
-        raise _refusal(f"is a schedlab store without its columns {', '.join(lost)}", path)
-
-
-def _refusal(fault: str, path: Path, todo: str = "give another file with --store") -> StoreError:
-    return StoreError(fault, where=str(path), todo=f"nothing was changed; {todo}")
+        raise version_refusal(stored, str(path))
+    columns = {table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} for table in TABLES}
+    if missing := missing_parts({table: names for table, names in columns.items() if names}):
+        raise refusal(missing, str(path))

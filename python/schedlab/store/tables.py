@@ -9,8 +9,8 @@
 A cell is a variant in a row within a block. A cell stores conditions, every metric and checksums as arrays with a value
 for each iteration, so that a report over a million trials reads and verifies a few thousand rows. The other tables have
 a checksum in each row, see :mod:`schedlab.store.checksums`. A failed trial also has a row, with the reason of its
-failure. The SQL is portable: no statement depends on SQLite, except in :mod:`schedlab.store.sqlite`
-and :mod:`schedlab.store.file`.
+failure. The SQL is portable: statements of one database are only in :mod:`schedlab.store.sqlite` and
+:mod:`schedlab.store.postgres`.
 
 This module imports no library, so that a list of runs is made without SQLAlchemy, which takes a quarter of a second to
 load; :mod:`schedlab.store.schema` has the same tables for SQLAlchemy.
@@ -21,8 +21,14 @@ To change a table: change the definition in this module, raise :data:`VERSION`, 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from schedlab.errors import StoreError
+
+ABOUT = "schedlab_store"
+"""The table with the version."""
 
 VERSION = 5
 """Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums, 5
@@ -172,3 +178,38 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 """The columns of each table."""
+
+
+def is_old(stored: tuple[object, str] | None) -> bool:
+    """Whether the row of ``schedlab_store`` is of an earlier version, which can be upgraded."""
+    return stored is not None and isinstance(stored[0], int) and 1 <= stored[0] < VERSION
+
+
+def version_refusal(stored: tuple[object, str] | None, where: str) -> StoreError:
+    """Return the error for a store of another version; ``stored`` is its row of ``schedlab_store``."""
+    content = "no version" if stored is None else f"version {stored[0]}, written by schedlab {stored[1]}"
+    newer = stored is not None and isinstance(stored[0], int) and stored[0] > VERSION
+    todo = (
+        "use that schedlab or a newer schedlab"
+        if newer
+        else "keep the store for that schedlab and name a new store here"
+    )
+    return refusal(f"contains {content}; this schedlab reads version {VERSION}", where, f"{todo} (--store)")
+
+
+def missing_parts(columns: Mapping[str, Collection[str]]) -> str:
+    """Return which tables or columns a store lacks, as the fault of an error; empty if the store is complete.
+
+    Args:
+        columns: names of the columns of each table.
+    """
+    if missing := sorted(TABLES.keys() - columns.keys()):
+        return f"is a schedlab store without its tables {', '.join(missing)}"
+    lost = sorted(f"{table}.{column.name}" for table in TABLES for column in TABLES[table]
+                  if column.name not in columns[table])  # fmt: skip
+    return f"is a schedlab store without its columns {', '.join(lost)}" if lost else ""
+
+
+def refusal(fault: str, where: str, todo: str = "name another store with --store") -> StoreError:
+    """Return the error for a database that is no store of this version."""
+    return StoreError(fault, where=where, todo=f"nothing was changed; {todo}")

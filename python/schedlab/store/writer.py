@@ -18,11 +18,11 @@ from schedlab.errors import CannotRunHere
 from schedlab.experiment.factorial import runs
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, Trial
-from schedlab.files.processes import is_running, this_process
+from schedlab.files.processes import this_process
 from schedlab.results.instructions import spec_of
 from schedlab.results.kinds import REAL
 from schedlab.results.measurement import Measurement
-from schedlab.store import cells, schema
+from schedlab.store import backends, cells, schema
 from schedlab.store.cells import StoredCell, pack, resized
 from schedlab.store.checksums import checksum, sealed
 from schedlab.store.design import StoredDesign
@@ -137,7 +137,10 @@ def begin(engine: Engine, new: NewRun) -> int:
         "process": this_process(),
     }
     with engine.begin() as connection:
-        return schema.insert_row(connection, schema.run, sealed("run", values))
+        number = schema.insert_row(connection, schema.run, sealed("run", values))
+        # Before the row is visible: others take a run without a claim for interrupted.
+        backends.of(engine).claim(engine, number, "running", this_process())
+        return number
 
 
 def resume(engine: Engine, run_id: int) -> None:
@@ -146,11 +149,20 @@ def resume(engine: Engine, run_id: int) -> None:
     r = schema.run.c
     with engine.begin() as connection:
         state, process = connection.execute(select(r.state, r.process).where(r.id == run_id)).one()
-        is_free = state != "running" or process == this_process() or not is_running(process)
+        is_free = backends.of(engine).claim(engine, run_id, state, process)
         # Of two processes that have read the same row, the first changes it.
         free = update(schema.run).where(r.id == run_id, r.state == state, r.process.is_not_distinct_from(process))
         if not is_free or connection.execute(free.values(values)).rowcount == 0:
-            raise CannotRunHere(f"another process runs run {run_id}", todo="wait until that process ends")
+            if is_free:
+                backends.of(engine).release(engine, run_id)
+            raise _taken(run_id, process)
+
+
+def _taken(run_id: int, process: str | None) -> CannotRunHere:
+    """Return the error for a run of another process, with its host and PID."""
+    words = (process or "").split()
+    name = f" (process {words[3]} on {words[0]})" if len(words) == 5 else ""
+    return CannotRunHere(f"another process runs run {run_id}{name}", todo="wait until that process ends")
 
 
 def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "refused"]) -> None:
@@ -159,12 +171,14 @@ def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "
     with engine.begin() as connection:
         mine = update(schema.run).where(r.id == run_id, r.process == this_process())
         connection.execute(mine.values(state=state, finished=time.time()))
+    backends.of(engine).release(engine, run_id)
 
 
 def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), changed: Sequence[str] = ()) -> None:
     """Add notes on missing observations and on changes of the machine to a run. Each text is stored once."""
     with engine.begin() as connection:
-        stored = connection.execute(select(schema.run).where(schema.run.c.id == run_id)).mappings().one()
+        query = select(schema.run).where(schema.run.c.id == run_id).with_for_update()
+        stored = connection.execute(query).mappings().one()
         values: dict[str, Any] = {
             "notes": json.dumps(list(dict.fromkeys([*json.loads(stored["notes"]), *notes]))),
             "changed": json.dumps(list(dict.fromkeys([*json.loads(stored["changed"]), *changed]))),
@@ -176,7 +190,7 @@ def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), chang
 def done(engine: Engine, run_id: int) -> set[int]:
     """Return the plan positions of the recorded trials, in any state."""
     query = select(schema.trial.c.position).select_from(schema.cell.join(schema.trial))
-    with engine.connect() as connection:
+    with backends.snapshot(engine) as connection:
         return set(connection.execute(query.where(schema.cell.c.run_id == run_id, schema.current)).scalars())
 
 
@@ -195,8 +209,16 @@ def record(engine: Engine, run_id: int, trial: Trial, measurement: Measurement) 
 
 
 def record_all(engine: Engine, run_id: int, measured: Iterable[tuple[Trial, Measurement]]) -> None:
-    """Commit several trials in one transaction: all of them or none."""
+    """Commit several trials in one transaction: all of them or none.
+
+    CannotRunHere if another process has resumed the run meanwhile, because a server took this process for dead.
+    """
+    r = schema.run.c
     with engine.begin() as connection:
+        # Until the commit, no other process can resume the run (SQLite has one writer at a time).
+        process = connection.execute(select(r.process).where(r.id == run_id).with_for_update(read=True)).scalar_one()
+        if process != this_process():
+            raise _taken(run_id, process)
         for trial, measurement in measured:
             _record(connection, run_id, trial, measurement)
 
@@ -204,7 +226,7 @@ def record_all(engine: Engine, run_id: int, measured: Iterable[tuple[Trial, Meas
 def _record(connection: Connection, run_id: int, trial: Trial, measurement: Measurement) -> None:
     cell = _cell(connection, run_id, trial)
     values = _trial_values(cell.id, trial, measurement)
-    trial_id = schema.insert_row(connection, schema.trial, sealed("trial", values))
+    trial_id = schema.insert_row(connection, schema.trial, sealed("trial", schema.storable(values)))
     _extend(connection, cell, trial.iteration, measurement)
     sampled = [metric for metric in measurement.metrics if metric.samples is not None]
     for metric in sampled:
@@ -217,7 +239,7 @@ def _record(connection: Connection, run_id: int, trial: Trial, measurement: Meas
         "stdout": "" if sampled else _ends(measurement.stdout, keep),
         "stderr": _ends(measurement.stderr, keep),
     }
-    connection.execute(insert(schema.output), sealed("output", output))
+    connection.execute(insert(schema.output), sealed("output", schema.storable(output)))
 
 
 def _cell(connection: Connection, run_id: int, trial: Trial) -> StoredCell:
