@@ -72,6 +72,15 @@ def specifications() -> dict[str, Any]:
     return {name: _complete(chart.to_dict(validate=False)) for name, chart in charts.items()}
 
 
+def histories() -> dict[str, Any]:
+    """Return the specifications of a row's history, over the date and over the kernel's release."""
+    date = alt.X("date:T", title=None, axis=alt.Axis(grid=False), scale=alt.Scale(padding=10))
+    kernel = alt.X("kernel:N", title="kernel", sort=None, axis=alt.Axis(labelAngle=-45, grid=False))
+    zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
+    charts = {"date": _history(date).add_params(zoom), "kernel": _history(kernel)}
+    return {name: _complete(chart.to_dict(validate=False)) for name, chart in charts.items()}
+
+
 def runtime() -> str:
     """Return Vega as a script that defines ``vegaEmbed``, bundled offline from vl-convert's wheel."""
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -80,7 +89,8 @@ def runtime() -> str:
 
 def contents() -> dict[str, str]:
     """Return the text of each file by its name."""
-    return {"vega.js": runtime(), "plots.json": json.dumps(specifications(), indent=1) + "\n"}
+    plots = {"plots.json": specifications(), "history.json": histories()}
+    return {"vega.js": runtime()} | {name: json.dumps(charts, indent=1) + "\n" for name, charts in plots.items()}
 
 
 def _complete(chart: dict[str, Any]) -> dict[str, Any]:
@@ -157,6 +167,26 @@ def _curve(scale: Scale) -> Layers:
     small = _table().mark_point(filled=True, size=26, opacity=0.6)
     dots = small.encode(x=x, y=y, color=_COLOUR, shape=_SHAPE, tooltip=_TIP)
     return alt.layer(line, dots).add_params(*_ticks())
+
+
+def _history(x: alt.X) -> Layers:
+    """The level of each run with its interval, the mean of the runs between changes, and the changes.
+
+    Over dates, the mouse wheel and dragging change the range.
+    """
+    y = alt.Y("value:Q", title="@measure", scale=alt.Scale(zero=False))
+    runs = _table().transform_filter("isValid(datum.run)")
+    low, high = alt.Y("low:Q", title="@measure"), alt.Y2("high:Q")
+    intervals = runs.mark_rule(strokeWidth=1.2, opacity=0.5, color="var(--series-1)").encode(x=x, y=low, y2=high)
+    points = runs.mark_point(filled=True, size=26, color="var(--series-1)").encode(
+        x=x, y=y, tooltip=_TIP, href=alt.Href("page:N")
+    )
+    means = runs.mark_line(strokeWidth=2.2, color="var(--ink-2)", opacity=0.7)
+    mean = means.encode(x=x, y=alt.Y("mean:Q", title="@measure"), detail="part:N")
+    changes = _table().transform_filter("isValid(datum.change)").mark_rule(strokeWidth=2.5)
+    changed = changes.encode(x=x, color=_COLOUR, tooltip=_TIP)
+    chart = alt.layer(intervals, mean, points, changed)
+    return chart
 
 
 def _no_change() -> alt.Chart:

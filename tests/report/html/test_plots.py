@@ -24,7 +24,7 @@ def made() -> dict[str, str]:
     return module.contents()
 
 
-@pytest.mark.parametrize("name", ["vega.js", "plots.json"])
+@pytest.mark.parametrize("name", ["vega.js", "plots.json", "history.json"])
 def test_a_file_of_the_package_equals_the_file_that_the_code_makes(made: dict[str, str], name: str) -> None:
     # Not compared by ==, which would print a megabyte.
     is_same = (FOLDER / name).read_text(encoding="utf-8") == made[name]

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
@@ -36,6 +37,12 @@ counters."""
 
 NO_SCRIPT = "'none'"
 
+ASSETS = {"report.css": "report.css", "theme.js": "theme.js", "report.js": "report.js", "vega.js": "vega/vega.js"}
+"""Files that pages of a site share, and their paths in this package."""
+
+SITE_POLICY = "default-src 'none'; style-src 'self' file: 'unsafe-inline'; script-src 'self' file:"
+"""Content security policy of a site's pages: own files only, from a server or from a folder."""
+
 SHAPES = {
     Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
     Word.WORSE: '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
@@ -47,15 +54,19 @@ SHAPES = {
 """The mark of a ratio in the forest plot, by its verdict."""
 
 
-def render(report: Report) -> str:
-    """Return the report, built with ``plots=True``, as one HTML file that needs no other file and no network."""
+def render(report: Report, assets: str = "") -> str:
+    """Return the report, built with ``plots=True``, as an HTML page that needs no network.
+
+    ``assets`` is the address of a folder with the files of :data:`ASSETS`, for a page of a site. Without it, the page
+    contains these files and needs no other file.
+    """
     compared = [row for row in report.rows if not row.control]
     columns = looks(report.columns)
     responses = curves(report.plotted)
     sections = effects.sections(report)
-    script = text("report.js")
+    scripts = "" if assets else text("theme.js") + text("report.js")
     # Printed tables have no plots: without Vega their page has a tenth of the size.
-    runtime = text("vega/vega.js") if report.plotted else ""
+    runtime = text("vega/vega.js") if report.plotted and not assets else ""
     specifications = json.loads(text("vega/plots.json")) if report.plotted else {}
     data = payload(report.plotted, responses, columns, specifications)
     return environment().get_template("report.html.j2").render(
@@ -74,11 +85,12 @@ def render(report: Report) -> str:
         facts=_facts(report),
         warned=_by_kind(report.warnings),
         files=_files(report),
-        style=Markup(text("report.css")),
+        assets=assets,
+        style=Markup("" if assets else text("report.css")),
         data=Markup(script_safe(data)),
-        runtime=Markup(runtime),
-        script=Markup(script),
-        policy=policy(runtime, script),
+        runtime=Markup("" if assets else runtime),
+        script=Markup(scripts),
+        policy=SITE_POLICY if assets else policy(runtime, scripts),
     )  # fmt: skip
 
 
@@ -171,8 +183,12 @@ def _files(report: Report) -> list[File]:
     return [File(name or "experiment.toml", text) for text, name in texts.items()]
 
 
+@cache
 def environment() -> Environment:
-    """Return the environment of the page's templates: every value is escaped, and an unknown name is an error."""
+    """Return the environment of the page's templates, which compiles each template once.
+
+    Every value is escaped, and an unknown name is an error.
+    """
     environment = Environment(
         loader=PackageLoader("schedlab.report.html"),
         autoescape=True,

@@ -95,7 +95,7 @@ def _percent(ratio: float | None) -> float | None:
     return None if ratio is None else shortened(100 * (ratio - 1))
 
 
-def script_safe(data: Mapping[str, Any]) -> str:
+def script_safe(data: Mapping[str, Any] | Sequence[Any] | str) -> str:
     """Return JSON that cannot end its script element, whatever names it contains (as jinja2's ``tojson`` does)."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

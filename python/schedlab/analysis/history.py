@@ -1,0 +1,137 @@
+"""Levels over many runs, and the runs at which they changed.
+
+A series has a value for each run, in the order of time. A change point divides a part of the series in two; the test
+is by permutation of the largest difference between two adjacent means (Antoch & Hušková 2001), and both halves are
+searched again, as in E-divisive (Matteson & James 2014), which Apache Otava uses. The chance that a series of
+exchangeable values has any change point is at most ``alpha``. Values of a machine that drifts are not exchangeable:
+there, change points also show the drift.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, nan, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+ALPHA = 0.001
+"""Probability of a change point in a series without change. A site has hundreds of series, and searches each at each
+run."""
+
+SHUFFLES = 4_999
+"""Permutations of a test; the least p is 1 / (SHUFFLES + 1)."""
+
+SHORTEST = 2
+"""Runs on either side of a change point. One run that differs is no change of level."""
+
+_BATCH = 200
+"""Permutations computed at once: 1,000 runs take 1.6 MB."""
+
+_SEED = 20040
+"""Random seed of the permutations, so that a site is made alike from the same runs."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mean over the blocks of a run with its 95 % interval, which is nan for a single block."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A change of level.
+
+    Attributes:
+        index: index of the first value after the change.
+        before, after: means of the values from the previous change point, and until the next.
+        p: of the permutation test.
+    """
+
+    index: int
+    before: float
+    after: float
+    p: float
+
+    @property
+    def ratio(self) -> float:
+        """``after / before``; nan unless both are above 0."""
+        return self.after / self.before if min(self.before, self.after) > 0 else nan
+
+
+def level(blocks: Collection[float]) -> Level:
+    """Return the mean over one block or more: geometric where all values are above 0, otherwise arithmetic.
+
+    The interval is Student's, of the logarithms where the mean is geometric.
+    """
+    values = np.array(list(blocks), np.float64)
+    is_geometric = bool((values > 0).all())
+    scaled = np.log(values) if is_geometric else values
+    mean, back = float(scaled.mean()), exp if is_geometric else float
+    if len(scaled) < 2:
+        return Level(back(mean), nan, nan)
+    half = float(student.ppf(0.975, len(scaled) - 1)) * float(scaled.std(ddof=1)) / sqrt(len(scaled))
+    return Level(back(mean), back(mean - half), back(mean + half))
+
+
+def change_points(values: Sequence[float], alpha: float = ALPHA) -> list[ChangePoint]:
+    """Return the change points of a series, in order. ``values`` are finite, in the order of time."""
+    if not values:
+        return []
+    plain = np.array(values, np.float64)
+    is_geometric = bool((plain > 0).all())
+    scaled = np.log(plain) if is_geometric else plain
+    found = sorted(_search(scaled, 0, len(scaled), alpha, np.random.default_rng(_SEED)))
+    ends = [0, *(index for index, _ in found), len(scaled)]
+    means = [float(scaled[i:j].mean()) for i, j in itertools.pairwise(ends)]
+    levels = [exp(mean) if is_geometric else mean for mean in means]
+    return [ChangePoint(index, levels[k], levels[k + 1], p) for k, (index, p) in enumerate(found)]
+
+
+def _search(
+    values: Values, first: int, last: int, alpha: float, random: np.random.Generator
+) -> Iterator[tuple[int, float]]:
+    """Yield index and p of the change points between two indices, in no order."""
+    part = values[first:last]
+    if len(part) < 2 * SHORTEST or np.ptp(part) == 0:
+        return
+    statistic, index = _largest(part[np.newaxis, :])
+    p = _p_value(part, float(statistic[0]), alpha, random)
+    if p > alpha:
+        return
+    middle = first + int(index[0])
+    yield middle, p
+    yield from _search(values, first, middle, alpha, random)
+    yield from _search(values, middle, last, alpha, random)
+
+
+def _largest(rows: Values) -> tuple[Values, NDArray[np.int64]]:
+    """Return, for each row, the largest standardised difference of two adjacent means, and the index between them."""
+    size = rows.shape[1]
+    before = np.arange(SHORTEST, size - SHORTEST + 1)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    sums = np.abs(np.cumsum(centred, axis=1)[:, before - 1])
+    scaled = sums / np.sqrt(before * (size - before) / size)
+    place = scaled.argmax(axis=1)
+    return scaled[np.arange(len(rows)), place], before[place]
+
+
+def _p_value(part: Values, statistic: float, alpha: float, random: np.random.Generator) -> float:
+    """Return the p of the permutation test; the test ends as soon as p is above ``alpha``."""
+    # Sums in another order differ in their last bits.
+    least = statistic * (1 - 1e-9)
+    reached, done = 0, 0
+    while done < SHUFFLES and reached + 1 <= alpha * (SHUFFLES + 1):
+        count = min(_BATCH, SHUFFLES - done)
+        shuffled = random.permuted(np.broadcast_to(part, (count, len(part))), axis=1)
+        reached += int((_largest(shuffled)[0] >= least).sum())
+        done += count
+    return (reached + 1) / (done + 1)

@@ -1,0 +1,303 @@
+"""The steps of ``schedlab publish``: the runs that changed since the last time, and the files that change with them."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import Engine
+
+from schedlab.analysis.history import ChangePoint
+from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.errors import SchedlabError
+from schedlab.findings.history import Point, Series, SeriesKey, kernel_of, machine_of, points_of, series_of
+from schedlab.findings.run import findings
+from schedlab.report import feeds
+from schedlab.report.build import build
+from schedlab.report.html import page, site
+from schedlab.results.metrics import finite
+from schedlab.store import reader
+from schedlab.store.columns import columns, variants_of
+from schedlab.store.reader import DamagedRun, Run
+
+FORMAT = 1
+"""Version of :class:`Published`. A site of another version is made anew."""
+
+STATE = "site.json"
+"""File with what was published, from which the next call knows what changed."""
+
+SAVED_EVERY = 200
+"""Runs after which the state is written, so that a killed call loses little."""
+
+
+class PublishedPoint(BaseModel):
+    """The level of a run in a series; see :class:`schedlab.findings.history.Point`."""
+
+    series: str
+    value: float
+    low: float | None
+    high: float | None
+    blocks: int
+
+
+class PublishedRun(BaseModel):
+    """A run on the site. ``key`` changes when the run changes; ``reason``: why a run is damaged or has no page."""
+
+    key: str
+    name: str
+    state: str
+    machine: str
+    kernel: str
+    started: float
+    verdicts: dict[str, int]
+    reason: str = ""
+    page: bool = False
+    points: list[PublishedPoint] = []
+
+
+class PublishedSeries(BaseModel):
+    """A series, with the runs from which the site's file was made and the change points."""
+
+    key: SeriesKey
+    changes: list[ChangePoint] = []
+
+
+class Published(BaseModel):
+    """What a site contains. ``pending``: series whose files are older than their runs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: int = FORMAT
+    version: str
+    store: str
+    runs: dict[int, PublishedRun] = {}
+    series: dict[str, PublishedSeries] = {}
+    pending: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call did: runs on the site, runs that were added or changed, runs removed, series, changes for the
+    worse."""
+
+    runs: int
+    updated: int
+    removed: int
+    series: int
+    worse: int
+
+
+def publish(
+    engine: Engine,
+    folder: Path,
+    address: str = "",
+    pages: int | None = None,
+    advance: Callable[[int, int], object] = lambda *_: None,
+) -> Outcome:
+    """Make or update the site of a store.
+
+    Args:
+        engine: the store.
+        folder: of the site; a new folder is made.
+        address: of the site, for links in feeds.
+        pages: number of newest runs with a page; default all.
+        advance: called with the number of runs that are done and of all that changed.
+
+    Raises OutputError for a folder that is no site, or that cannot be written.
+    """
+    gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
+    listed = reader.listing(engine)
+    published, is_new = _published(folder, str(engine.url.database))
+    _make(folder / "run")
+    _make(folder / "data" / "series")
+    if is_new:
+        for path, text in site.assets().items():
+            _make((folder / path).parent)
+            write_whole(folder / path, text)
+    with_page = {run.id for run in listed[: len(listed) if pages is None else pages]}
+    changed = [
+        run
+        for run in listed
+        if (old := published.runs.get(run.id)) is None
+        or old.key != _key(run)
+        or (run.id in with_page and not old.page and not old.reason)
+    ]
+    removed = published.runs.keys() - {run.id for run in listed}
+    published.pending |= _forget(folder, published, removed)
+    for done, run in enumerate(changed):
+        advance(done, len(changed))
+        published.pending |= _forget(folder, published, [run.id] if run.id in published.runs else [])
+        published.pending |= _add(engine, folder, published, run, run.id in with_page)
+        if done % SAVED_EVERY == SAVED_EVERY - 1:
+            _save(folder, published)
+    advance(len(changed), len(changed))
+    is_current = not (published.pending or changed or removed or is_new)
+    all_series = _update_series(folder, published)
+    if not is_current:
+        _write_lists(folder, published, all_series, address)
+        _save(folder, published)
+    worse = len(feeds.entries(all_series))
+    return Outcome(len(listed), len(changed), len(removed), len(all_series), worse)
+
+
+def _published(folder: Path, store: str) -> tuple[Published, bool]:
+    """Return what the folder's site contains, and whether the site is made anew."""
+    from importlib.metadata import version
+
+    empty = Published(version=version("schedlab"), store=store)
+    path = folder / STATE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if folder.is_dir() and any(folder.iterdir()):
+            todo = "name a new or empty folder, or the folder of a site"
+            raise OutputError(
+                "the folder has files, but is no site of schedlab", where=str(folder), todo=todo
+            ) from None
+        return empty, True
+    except OSError as error:
+        raise OutputError(f"cannot be read: {error.strerror}", where=str(path), todo="name another folder") from error
+    try:
+        published = Published.model_validate_json(text)
+    except ValidationError:
+        return empty, True
+    if (published.format, published.version) != (FORMAT, empty.version):
+        return empty, True
+    if published.store != store:
+        todo = "name another folder, or remove this folder"
+        raise OutputError(f"the site is of another store, {published.store}", where=str(folder), todo=todo)
+    return published, False
+
+
+def _key(run: Run | DamagedRun) -> str:
+    if isinstance(run, DamagedRun):
+        return run.reason.what
+    return f"{run.seed} {run.started} {run.state} {run.recorded} {run.finished} {len(run.notes)}"
+
+
+def _forget(folder: Path, published: Published, numbers: Iterable[int]) -> set[str]:
+    """Remove runs from the site; return the series that change with it."""
+    touched = set()
+    for number in numbers:
+        touched |= {point.series for point in published.runs.pop(number).points}
+        (folder / _page(number)).unlink(missing_ok=True)
+    return touched
+
+
+def _add(engine: Engine, folder: Path, published: Published, run: Run | DamagedRun, has_page: bool) -> set[str]:
+    """Add a run to the site; return the series that change with it."""
+    if isinstance(run, DamagedRun):
+        published.runs[run.id] = PublishedRun(
+            key=_key(run), name="-", state="damaged", machine="", kernel="", started=0, verdicts={},
+            reason=run.reason.what,
+        )  # fmt: skip
+        return set()
+    made = PublishedRun(
+        key=_key(run), name=run.name, state=run.state, machine=machine_of(run), kernel=kernel_of(run),
+        started=run.started, verdicts={},
+    )  # fmt: skip
+    published.runs[run.id] = made
+    try:
+        points = points_of(engine, run)
+        if has_page:
+            made.verdicts = _write_page(engine, folder, run)
+            made.page = True
+    except SchedlabError as error:
+        made.reason = error.what
+        return set()
+    for key, point in points.items():
+        published.series.setdefault(key.identity, PublishedSeries(key=key))
+        made.points.append(
+            PublishedPoint(
+                series=key.identity,
+                value=point.value,
+                low=finite(point.low),
+                high=finite(point.high),
+                blocks=point.blocks,
+            )
+        )
+    return {point.series for point in made.points}
+
+
+def _write_page(engine: Engine, folder: Path, run: Run) -> dict[str, int]:
+    """Write the page of a run; return the number of rows by verdict, without the A/A control."""
+    sampled = variants_of(run) if run.design.questions else []
+    report = build(findings(engine, run), samples=columns(engine, sampled), plots=True)
+    write_whole(folder / _page(run.id), page.render(report, assets="../assets/"))
+    return dict(Counter(str(row.verdict) for row in report.rows if not row.control))
+
+
+def _update_series(folder: Path, published: Published) -> list[Series]:
+    """Write the files of the series that changed, and remove the series without runs; return all series by key."""
+    points: dict[str, list[Point]] = {}
+    for number, run in published.runs.items():
+        for point in run.points:
+            low, high = (nan if end is None else end for end in (point.low, point.high))
+            points.setdefault(point.series, []).append(
+                Point(number, run.started, run.kernel, point.value, low, high, point.blocks)
+            )
+    for identity in published.series.keys() - points.keys():
+        del published.series[identity]
+        (folder / _data(identity)).unlink(missing_ok=True)
+    addresses = {number: _page(number) for number, run in published.runs.items() if run.page}
+    made = []
+    for identity, about in published.series.items():
+        if identity in published.pending:
+            series = series_of(about.key, points[identity])
+            about.changes = list(series.changes)
+            write_whole(folder / _data(identity), site.series_script(series, addresses))
+        else:
+            ordered = sorted(points[identity], key=lambda point: (point.started, point.run))
+            series = Series(about.key, ordered, about.changes)
+        made.append(series)
+    published.pending = set()
+    return sorted(made, key=lambda series: series.key)
+
+
+def _write_lists(folder: Path, published: Published, all_series: list[Series], address: str) -> None:
+    newest = sorted(published.runs.items(), reverse=True)
+    write_whole(folder / "data" / "runs.js", site.runs_script(_line(number, run) for number, run in newest))
+    write_whole(folder / "data" / "series.js", site.series_list_script(all_series))
+    listed = feeds.entries(all_series)
+    write_whole(folder / "feed.json", feeds.json_feed(listed, address))
+    write_whole(folder / "feed.xml", feeds.atom(listed, address))
+
+
+def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:
+    return {
+        "run": number,
+        "name": run.name,
+        "state": run.state,
+        "machine": run.machine,
+        "kernel": run.kernel,
+        "started": round(run.started * 1000),
+        "verdicts": run.verdicts,
+        "reason": run.reason,
+        "page": _page(number) if run.page else "",
+    }
+
+
+def _save(folder: Path, published: Published) -> None:
+    write_whole(folder / STATE, published.model_dump_json())
+
+
+def _page(number: int) -> str:
+    return f"run/{number}.html"
+
+
+def _data(identity: str) -> str:
+    return f"data/series/{identity}.js"
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        todo = "name a folder that you can write"
+        raise OutputError(f"cannot be made: {error.strerror}", where=str(folder), todo=todo) from error

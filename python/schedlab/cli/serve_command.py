@@ -1,0 +1,53 @@
+"""``schedlab serve``: the site of a store, live."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.options import Store, store_path
+
+
+def serve(
+    store: Store = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST", help="Name or address to listen at; others than this machine's own loopback need a token."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any free port.")] = 8731,
+    pages: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="As for publish: only the N newest runs have a page.")
+    ] = None,
+) -> None:
+    """Serve the site that 'schedlab publish' makes, up to date with the store. Nothing can be changed through it.
+
+    Only this machine can reach it unless --host says otherwise. Then each browser needs the token that is printed, or
+    that $SCHEDLAB_TOKEN names. The connection is not encrypted: use an ssh tunnel or a proxy across networks.
+    """
+    import os
+    import secrets
+    from functools import partial
+    from hashlib import sha256
+    from urllib.parse import quote
+
+    from schedlab.cli import serve_run
+    from schedlab.cli.publish_run import publish
+    from schedlab.files import cache
+    from schedlab.store.file import open_store
+
+    engine = open_store(store_path(store), create=False)
+    name = sha256(str(engine.url.database).encode()).hexdigest()[:16]
+    folder = cache.folder() / "sites" / name
+    site = serve_run.Site(folder, partial(publish, engine, folder, pages=pages))
+    given = os.environ.get("SCHEDLAB_TOKEN", "")
+    token = given or ("" if serve_run.is_loopback(host) else secrets.token_urlsafe(24))
+    with serve_run.server(site, host, port, token) as server:
+        typer.echo("reading the store", err=True)
+        site.refresh()
+        shown = f"[{host}]" if ":" in host else host
+        query = f"?token={quote(token)}" if token and not given else ""
+        typer.echo(f"http://{shown}:{server.server_port}/{query}")
+        server.serve_forever()

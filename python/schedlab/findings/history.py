@@ -1,0 +1,156 @@
+"""The history of a store: the level of each row of each machine over all runs, and where it changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+from sqlalchemy import Engine
+
+from schedlab.analysis.history import ChangePoint, change_points, level
+from schedlab.analysis.verdicts import Word
+from schedlab.results.metrics import Direction
+from schedlab.store.columns import read_cells
+from schedlab.store.reader import Run
+
+
+class SeriesKey(NamedTuple):
+    """What all runs of a series have in common. ``parameters`` is canonical JSON."""
+
+    machine: str
+    experiment: str
+    workload: str
+    parameters: str
+    metric: str
+    unit: str
+    direction: Direction
+    variant: str
+
+    @property
+    def identity(self) -> str:
+        """A name for files and links, which depends on the key alone."""
+        return sha256(json.dumps(self).encode()).hexdigest()[:16]
+
+    @property
+    def row(self) -> str:
+        """The workload with its parameters."""
+        values: Mapping[str, object] = json.loads(self.parameters)
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in values.items())])
+
+    @property
+    def text(self) -> str:
+        """Every part, for searching."""
+        return " ".join((self.machine, self.experiment, self.row, self.metric, self.unit, self.variant))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The level of a run with its 95 % interval, which is nan after a single block. ``started``: seconds since 1970,
+    UTC."""
+
+    run: int
+    started: float
+    kernel: str
+    value: float
+    low: float
+    high: float
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Series:
+    """The levels of a key, oldest first, and their change points."""
+
+    key: SeriesKey
+    points: Sequence[Point]
+    changes: Sequence[ChangePoint]
+
+    def word(self, change: ChangePoint) -> Word:
+        """Whether a change is for the better."""
+        is_better = (change.after > change.before) == (self.key.direction == "higher")
+        return Word.BETTER if is_better else Word.WORSE
+
+
+def machine_of(run: Run) -> str:
+    """Describe a run's machine without its kernel, which changes in a series: target, name, CPUs, model, memory."""
+    facts = run.fingerprint
+    kernel, cpus = facts.get("kernel") or {}, (facts.get("topology") or {}).get("cpus")
+    memory = facts.get("memory_kib")
+    parts = (
+        run.target.partition("/")[0] if run.target.startswith("sim:") else run.target,
+        kernel.get("hostname"),
+        f"{cpus} CPUs" if cpus else None,
+        (facts.get("cpu") or {}).get("model"),
+        # Kernels reserve different parts of the same memory.
+        f"{round(memory / (1 << 20))} GiB" if memory else None,
+    )
+    return ", ".join(str(part) for part in parts if part)
+
+
+def kernel_of(run: Run) -> str:
+    """The release of the kernel that the run began on; empty if unknown."""
+    return str((run.fingerprint.get("kernel") or {}).get("release") or "")
+
+
+def belongs(run: Run) -> bool:
+    """Whether a run is part of histories: complete, of full size, and of variants that an experiment file names."""
+    design = run.design
+    is_search = design.bisection or design.sweep or design.tuning or design.candidate
+    return run.state == "complete" and design.paired and not run.quick and not is_search
+
+
+def keys_of(run: Run) -> list[SeriesKey]:
+    """Return the series that a run is part of: each row under each variant except the A/A control."""
+    if not belongs(run):
+        return []
+    machine = machine_of(run)
+    return [
+        SeriesKey(machine, run.name, row.workload, row.parameters, row.metric, row.unit, row.direction, variant)
+        for row in run.design.questions
+        for variant in run.design.variants
+        if variant != run.design.control
+    ]
+
+
+def points_of(engine: Engine, run: Run) -> dict[SeriesKey, Point]:
+    """Return the run's level in each of its series; a row without values has none."""
+    keys = keys_of(run)
+    if not keys:
+        return {}
+    blocks: dict[tuple[str, ...], list[float]] = {}
+    for cell in read_cells(engine, run):
+        measured = cell.values[np.isfinite(cell.values)]
+        if len(measured):
+            row = cell.workload, cell.parameters, cell.metric, cell.variant
+            blocks.setdefault(row, []).append(float(measured.mean()))
+    kernel, points = kernel_of(run), {}
+    for key in keys:
+        values = blocks.get((key.workload, key.parameters, key.metric, key.variant))
+        if values:
+            of_run = level(values)
+            points[key] = Point(run.id, run.started, kernel, of_run.value, of_run.low, of_run.high, len(values))
+    return points
+
+
+def series_of(key: SeriesKey, points: Iterable[Point]) -> Series:
+    """Order the points by time, and find the change points."""
+    ordered = sorted((point for point in points if isfinite(point.value)), key=lambda point: (point.started, point.run))
+    return Series(key, ordered, change_points([point.value for point in ordered]))
+
+
+def histories(engine: Engine, runs: Iterable[Run], words: Sequence[str] = ()) -> list[Series]:
+    """Return the series whose text contains all the words, in any case, in the order of their keys."""
+    wanted = [word.casefold() for word in words]
+    by_key: dict[SeriesKey, list[Point]] = {}
+    for run in runs:
+        keys = {key for key in keys_of(run) if all(word in key.text.casefold() for word in wanted)}
+        if keys:
+            for key, point in points_of(engine, run).items():
+                if key in keys:
+                    by_key.setdefault(key, []).append(point)
+    return [series_of(key, by_key[key]) for key in sorted(by_key)]

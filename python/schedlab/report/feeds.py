@@ -1,0 +1,105 @@
+"""Changes for the worse as feeds: JSON Feed 1.1 (jsonfeed.org) and Atom (RFC 4287)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urljoin
+from uuid import NAMESPACE_URL, uuid5
+from xml.etree import ElementTree as Xml
+
+from schedlab.analysis.verdicts import Word
+from schedlab.findings.history import Series
+from schedlab.notation.controls import escaped
+from schedlab.report.history import size
+
+TITLE = "schedlab: changes for the worse"
+
+MOST = 100
+"""Entries of a feed, the newest first."""
+
+ATOM = "http://www.w3.org/2005/Atom"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A change for the worse. ``link`` is relative to the site; ``began``: seconds since 1970, of the first run after
+    the change."""
+
+    identity: str
+    title: str
+    text: str
+    link: str
+    began: float
+
+    @property
+    def time(self) -> str:
+        """The time in the form of RFC 3339."""
+        return datetime.fromtimestamp(self.began, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def entries(all_series: Iterable[Series]) -> list[Entry]:
+    """Return the newest changes for the worse, the newest first."""
+    found = []
+    for series in all_series:
+        key = series.key
+        for change in series.changes:
+            if series.word(change) is not Word.WORSE:
+                continue
+            first, before = series.points[change.index], series.points[change.index - 1]
+            kernels = f" (kernel {before.kernel} → {first.kernel})" if before.kernel != first.kernel else ""
+            text = (
+                f"{key.metric} of {key.row} under {key.variant} went from {change.before:.4g} to {change.after:.4g} "
+                f"{key.unit} between runs {before.run} and {first.run}{kernels}, on {key.machine}."
+            )
+            identity = str(uuid5(NAMESPACE_URL, f"schedlab:{key.identity}:{first.run}"))
+            title = f"{key.row} {key.variant}: {key.metric} {size(change)}"
+            found.append(Entry(f"urn:uuid:{identity}", title, text, f"history.html#{key.identity}", first.started))
+    return sorted(found, key=lambda entry: (-entry.began, entry.identity))[:MOST]
+
+
+def json_feed(listed: Sequence[Entry], address: str) -> str:
+    """Return the JSON Feed. ``address`` of the site; empty: the links are relative to the feed."""
+    items = [
+        {
+            "id": entry.identity,
+            "url": urljoin(address, entry.link),
+            "title": entry.title,
+            "content_text": entry.text,
+            "date_published": entry.time,
+        }
+        for entry in listed
+    ]
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": TITLE, "items": items}
+    if address:
+        feed |= {"home_page_url": address, "feed_url": urljoin(address, "feed.json")}
+    return json.dumps(feed, indent=1, ensure_ascii=False) + "\n"
+
+
+def atom(listed: Sequence[Entry], address: str) -> str:
+    """Return the Atom feed; ``address`` as for :func:`json_feed`."""
+    Xml.register_namespace("", ATOM)
+    feed = Xml.Element(f"{{{ATOM}}}feed")
+
+    def add(parent: Xml.Element, name: str, text: str = "", **attributes: str) -> Xml.Element:
+        element = Xml.SubElement(parent, f"{{{ATOM}}}{name}", attributes)
+        # XML has no notation for control characters.
+        element.text = escaped(text) or None
+        return element
+
+    add(feed, "title", TITLE)
+    add(feed, "id", f"urn:uuid:{uuid5(NAMESPACE_URL, address or TITLE)}")
+    add(feed, "updated", listed[0].time if listed else "1970-01-01T00:00:00Z")
+    add(add(feed, "author"), "name", "schedlab")
+    add(feed, "link", rel="self", href=urljoin(address, "feed.xml"))
+    for entry in listed:
+        item = add(feed, "entry")
+        add(item, "id", entry.identity)
+        add(item, "title", entry.title)
+        add(item, "updated", entry.time)
+        add(item, "link", rel="alternate", href=urljoin(address, entry.link))
+        add(item, "content", entry.text, type="text")
+    Xml.indent(feed, " ")
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(feed, encoding="unicode") + "\n"

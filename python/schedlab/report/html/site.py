@@ -1,0 +1,113 @@
+"""A site of all runs of a store: static files, which open from a folder without a server and fetch nothing else.
+
+    index.html     all runs        ◀── data/runs.js
+    history.html   all rows        ◀── data/series.js, and data/series/ID.js when a row is opened
+    run/N.html     the report of run N
+    feed.json, feed.xml   changes for the worse
+    assets/        scripts and styles of all pages
+
+The data are scripts that call a function, because a page in a folder may load scripts, but no other files.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from markupsafe import Markup
+
+from schedlab.findings.history import Point, Series
+from schedlab.report import words
+from schedlab.report.history import METHOD, date, size
+from schedlab.report.html.page import ASSETS, SITE_POLICY, environment, text
+from schedlab.report.html.payload import script_safe
+from schedlab.results.metrics import finite
+
+
+def assets() -> dict[str, str]:
+    """Return the files that do not depend on the store: pages, scripts and styles, by their paths in the site."""
+    pages = {"index.html": "site_runs.html.j2", "history.html": "site_history.html.j2"}
+    facts = {"policy": SITE_POLICY, "version": version("schedlab"), "method": METHOD}
+    made = {path: environment().get_template(name).render(facts) for path, name in pages.items()}
+    made |= {f"assets/{name}": text(path) for name, path in ASSETS.items()}
+    made |= {f"assets/{name}": text(name) for name in ("site.css", "site.js")}
+    made["assets/plots.js"] = _call("plots", json.loads(text("vega/history.json")))
+    return made
+
+
+def runs_script(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the script with all runs, newest first."""
+    return _call("runs", list(rows))
+
+
+def series_list_script(all_series: Iterable[Series]) -> str:
+    """Return the script with a line for each series: what identifies it, its newest level and its newest change."""
+    return _call("series", [_summary(series) for series in all_series])
+
+
+def series_script(series: Series, pages: Mapping[int, str]) -> str:
+    """Return the script with the points of a series. ``pages``: addresses of runs' pages."""
+    parts = [0, *(found.index for found in series.changes), len(series.points)]
+    points = [
+        _point(series, point, part, _mean(series, part), pages)
+        for part, (first, last) in enumerate(itertools.pairwise(parts))
+        for point in series.points[first:last]
+    ]
+    changes = [
+        {
+            "run": series.points[found.index].run,
+            "word": series.word(found),
+            "size": size(found),
+            "tip": f"{series.word(found)} {size(found)} from run {series.points[found.index].run} on",
+        }
+        for found in series.changes
+    ]
+    return _call("points", series.key.identity, points, changes)
+
+
+def _mean(series: Series, part: int) -> float | None:
+    if not series.changes:
+        return None
+    return series.changes[part].before if part < len(series.changes) else series.changes[-1].after
+
+
+def _point(series: Series, point: Point, part: int, mean: float | None, pages: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "run": point.run,
+        "date": round(point.started * 1000),
+        "kernel": point.kernel,
+        "value": point.value,
+        "low": finite(point.low),
+        "high": finite(point.high),
+        "part": part,
+        "mean": mean,
+        "page": pages.get(point.run),
+        "tip": f"run {point.run}, {date(point.started)}, {point.kernel}: {point.value:.4g} {series.key.unit}",
+    }
+
+
+def _summary(series: Series) -> dict[str, Any]:
+    key, newest = series.key, series.points[-1]
+    last = series.changes[-1] if series.changes else None
+    return {
+        "id": key.identity,
+        "machine": key.machine,
+        "experiment": key.experiment,
+        "row": key.row,
+        "variant": key.variant,
+        "measure": words.measure(key.metric, key.unit),
+        "direction": key.direction,
+        "runs": len(series.points),
+        "newest": newest.value,
+        "changes": len(series.changes),
+        "change": size(last) if last else "",
+        "word": series.word(last) if last else "",
+        "since": round(series.points[last.index].started * 1000) if last else 0,
+    }
+
+
+def _call(name: str, *values: Sequence[Any] | Mapping[str, Any] | str) -> str:
+    return f"schedlab.{name}({', '.join(str(Markup(script_safe(value))) for value in values)});\n"

@@ -1,0 +1,193 @@
+"""``schedlab history`` and ``schedlab publish`` in this process, on a store with a planted change."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from sqlalchemy import Engine, delete
+from typer.testing import CliRunner, Result
+
+from schedlab.cli.app import app
+from schedlab.store import schema
+from tests import histories as stored
+from tests.conftest import TWO_VARIANTS, edit_run
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def schedlab(*words: object, store: Engine) -> Result:
+    return CliRunner().invoke(app, [*map(str, words), "--store", str(store.url.database)])
+
+
+def data(path: Path) -> list[object]:
+    """Return the values with which a script of data calls its function."""
+    (values,) = re.fullmatch(r"schedlab\.\w+\((.*)\);\n", path.read_text(encoding="utf-8"), re.DOTALL).groups()
+    decoded: list[object] = json.loads(f"[{values}]")
+    return decoded
+
+
+def test_the_list_has_a_line_for_each_row_with_its_newest_change(engine: Engine) -> None:
+    stored.record(engine, 18)
+    shown = schedlab("history", store=engine)
+    assert shown.exit_code == 0
+    lines = [line.split() for line in shown.stdout.splitlines() if line.startswith("hackbench groups=1")]
+    assert lines[0][2:] == ["base", "time", "[s]", "18", lines[0][-1]]
+    assert lines[1][2:4] == ["changed", "time"]
+    assert lines[1][-1] == "2023-11-23"
+    assert re.search(r"\+(29|30)\.\d %", shown.stdout)
+
+
+def test_one_row_is_shown_run_by_run_with_the_change_at_its_run(engine: Engine) -> None:
+    stored.record(engine, 18)
+    shown = schedlab("history", "changed", "groups=4", store=engine).stdout
+    (line,) = [line for line in shown.splitlines() if "worse" in line]
+    assert line.split()[:4] == ["10", "2023-11-23", "22:13", "6.9.0"]
+    assert len([line for line in shown.splitlines() if "22:13" in line]) == 18
+
+
+def test_json_has_points_and_changes(engine: Engine) -> None:
+    stored.record(engine, 18)
+    output = json.loads(schedlab("history", "changed", "groups=4", "--format", "json", store=engine).stdout)
+    (series,) = output["series"]
+    assert (series["parameters"], series["variant"], len(series["points"])) == ({"groups": 4}, "changed", 18)
+    (change,) = series["changes"]
+    assert (change["run"], change["word"]) == (10, "worse")
+    assert change["ratio"] == pytest.approx(1.3, rel=0.02)
+
+
+def test_words_without_a_row_and_a_store_without_histories_say_so(engine: Engine) -> None:
+    assert "no run of the store has a history" in str(schedlab("history", store=engine).exception)
+    stored.record(engine, 1)
+    assert "no row contains 'nowhere'" in str(schedlab("history", "nowhere", store=engine).exception)
+
+
+def test_a_site_has_a_page_for_each_run_and_a_file_for_each_row(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 12)
+    site = tmp_path / "site"
+    done = schedlab("publish", site, store=engine)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(f"{site}/index.html: 12 runs (12 new or changed), 4 histories")
+    assert sorted(path.name for path in (site / "run").iterdir()) == sorted(f"{n}.html" for n in range(1, 13))
+    (runs,) = data(site / "data/runs.js")
+    assert [run["run"] for run in runs] == [*range(12, 0, -1)]
+    assert sum(runs[0]["verdicts"].values()) == 2
+    (series,) = data(site / "data/series.js")
+    assert {path.stem for path in (site / "data/series").iterdir()} == {each["id"] for each in series}
+    for page in [site / "index.html", site / "history.html", site / "run/1.html"]:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r'(?:src|href)="([^"#:]+)"', text):
+            assert (page.parent / link).exists(), (page, link)
+        assert "://" not in text
+
+
+def test_a_second_call_writes_only_what_changed(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 4)
+    site = tmp_path / "site"
+    schedlab("publish", site, store=engine)
+    before = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    again = schedlab("publish", site, store=engine)
+    assert "4 runs (0 new or changed)" in again.stdout
+    assert before == {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    stored.record(engine, 1, first=4)
+    assert "5 runs (1 new or changed)" in schedlab("publish", site, store=engine).stdout
+    after = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    written = {str(path.relative_to(site)) for path in after if after[path] != before.get(path)}
+    assert {name for name in written if name.startswith("run/")} == {"run/5.html"}
+    assert len([name for name in written if name.startswith("data/series/")]) == 4
+
+
+def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 10)
+    schedlab("publish", tmp_path / "grown", store=engine)
+    stored.record(engine, 4, first=10)
+    edit_run(engine, 3, state="interrupted")
+    with engine.begin() as connection:
+        connection.execute(delete(schema.run).where(schema.run.c.id == 2))
+    assert "13 runs (5 new or changed, 1 removed)" in schedlab("publish", tmp_path / "grown", store=engine).stdout
+    schedlab("publish", tmp_path / "new", store=engine)
+
+    def contents(folder: Path) -> dict[str, bytes]:
+        files = (path for path in folder.rglob("*") if path.is_file() and path.name != "site.json")
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert contents(tmp_path / "grown") == contents(tmp_path / "new")
+
+
+def test_a_killed_call_loses_nothing(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from schedlab.cli import publish_run
+
+    stored.record(engine, 5)
+    monkeypatch.setattr(publish_run, "SAVED_EVERY", 1)
+
+    def stop(done: int, of: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        publish_run.publish(engine, tmp_path / "killed", advance=stop)
+    assert "5 runs (2 new or changed), 4 histories" in schedlab("publish", tmp_path / "killed", store=engine).stdout
+    schedlab("publish", tmp_path / "whole", store=engine)
+    for path in (tmp_path / "whole/data").rglob("*.js"):
+        assert (tmp_path / "killed" / path.relative_to(tmp_path / "whole")).read_bytes() == path.read_bytes()
+
+
+def test_feeds_name_the_row_the_runs_and_the_kernels_of_a_change_for_the_worse(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 18)
+    done = schedlab("publish", tmp_path / "site", "--url", "https://perf.example/lab", store=engine)
+    assert "2 changes for the worse" in done.stdout
+    feed = json.loads((tmp_path / "site/feed.json").read_text())
+    assert len(feed["items"]) == 2
+    item = next(item for item in feed["items"] if "groups=4" in item["title"])
+    assert "between runs 9 and 10 (kernel 6.8.0 → 6.9.0), on scripted, rack-1" in item["content_text"]
+    assert item["url"].startswith("https://perf.example/lab/history.html#")
+    entries = ElementTree.parse(tmp_path / "site/feed.xml").getroot().findall(f"{ATOM}entry")
+    assert {entry.findtext(f"{ATOM}id") for entry in entries} == {item["id"] for item in feed["items"]}
+
+
+def test_pages_limits_the_pages_to_the_newest_runs(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 3)
+    schedlab("publish", tmp_path / "site", "--pages", 1, store=engine)
+    assert [path.name for path in (tmp_path / "site/run").iterdir()] == ["3.html"]
+    (series, *_) = (tmp_path / "site/data/series").iterdir()
+    _, points, _ = data(series)
+    assert [point["page"] for point in points] == [None, None, "run/3.html"]
+
+
+def test_a_damaged_run_is_listed_with_its_reason(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 3)
+    with engine.begin() as connection:
+        connection.execute(schema.run.update().where(schema.run.c.id == 2).values(name="other"))
+    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
+    (runs,) = data(tmp_path / "site/data/runs.js")
+    assert [(run["state"], "run 2 is damaged" in run["reason"]) for run in runs] == [
+        ("complete", False),
+        ("damaged", True),
+        ("complete", False),
+    ]
+
+
+def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/thesis.txt").write_text("mine")
+    refused = schedlab("publish", tmp_path / "home", store=engine)
+    assert "is no site of schedlab" in str(refused.exception)
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["thesis.txt"]
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/site.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"store": "/elsewhere.sqlite"}))
+    assert "of another store, /elsewhere.sqlite" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+
+
+def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    text = TWO_VARIANTS.replace('"changed"', f'"{hostile}"')
+    stored.record(engine, 1, text=text)
+    schedlab("publish", tmp_path / "site", store=engine)
+    for path in (tmp_path / "site").rglob("*"):
+        if path.suffix in (".js", ".html", ".xml"):
+            assert hostile not in path.read_text(encoding="utf-8"), path

@@ -1,0 +1,157 @@
+"""The site of a store in a real browser, opened from its folder: search, filters, plots, links, light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from schedlab.cli.publish_run import publish
+from schedlab.store.file import open_store
+from tests import histories as stored
+from tests.conftest import TWO_VARIANTS
+
+pytestmark = pytest.mark.slow
+
+NAME = "<img src=x onerror=alert(1)>"
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of 20 runs with a change, and of 110 runs of another machine and experiment."""
+    folder = tmp_path_factory.mktemp("site")
+    engine = open_store(folder / "store.sqlite", create=True)
+    stored.record(engine, 20)
+    stored.record(engine, 110, text=TWO_VARIANTS.replace('"test"', f'"{NAME}"'), machine="laptop")
+    publish(engine, folder / "site", pages=3)
+    return folder / "site"
+
+
+@pytest.fixture
+def visit(chromium: Browser, site: Path) -> Iterator[Open]:
+    """Open a page of the site offline. Fail on console messages, errors, dialogs and requests outside the site."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def visited(name: str, width: int = 1400, scheme: str = "light") -> Page:
+        context = chromium.new_context(
+            offline=True,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda asked: asked.url.startswith(site.as_uri()) or problems.append(f"to {asked.url}"))
+        page.goto(f"{site.as_uri()}/{name}")
+        return page
+
+    yield visited
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def rows(page: Page) -> int:
+    return page.locator("#runs tr").count()
+
+
+def test_runs_are_shown_in_parts_searched_and_filtered(visit: Open) -> None:
+    page = visit("index.html")
+    assert rows(page) == 100
+    expect(page.locator("output")).to_have_text("130 of 130, 100 shown")
+    page.get_by_role("button", name="Show more").click()
+    assert rows(page) == 130
+    expect(page.get_by_role("button", name="Show more")).to_be_hidden()
+    page.get_by_label("Machine").select_option("scripted, rack-1")
+    assert rows(page) == 20
+    page.get_by_role("searchbox").fill("6.1 2023-11-2")
+    expect(page.locator("output")).to_have_text(re.compile("^6 of 130"))
+    page.get_by_role("button", name="Show all").click()
+    expect(page.locator("output")).to_have_text("130 of 130, 100 shown")
+
+
+def test_names_are_text(visit: Open) -> None:
+    page = visit("index.html")
+    expect(page.locator("#runs tr").first).to_contain_text(NAME)
+    assert page.locator("#runs img").count() == 0
+    assert visit("history.html").locator("#series img").count() == 0
+
+
+def test_a_run_opens_its_report_and_the_report_leads_back(visit: Open) -> None:
+    page = visit("index.html")
+    page.locator("#runs a").first.click()
+    expect(page).to_have_title(re.compile("schedlab report"))
+    page.locator("figure[data-drawn] svg").first.wait_for()
+    page.get_by_role("link", name="All runs").click()
+    expect(page).to_have_title("Runs: schedlab")
+
+
+def opened(page: Page) -> None:
+    """Open the first row with a change, and wait for its plot."""
+    page.get_by_label("Machine").select_option("scripted, rack-1")
+    page.get_by_label("Newest change").select_option("worse")
+    page.locator("details.row > summary").first.click()
+    page.locator("figure.history[data-drawn] svg").wait_for()
+
+
+def test_a_row_shows_its_runs_its_change_and_a_tooltip(visit: Open) -> None:
+    page = visit("history.html")
+    opened(page)
+    assert page.locator("details.row").count() == 2
+    change = page.locator('.mark-rule line[stroke="var(--worse)"]')
+    assert change.count() == 1
+    # A vertical line has no width, and hover() would take the line for hidden.
+    place = change.evaluate("line => { const box = line.getBoundingClientRect(); return [box.x, box.y + 40]; }")
+    page.mouse.move(*place)
+    expect(page.locator("#vg-tooltip-element")).to_contain_text(re.compile(r"worse \+\d+\.\d % from run 10 on"))
+    page.get_by_text("All runs as a table").click()
+    assert page.locator("details.values tbody tr").count() == 20
+    expect(page.locator("details.values td.worse")).to_have_text(re.compile(r"worse \+(29|30)"))
+
+
+def ticks(page: Page) -> list[str]:
+    return page.locator(".role-axis-label text").all_text_contents()
+
+
+def test_the_wheel_changes_the_range_and_the_axis_can_be_the_kernel(visit: Open) -> None:
+    page = visit("history.html")
+    opened(page)
+    before = ticks(page)
+    page.locator("figure.history svg").hover(position={"x": 600, "y": 120})
+    page.mouse.wheel(0, -600)
+    page.wait_for_function(
+        "old => [...document.querySelectorAll('.role-axis-label text')].map(t => t.textContent).join() !== old",
+        arg=",".join(before),
+    )
+    page.locator("figure.history select").select_option("kernel")
+    page.locator('figure.history[data-drawn="kernel"]').wait_for()
+    assert "6.9.0" in ticks(page)
+
+
+def test_a_link_to_a_row_opens_it(visit: Open) -> None:
+    page = visit("history.html")
+    identity = page.locator("details.row").last.get_attribute("id")
+    page = visit(f"history.html#{identity}")
+    page.locator(f'details[id="{identity}"] figure.history[data-drawn] svg').wait_for()
+
+
+@pytest.mark.parametrize("name", ["index.html", "history.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_the_page_without_scrolling_sideways(visit: Open, name: str, scheme: str) -> None:
+    page = visit(name, width=400, scheme=scheme)
+    if name == "history.html":
+        opened(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
+    page.get_by_role("button", name="Dark" if scheme == "light" else "Light").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
