@@ -239,6 +239,32 @@ def test_an_example_runs_from_its_file_to_its_report(guest: TestMachine, tmp_pat
     require_unchanged(guest, before)
 
 
+def test_two_machines_run_the_experiment_at_once(
+    guest: TestMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with machine.running(machine.made()) as other:
+        config = tmp_path / "ssh_config"
+        second = other.config.read_text().replace("Host test-machine\n", "Host other-machine\n")
+        config.write_text(guest.config.read_text() + second)
+        monkeypatch.setenv(CONFIG, str(config))
+        machines = (guest, other)
+        before = [each.ssh(STATE) for each in machines]
+        start, _, variants = HEAD.partition("[target]")
+        tables = [
+            f'[[machine]]\nhost = "{name}"\nboot_limit = "{LIMIT:g}s"\n' for name in ("test-machine", "other-machine")
+        ]
+        variants = variants[variants.index("[[variant]]") :]
+        report = run(command(tmp_path, f"{start}{''.join(tables)}{variants}{TRIALS}", blocks=2))
+        assert "2 machines" in report
+        stored = reader.runs(open_store(tmp_path / "store.sqlite", create=False))
+        assert {(each.state, each.target) for each in stored} == {
+            ("complete", "ssh:test-machine"),
+            ("complete", "ssh:other-machine"),
+        }
+        for each, state in zip(machines, before, strict=True):
+            require_unchanged(each, state)
+
+
 def test_grub_starts_a_kernel_once(guest: TestMachine) -> None:
     before = guest.ssh(STATE)
     with boots_of(method="grub") as boots:
