@@ -109,12 +109,10 @@ run = "true"
 STANDIN = """
 import gzip, re
 initramfs = gzip.decompress(open(sys.argv[sys.argv.index("-initrd") + 1], "rb").read())
-send("ready", 0, archive(**ready))
-for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
-    send("begin", number)
+up(**ready)
+for number, _ in enumerate(re.findall(rb'"op": "run"', initramfs), start=1):
     time.sleep(0.05)
-    send("result", number, archive(**result))
-send("end", 0)
+    result(**good)
 time.sleep(60)
 """
 

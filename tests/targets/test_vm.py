@@ -252,12 +252,13 @@ cat >/bin/standin <<'END'
 {sched_ext_standin.SCRIPT}
 END
 chmod +x /bin/standin
-{{ until [ -e /run/2/stdout ]; do sleep 0.2; done; touch /run/fake/eject; }} &
+{{ until [ -e /run/second ]; do sleep 0.2; done; touch /run/fake/eject; }} &
 """
 """Stand-ins for a kernel with sched_ext and a scheduler in the guest; the second trial ejects the scheduler."""
 
 UNTIL_EJECTED = (
-    "sh -c '[ ! -e /run/2 ] || until grep -q disabled /run/fake/sys/kernel/sched_ext/state; do sleep 0.3; done'"
+    "sh -c '[ -e /run/first ] || exec touch /run/first; touch /run/second; "
+    "until grep -q disabled /run/fake/sys/kernel/sched_ext/state; do sleep 0.3; done'"
 )
 """The first trial ends at once, the second after the removal of its scheduler."""
 

@@ -23,7 +23,7 @@ from schedlab.store import writer
 from schedlab.store.file import open_store
 from schedlab.targets.vm import VirtualMachine, host_files, scripts
 from schedlab.targets.vm.boot import BootFailed, started
-from schedlab.targets.vm.scripts import GuestRow, hidden, script
+from schedlab.targets.vm.scripts import GuestRow, hidden, trial_request
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm import fake_qemu
 from tests.targets.vm.guest_files import require_guest
@@ -197,7 +197,7 @@ sys.exit("qemu: protocol error")
     machine = replace(fake_qemu.install(tmp_path, monkeypatch, waits_for_the_daemon), host_files=True)
     monkeypatch.setattr(host_files, "arguments", lambda *_: ["/bin/sh", "-c", "echo out of memory >&2; exit 1"])
     with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed) as failed:
-        guest.expect("ready")
+        guest.answer()
     assert "out of memory" in failed.value.reason
     assert "qemu: protocol error" in failed.value.reason
     assert not list(tmp_path.glob("boot-*"))
@@ -262,8 +262,6 @@ def test_trials_in_the_shared_tree_use_this_machine_s_path(monkeypatch: pytest.M
     monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
     (row,) = plan(parse(written(run="env"), "f"), 1).rows
     variant = Variant(name="base")
-    text = script(GuestRow.of(row, host_files=True), variant, 60.0, 0)
-    assert "export PATH=/opt/mine/bin:/usr/bin\n" in text
-    assert "chroot /host" in text
-    assert "/run/schedload exec" in text
-    assert "chroot" not in script(GuestRow.of(row), variant, 60.0, 0)
+    wanted = trial_request(GuestRow.of(row, host_files=True), variant, 60.0)
+    assert wanted["environment"] == {"PATH": "/opt/mine/bin:/usr/bin"}
+    assert trial_request(GuestRow.of(row), variant, 60.0)["environment"] == {}

@@ -68,13 +68,11 @@ with open({log!r}, "a+") as log:
     print("booted", file=log, flush=True)
     log.seek(0)
     boots = len(log.readlines())
-send("ready", 0, archive(**ready))
-for number in sorted(map(int, re.findall(rb"jobs/([0-9]+)\\0", initramfs))):
+up(**ready)
+for number, _ in enumerate(re.findall(rb'"op": "run"', initramfs), start=1):
     if boots in {interrupted_boots} and number > 1:
         time.sleep(600)
-    send("begin", number)
-    send("result", number, archive(**result))
-send("end", 0)
+    result(**good)
 """
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from errno import EINVAL
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from schedlab.experiment.model import Variant
+from schedlab.targets.vm.results import Written
 from schedlab.targets.vm.settings import faults, refusal, settings
 from schedlab.tunables import setting
 
@@ -32,11 +34,14 @@ def test_a_value_that_the_guest_did_not_take_is_a_fault() -> None:
     variant = Variant.model_validate({"name": "slow", "tunables": {"stat_interval": "2min"}})
     place = settings(variant, IMAGE)[0].place
     path = "/proc/sys/vm/stat_interval"
-    assert list(faults(variant, f"vm.stat_interval\t{place}\t{path}\t\t120\n")) == []
-    assert list(faults(variant, f"vm.stat_interval\t{place}\t{path}\t\t1\n")) == [
+    assert list(faults(variant, [Written("vm.stat_interval", place, path, None, "120\n")])) == []
+    assert list(faults(variant, [Written("vm.stat_interval", place, path, None, "1\n")])) == [
         f"{path} was set to 120 in the guest, and contains 1"
     ]
-    assert list(faults(variant, "")) == ["the guest's kernel has no file for 'vm.stat_interval'"]
+    assert list(faults(variant, [Written("vm.stat_interval", place, path, EINVAL, "1\n")])) == [
+        "the guest's kernel does not take '120' for 'vm.stat_interval': Invalid argument"
+    ]
+    assert list(faults(variant, [])) == ["the guest's kernel has no file for 'vm.stat_interval'"]
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ run = "true"
 
 GUEST = """
 CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
-ready = {"sys/devices/system/cpu/online": b"0-1", CLOCK: b"tsc", "dmesg": DMESG}
+ready = {"sys/devices/system/cpu/online": b"0-1", CLOCK: b"tsc", "run/dmesg": DMESG}
 report = (b'{"timed_out": false, "signal": null, "exit_code": 0, "elapsed_ns": 5, "user_us": 1, "system_us": 1,'
           b' "voluntary_switches": 1, "involuntary_switches": 1, "minor_faults": 1, "major_faults": 0}')
-result = {"stdout": b"", "stderr": b"", "status": b"0", "report": report}
+good = {"stdout": b"", "stderr": b"", "status": b"0", "report": report}
 for when in ("before", "after"):
-    result |= {f"{when}/proc/stat": b"cpu 1 2 3", f"{when}/proc/loadavg": b"0 0 0 1/2 3", f"{when}/proc/uptime": b"1 1"}
+    good |= {f"{when}/proc/stat": b"cpu 1 2 3", f"{when}/proc/loadavg": b"0 0 0 1/2 3", f"{when}/proc/uptime": b"1 1"}
 """
 
 
@@ -78,7 +78,7 @@ class Guests:
     def new_session(self, body: str, cmdline: str = "", dmesg: str = "", up: str = "") -> GuestSession:
         """Return a session whose guest runs `up` after its boot and `body` in its trial."""
         program = GUEST.replace("DMESG", repr(dmesg.encode()))
-        program += f'{up}\nsend("ready", 0, archive(**ready))\nsend("begin", 1)\n'
+        program += f"{up}\nup(**ready)\n"
         fake_qemu.install(self._folder, self._patch, f"{program}{body}\ntime.sleep(60)\n")
         experiment = parse(TEXT.format(kernel=self.kernel, cmdline=cmdline, more=self.more), "f")
         run_plan = plan(experiment, 1)
@@ -103,22 +103,29 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
 
 
 def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
-    measurement = guest.measure('send("result", 1, archive(**result))')
+    measurement = guest.measure("result(**good)")
     assert (measurement.state, measurement.reason) == ("ok", "")
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ('send("result", 1, b"")', "the archive of result 1: incomplete, as when the guest's memory is full"),
-        ('send("result", 1, archive(**{"../../evil": b"x"}))', "'../../evil' is not a path of a result"),
-        ('del result["after/proc/uptime"]\nsend("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["before/proc/stat"] = b""\nsend("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["after/proc/loadavg"] = b"x"\nsend("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["after"] = b"x"\nsend("result", 1, archive(**result))', "kernel files of the trial"),
-        ('result["report"] = b"[1]"\nsend("result", 1, archive(**result))', "could not be started"),
-        ('result["report"] = b"{}"; result["status"] = b"x"\nsend("result", 1, archive(**result))', "could not be"),
-        ('send("result", 2, archive(**result))', "results of job 2, not of 1"),
+        ("send(stdout='')", "'None' is not the content of a file"),
+        ("send(**trial(good) | {'stdout': 5})", "'5' is not the content of a file"),
+        ("send(**trial(good) | {'stdout': {'hex': 'xy'}})", "is not the content of a file"),
+        ("send(**trial(good) | {'after': 5})", "the files after the trial are missing"),
+        ('result(**{**good, "before/../../evil": b"x"})', "'/../../evil' is not a path of a file"),
+        ('result(**{**good, "after/be\\nfore": b"x"})', "is not a path of a file"),
+        ('del good["after/proc/uptime"]\nresult(**good)', "kernel files of the trial"),
+        ('good["before/proc/stat"] = b""\nresult(**good)', "kernel files of the trial"),
+        ('good["after/proc/loadavg"] = b"x"\nresult(**good)', "kernel files of the trial"),
+        ('good["after/proc/stat/x"] = good["before/proc/stat/x"] = b"x"\nresult(**good)', "kernel files of the trial"),
+        ('good["report"] = b"[1]"\nresult(**good)', "could not be started"),
+        ('good["report"] = b"{}"; good["status"] = b"x"\nresult(**good)', "could not be"),
+        ("send(number=9, **trial(good))", "the guest sent reply 9, not reply 3"),
+        ("results.write(gzip.compress(b'[' * 100000))", "is not a reply"),
+        ("results.write(gzip.compress(b'{}'))", "is not a reply"),
+        ('results.write(gzip.compress(b\'{"id": 3, "error": {"text": "no memory"}}\'))', "no memory"),
     ],
 )
 def test_missing_torn_or_hostile_results_fail_only_their_trial(
@@ -132,10 +139,10 @@ def test_missing_torn_or_hostile_results_fail_only_their_trial(
 
 @pytest.mark.parametrize(("after", "expected"), [(4, False), (5, True)])
 def test_a_trial_killed_for_lack_of_memory_reports_this_reason(guest: Guests, after: int, expected: bool) -> None:
-    killed = 'result["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
-    oom_kills = 'result["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
-    oom_kills += f'result["after/proc/vmstat"] = b"oom_kill {after}\\n"'
-    measurement = guest.measure(f'{killed}\n{oom_kills}\nsend("result", 1, archive(**result))')
+    killed = 'good["report"] = report.replace(b\'"signal": null\', b\'"signal": 9\')'
+    oom_kills = 'good["before/proc/vmstat"] = b"pgfault 1\\noom_kill 4\\n"\n'
+    oom_kills += f'good["after/proc/vmstat"] = b"oom_kill {after}\\n"'
+    measurement = guest.measure(f"{killed}\n{oom_kills}\nresult(**good)")
     full = f"; {FULL}"
     assert (measurement.state, measurement.reason) == ("failed", f"killed by signal 9{full if expected else ''}")
 
@@ -145,9 +152,9 @@ def test_a_trial_killed_for_lack_of_memory_reports_this_reason(guest: Guests, af
     [("/usr/bin/env", True), ("/nowhere/at/all", False), ("/proc/self/status", False)],
 )
 def test_a_missing_host_file_suggests_the_host_files_option(guest: Guests, path: str, expected: bool) -> None:
-    ended = 'result["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
+    ended = 'good["report"] = report.replace(b\'"exit_code": 0\', b\'"exit_code": 1\')'
     error = f"cat: can't open '{path}': No such file or directory"
-    measurement = guest.measure(f'{ended}\nresult["stderr"] = {error.encode()!r}\nsend("result", 1, archive(**result))')
+    measurement = guest.measure(f'{ended}\ngood["stderr"] = {error.encode()!r}\nresult(**good)')
     assert measurement.reason.startswith(f"exit code 1: {error}")
     assert (f"a guest has no {path}, a file of this machine: set host_files" in measurement.reason) is expected
     assert ("host_files = true" in measurement.reason) is expected
@@ -162,9 +169,7 @@ def test_a_variant_with_only_unknown_parameters_ends_the_run(guest: Guests) -> N
 
 
 def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
-    measurement = guest.measure(
-        'send("result", 1, archive(**result))', "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog")
-    )
+    measurement = guest.measure("result(**good)", "isolcpus=1 nowatchdog", UNKNOWN.format("nowatchdog"))
     assert measurement.state == "ok"
     assert guest.session
     ignored = ", and ignores this parameter"
@@ -178,7 +183,7 @@ def test_single_unknown_parameters_are_noted(guest: Guests) -> None:
 def test_values_of_module_parameters_are_read_in_the_guest(guest: Guests) -> None:
     shown = 'ready["sys/module/workqueue/parameters/power_efficient"] = b"N\\n"'
     cmdline = "workqueue.power_efficient=1 workqueue.power_eficient=1 workqueue.power-efficient=0"
-    measurement = guest.measure('send("result", 1, archive(**result))', cmdline, up=shown)
+    measurement = guest.measure("result(**good)", cmdline, up=shown)
     assert measurement.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
@@ -192,8 +197,8 @@ def test_a_kernel_with_an_entry_is_booted_unpacked_where_qemu_supports_it(
 ) -> None:
     guest.kernel.write_bytes(bzimage("6.12.1", gzip.compress(elf(ENTRY))))
     monkeypatch.setattr(qemu, "version", lambda: version)
-    print_kernel = 'result["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
-    measurement = guest.measure(f'{print_kernel}\nsend("result", 1, archive(**result))')
+    print_kernel = 'good["stdout"] = sys.argv[sys.argv.index("-kernel") + 1].encode()'
+    measurement = guest.measure(f"{print_kernel}\nresult(**good)")
     assert Path(measurement.stdout).name.startswith(booted)
 
 
@@ -233,7 +238,7 @@ def test_a_variant_with_unknown_words_of_both_kinds_ends_the_run(guest: Guests) 
 
 def test_a_missing_parameter_beside_an_existing_parameter_is_noted(guest: Guests) -> None:
     with_names(guest)
-    measurement = guest.measure('send("result", 1, archive(**result))', f"isolcpus=1 {MISSPELT}")
+    measurement = guest.measure("result(**good)", f"isolcpus=1 {MISSPELT}")
     assert measurement.state == "ok"
     assert guest.session
     (message,) = [note for note in guest.session.notes if note.startswith(PARAMETERS)]
@@ -248,7 +253,7 @@ def test_with_host_files_a_trial_may_load_the_module_of_a_parameter(guest: Guest
 
 
 def test_a_kernel_image_rebuilt_during_the_run_ends_the_run(guest: Guests) -> None:
-    session = guest.new_session('send("result", 1, archive(**result))')
+    session = guest.new_session("result(**good)")
     machines.image(str(guest.kernel))
     guest.kernel.write_bytes(bzimage("6.12.1") + b"another")
     with pytest.raises(CannotRunHere, match="the kernel image has changed since the run began"):

@@ -63,6 +63,26 @@ def command_words(command: Command, options: Sequence[str], timeout: float) -> l
     return [*words, "--", *command.argv]
 
 
+def request(
+    command: Command,
+    timeout: float,
+    folder: str,
+    options: Sequence[str] = (),
+    files: Sequence[str] = (),
+    samples: Sequence[str] = (),
+) -> dict[str, object]:
+    """Return the fields of an agent's request to run a command (``Trial`` in ``protocol.rs``); see :func:`run_by`."""
+    return {
+        "argv": command_words(command, options, timeout),
+        "environment": dict(command.environment),
+        "folder": folder,
+        "files": list(files),
+        "samples": list(samples),
+        "limit": timeout + GRACE,
+        "largest_output": LARGEST_OUTPUT,
+    }
+
+
 def run_by(
     agent: Client,
     command: Command,
@@ -85,19 +105,9 @@ def run_by(
         files: paths or patterns of files to read just before and just after the command.
         samples: paths or patterns of files to read about once a second.
     """
-    words = command_words(command, options, timeout)
-    reply = agent.run(
-        timeout + 3 * GRACE,
-        every_second,
-        argv=words,
-        environment=dict(command.environment),
-        folder=str(command.cwd or agent.folder),
-        files=list(files),
-        samples=list(samples),
-        limit=timeout + GRACE,
-        largest_output=LARGEST_OUTPUT,
-    )
-    argv = (agent.program, "exec", *words)
+    trial = request(command, timeout, str(command.cwd or agent.folder), options, files, samples)
+    reply = agent.run(timeout + 3 * GRACE, every_second, **trial)
+    argv = (agent.program, "exec", *command_words(command, options, timeout))
     return Launched(argv, _report(reply["report"]), reply["status"], reply["stdout"], reply["stderr"], reply)
 
 

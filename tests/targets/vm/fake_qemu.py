@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import io
 import stat
 import sys
-import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,31 +15,40 @@ from schedlab.kernels import images
 from schedlab.targets.vm import qemu
 
 _HEAD = """#!{python}
-import io, sys, tarfile, time
-from hashlib import sha256
+from __future__ import annotations
+import gzip, itertools, json, sys, time
 files = dict(part.split(",path=") for part in sys.argv if ",path=" in part)
 console = open(files["file,id=console"], "wb", buffering=0)
 results = open(files["file,id=results"], "wb", buffering=0)
-def send(kind, number, data=b""):
-    head = f"schedlab {{kind}} {{number}} {{len(data)}} {{sha256(data).hexdigest()}}\\n"
-    results.write(head.encode() + data + b"\\n")
+numbers = itertools.count(1)
+def send(number=None, **body):
+    frame = {{"id": number or next(numbers), "ok": body}}
+    results.write(gzip.compress(json.dumps(frame).encode() + b"\\n"))
+def up(**files):
+    send(written=[])
+    send(**tree(files))
+def result(**files):
+    send(**trial(files))
 """
 
 
-def archive(**files: bytes) -> bytes:
-    """Return the files of a record, packed as a guest packs them."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as packed:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            packed.addfile(member, io.BytesIO(data))
-    return content.getvalue()
+def tree(files: Mapping[str, bytes]) -> dict[str, object]:
+    """Return the body of a reply with these files."""
+    return {"files": {f"/{path}": data.decode() for path, data in files.items()}, "errors": {}}
+
+
+def trial(files: Mapping[str, bytes]) -> dict[str, object]:
+    """Return the body of the reply to a trial, from the files of :meth:`schedlab.targets.vm.results.Reply.trial`."""
+    body: dict[str, object] = {name: data.decode() for name, data in files.items() if "/" not in name}
+    for when in ("before", "after"):
+        start = f"{when}/"
+        body[when] = tree({path.removeprefix(start): data for path, data in files.items() if path.startswith(start)})
+    return body
 
 
 def written(program: Path, body: str) -> Path:
     """Write an executable program with this body and return its path; see :func:`install` for its helpers."""
-    program.write_text(_HEAD.format(python=sys.executable) + inspect.getsource(archive) + body)
+    program.write_text("".join([_HEAD.format(python=sys.executable), *map(inspect.getsource, (tree, trial)), body]))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return program
 
@@ -48,7 +56,8 @@ def written(program: Path, body: str) -> Path:
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> qemu.Machine:
     """Install a program with this body as QEMU, and return a machine to boot.
 
-    The body can use ``console``, ``results``, ``send``, :func:`archive` and ``time``.
+    The body can use ``console``, ``results``, ``send`` (a reply), ``up`` (the replies before the trials) and ``result``
+    (the reply to a trial).
     """
     program = written(folder / "fake-qemu", body)
     monkeypatch.setattr(qemu, "program", lambda: str(program))

@@ -1,12 +1,12 @@
-"""A boot ends with a record or a reason. A run never hangs because of a silent, broken or ended guest."""
+"""A boot ends with a reply or a reason. A run never hangs because of a silent, broken or ended guest."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 from dataclasses import replace
 from errno import ENOSPC
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -30,13 +30,11 @@ PHASES = ("firmware", "kernel", "init")
 UP = 'console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")\n'
 
 
-def test_records_arrive_in_the_order_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = fake_qemu.install(
-        tmp_path, monkeypatch, UP + 'send("ready", 0)\nsend("result", 1, b"x")\ntime.sleep(60)\n'
-    )
+def test_replies_arrive_in_the_order_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, UP + 'send()\nsend(text="x")\ntime.sleep(60)\n')
     with started(machine, b"", tmp_path) as guest:
-        assert guest.expect("ready").number == 0
-        assert guest.expect("result", 30).data == b"x"
+        assert guest.answer().number == 1
+        assert guest.answer(30).body == {"text": "x"}
         process = guest.process
     assert process.returncode is not None
     assert not list(tmp_path.glob("boot-*"))
@@ -52,7 +50,7 @@ def test_records_arrive_in_the_order_sent(tmp_path: Path, monkeypatch: pytest.Mo
         ("", "ended in phase firmware, before its kernel printed anything: is the image complete"),
         ('sys.exit("qemu: no such accelerator")', "ended in phase firmware: qemu: no such accelerator"),
         (UP + 'results.write(b"noise and more\\n")\ntime.sleep(60)', "the guest's results are damaged"),
-        (UP + 'send("result", 1)\ntime.sleep(60)', "sent 'result' in place of 'ready'"),
+        (UP + "send(number=2)\ntime.sleep(60)", "sent reply 2, not reply 1"),
     ],
 )
 def test_a_failed_boot_gives_its_phase_and_reason(
@@ -62,12 +60,12 @@ def test_a_failed_boot_gives_its_phase_and_reason(
     # Only the tested phase has a short limit: on a busy machine any other phase may exceed it.
     limits = Limits(**{phase: 0.5 if reason.endswith(f"for 0.5 s in phase {phase}") else 100.0 for phase in PHASES})
     with started(machine, b"", tmp_path, limits) as guest, pytest.raises(BootFailed) as failed:
-        guest.expect("ready")
+        guest.answer()
     assert reason in failed.value.reason
 
 
 class Printing:
-    """A clock on which a guest prints a line each second, and sends its first record at the second ``ready``.
+    """A clock on which a guest prints a line each second, and sends its first reply at the second ``ready``.
 
     The clock advances when the boot waits: each wait takes a second.
     """
@@ -85,7 +83,7 @@ class Printing:
         with self.files.console.open("a") as console:
             console.write(f"[    {self.now}.0] more\n")
         if self.now == self.ready:
-            self.files.results.write_text(f"schedlab ready 0 0 {sha256(b'').hexdigest()}\n\n")
+            self.files.results.write_bytes(gzip.compress(b'{"id":1,"ok":{}}\n'))
 
 
 @pytest.mark.parametrize(("ready", "is_ready"), [(20, True), (22, False)])
@@ -99,10 +97,10 @@ def test_output_extends_the_time_of_a_boot_up_to_a_limit(
     # Two seconds of silence are allowed, and ten times as many for the phase.
     guest = Boot(process, files, tmp_path / "errors", Limits(100, 2, 2))
     if is_ready:
-        assert guest.expect("ready").number == 0
+        assert guest.answer().number == 1
         return
     with pytest.raises(BootFailed, match="the guest did not come out of phase init in 20 s"):
-        guest.expect("ready")
+        guest.answer()
 
 
 def test_a_full_disk_is_reported_with_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +120,7 @@ def test_an_endless_console_ends_the_guest(tmp_path: Path, monkeypatch: pytest.M
     noise = 'while True:\n    console.write(b"[    9.0] again and again\\n" * 1000)\n'
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + noise)
     with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed, match="on its console"):
-        guest.expect("ready")
+        guest.answer()
 
 
 @pytest.mark.parametrize("sends_a_result", [False, True])
@@ -131,13 +129,13 @@ def test_a_panic_is_a_failure_with_the_surrounding_console_lines(
 ) -> None:
     monkeypatch.setattr(boot, "LAST_WORDS", 0.2)
     panic = 'console.write(b"[    9.0] Kernel panic - not syncing: Fatal exception\\n[    9.1] the end\\n")\n'
-    last = 'send("result", 1)\n' if sends_a_result else ""
+    last = "send()\n" if sends_a_result else ""
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + panic + last + "time.sleep(60)")
     with (
         started(machine, b"", tmp_path) as guest,
         pytest.raises(BootFailed, match="panic: Kernel panic - not syncing: Fatal exception") as failed,
     ):
-        guest.expect("result", 60)
+        guest.answer(60)
     assert "the end" in failed.value.tail
 
 

@@ -112,9 +112,8 @@ def test_a_missing_plugin_is_reported_with_its_repair(tmp_path: Path, monkeypatc
 
 LISTING = """
 console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")
-send("ready", 0, archive())
-send("begin", 1)
-send("result", 1, archive(stdout={text!r}))
+up()
+result(stdout={text!r}, stderr=b"", report=b"", status=b"0")
 time.sleep(60)
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 import sys
@@ -61,9 +62,17 @@ def test_a_script_cannot_be_packed(tmp_path: Path) -> None:
         initramfs.packed(script)
 
 
-def test_jobs_settings_and_pause_are_in_the_second_archive(tmp_path: Path) -> None:
+def test_settings_pauses_and_trials_are_numbered_requests_in_the_second_archive(tmp_path: Path) -> None:
     setting = jobs.Setting("sched.x", 1, "/proc/sys/kernel/x", "7")
-    place = unpacked(jobs.contents(["echo one\n", "echo two\n"], [setting], 0.5), tmp_path / "root")
-    assert [path.read_text() for path in sorted(place.glob("jobs/[0-9]*"))] == ["echo one\n", "echo two\n"]
-    assert (place / "jobs/tunables").read_text() == "sched.x\t1\t/proc/sys/kernel/x\t7\n"
-    assert (place / "jobs/pause").read_text() == "0.5"
+    trials = [{"argv": ["--", f"trial-{number}"]} for number in range(12)]
+    place = unpacked(jobs.contents(trials, [setting], 0.5, {jobs.SCHEDULER: b""}), tmp_path / "root")
+    requests = [json.loads(line) for line in (place / "jobs/requests").read_text().splitlines()]
+    assert [request["id"] for request in requests] == list(range(1, len(requests) + 1))
+    assert [request["op"] for request in requests] == ["set", "read", *["run"] * 4 * len(trials)]
+    assert requests[0]["settings"][0] == {"name": "sched.x", "place": 1, "path": "/proc/sys/kernel/x", "text": "7"}
+    pauses, loads, run, checks = (requests[start::4] for start in range(2, 6))
+    assert {tuple(pause["argv"]) for pause in pauses} == {("--", "sleep", "0.5")}
+    assert {tuple(each["argv"]) for each in loads} == {jobs.LOAD}
+    assert [each["argv"][1] for each in run] == [f"trial-{number}" for number in range(12)]
+    assert all(each["after_success"] for each in run)
+    assert {tuple(each["argv"]) for each in checks} == {jobs.CHECK}

@@ -1,68 +1,90 @@
-"""Records from a guest are complete or refused, for any split of the stream."""
+"""Replies from a guest are complete or refused, for any split of the stream."""
 
 from __future__ import annotations
 
-from hashlib import sha256
+import gzip
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.targets.vm import results
-from schedlab.targets.vm.results import Garbled, Record, Stream
-from tests.targets.vm.fake_qemu import archive
+from schedlab.targets.vm.results import Garbled, Reply, Stream, Written
 
 
-def framed(kind: str, number: int, data: bytes) -> bytes:
-    return f"schedlab {kind} {number} {len(data)} {sha256(data).hexdigest()}\n".encode() + data + b"\n"
+def framed(number: int, **body: object) -> bytes:
+    return gzip.compress(json.dumps({"id": number, "ok": body}).encode() + b"\n")
 
 
-@given(st.lists(st.binary(max_size=40), max_size=5), st.integers(1, 30))
-def test_records_are_complete_for_any_split_of_the_stream(payloads: list[bytes], piece: int) -> None:
-    stream_bytes = b"".join(framed("result", number, data) for number, data in enumerate(payloads))
+@given(st.lists(st.text(max_size=40), max_size=5), st.integers(1, 30))
+def test_replies_are_complete_for_any_split_of_the_stream(texts: list[str], piece: int) -> None:
+    data = b"".join(framed(number, text=text) for number, text in enumerate(texts))
     stream, received = Stream(), []
-    for start in range(0, len(stream_bytes), piece):
-        stream.feed(stream_bytes[start : start + piece])
-        while (record := stream.take()) is not None:
-            received.append(record)
-    assert received == [Record("result", number, data) for number, data in enumerate(payloads)]
+    for start in range(0, len(data), piece):
+        stream.feed(data[start : start + piece])
+        while (reply := stream.take()) is not None:
+            received.append(reply)
+    assert received == [Reply(number, {"text": text}) for number, text in enumerate(texts)]
 
 
 def test_a_changed_byte_is_detected() -> None:
+    data = bytearray(framed(3, text="12345"))
+    data[-5] ^= 1  # the checksum
     stream = Stream()
-    stream.feed(framed("result", 3, b"12345").replace(b"345", b"346"))
-    with pytest.raises(Garbled, match="checksum of result 3"):
+    stream.feed(bytes(data))
+    with pytest.raises(Garbled, match="incorrect data check"):
         stream.take()
 
 
-@pytest.mark.parametrize("noise", [b"[    0.0] printk\n", b"schedlab result one 2 x\n", b"s" * 300, b"schedlab\n"])
-def test_bytes_that_are_not_a_record_are_refused(noise: bytes) -> None:
+@pytest.mark.parametrize(
+    "noise", [b"[    0.0] printk\n", gzip.compress(b"5"), gzip.compress(b'{"id": 1, "ok": []}'), framed(1) + b"[  1.0]"]
+)
+def test_bytes_that_are_not_a_reply_are_refused(noise: bytes) -> None:
     stream = Stream()
     stream.feed(noise)
     with pytest.raises(Garbled):
-        stream.take()
+        list(iter(stream.take, None))
 
 
-def test_files_of_a_record_are_found_by_path() -> None:
-    data = archive(**{"./before/proc/stat": b"cpu 1", "./stdout": b""})
-    assert Record("result", 0, data).files() == {"before/proc/stat": b"cpu 1", "stdout": b""}
+def test_files_are_found_by_path() -> None:
+    files = {"/proc/stat": "cpu 1", "/sys/x": {"hex": "ff00"}}
+    assert Reply(1, {"files": files}).files() == {"proc/stat": b"cpu 1", "sys/x": b"\xff\x00"}
+
+
+@pytest.mark.parametrize("path", ["etc/cron.d/evil", "/../evil", "/before/../../evil", "/be\nfore", "/\ud800"])
+def test_a_guest_cannot_name_files_outside_the_folder_of_its_results(path: str) -> None:
+    with pytest.raises(Garbled, match="is not a path of a file"):
+        Reply(1, {"files": {path: "x"}}).files()
+
+
+WRITTEN = {"name": "a", "place": 0, "path": "/a", "error": None, "shown": "1"}
+
+
+def test_settings_are_complete() -> None:
+    assert Reply(1, {"written": [WRITTEN]}).written() == [Written(**WRITTEN)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "lie", [{"place": "0"}, {"place": -1}, {"error": 1 << 70}, {"shown": None}, {"more": 1}, {"name": []}]
+)
+def test_other_settings_are_refused(lie: dict[str, object]) -> None:
     with pytest.raises(Garbled):
-        Record("result", 0, data[:20]).files()
-
-
-@pytest.mark.parametrize("name", ["/etc/cron.d/evil", "../evil", "./before/../../evil", "be\nfore"])
-def test_a_guest_cannot_name_files_outside_the_folder_of_its_results(name: str) -> None:
-    with pytest.raises(Garbled, match="is not a path of a result"):
-        Record("result", 0, archive(**{name: b"x"})).files()
+        Reply(1, {"written": [WRITTEN | lie]}).written()
+    with pytest.raises(Garbled):
+        Reply(1, {}).written()
 
 
 def test_a_guest_cannot_fill_this_machine_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "LARGEST_FILE", 10)
-    monkeypatch.setattr(results, "LARGEST", 25)
-    assert Record("result", 0, archive(stdout=bytes(1000))).files() == {"stdout": bytes(10)}
-    with pytest.raises(Garbled, match="more than"):
-        Record("result", 0, archive(a=bytes(10), b=bytes(10), c=bytes(10))).files()
+    monkeypatch.setattr(results, "LARGEST", 1000)
+    monkeypatch.setattr(results, "LARGEST_STRUCTURE", 100)
     stream = Stream()
-    stream.feed(b"schedlab result 1 26 0\n")
-    with pytest.raises(Garbled, match="does not begin a record"):
+    stream.feed(framed(1, text='"' * 400))
+    assert stream.take()
+    stream.feed(framed(2, text="x" * 1000))
+    with pytest.raises(Garbled, match="more than"):
+        stream.take()
+    stream = Stream()
+    stream.feed(framed(3, text=[""] * 90))
+    with pytest.raises(Garbled, match="too many parts"):
         stream.take()

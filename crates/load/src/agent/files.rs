@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::protocol::{Form, Value};
+use super::protocol::{Form, Setting, Value};
 
 /// Largest number of bytes of a file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -32,6 +32,34 @@ pub fn unwritable(paths: &[String]) -> Json {
         Some((path.clone(), number(&error)))
     };
     json!({ "errors": paths.iter().filter_map(fault).collect::<BTreeMap<_, _>>() })
+}
+
+/// Write settings; return each written file with the number of the error, and with the file's contents afterwards.
+pub fn set(settings: &[Setting]) -> Json {
+    let mut written = Vec::new();
+    let mut done = None;
+    for setting in settings {
+        if done == Some(&setting.name) {
+            continue;
+        }
+        for path in matches(&setting.path).iter().filter(|path| path.exists()) {
+            done = Some(&setting.name);
+            let text = format!("{}\n", setting.text);
+            let result = OpenOptions::new()
+                .write(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes()));
+            let shown = read_bytes(path).unwrap_or_default();
+            written.push(json!({
+                "name": setting.name,
+                "place": setting.place,
+                "path": path.display().to_string(),
+                "error": result.err().map(|error| number(&error)),
+                "shown": String::from_utf8_lossy(&shown),
+            }));
+        }
+    }
+    json!({ "written": written })
 }
 
 /// The path of each program that this machine has: in `PATH`, or the last match of one of its patterns.
@@ -234,11 +262,41 @@ pub mod kernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{emulate, fits, shows};
-    use crate::agent::protocol::{Form, Value};
+    use super::{emulate, fits, set, shows};
+    use crate::agent::protocol::{Form, Setting, Value};
 
     fn value(write: &str, shown: &[&str]) -> Value {
         Value { write: write.to_owned(), shown: shown.iter().map(|&each| each.to_owned()).collect() }
+    }
+
+    #[test]
+    fn the_first_alternative_with_files_is_written() {
+        let folder = std::env::temp_dir().join(format!("schedlab-set-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        for name in ["old", "new-1", "new-2"] {
+            std::fs::write(folder.join(name), "0").unwrap();
+        }
+        let setting = |name: &str, place, path: &str| Setting {
+            name: name.to_owned(),
+            place,
+            path: folder.join(path).display().to_string(),
+            text: place.to_string(),
+        };
+        let reply = set(&[
+            setting("a", 1, "absent"),
+            setting("a", 2, "new-*"),
+            setting("a", 3, "old"),
+            setting("b", 4, "nothing"),
+            setting("c", 5, ""),
+        ]);
+        let written = reply["written"].as_array().unwrap();
+        let shown: Vec<_> =
+            written.iter().map(|each| (each["place"].as_u64(), each["shown"].as_str())).collect();
+        assert_eq!(shown, [(Some(2), Some("2\n")), (Some(2), Some("2\n")), (Some(5), Some(""))]);
+        assert!(written[0]["error"].is_null());
+        assert_eq!(written[2]["error"], libc::EISDIR);
+        assert_eq!(std::fs::read_to_string(folder.join("old")).unwrap(), "0");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -6,6 +6,10 @@
 //!        └─ worker     speaks the protocol; journal, lock, lease
 //!             └─ schedload exec …     a trial
 //! ```
+//! In a guest, the requests are a file of the guest's initial file system, and the replies go to a serial port
+//! (`--batch`). Guests are discarded after their trials, so that these requests begin no run, and need no journal, lock
+//! or lease.
+//!
 //! The worker ends at the end of its input, at a stop signal, when the keeper dies, and when the lease expires. It then
 //! ends the trial and puts every value back. A SIGKILL to keeper and worker at once leaves the journal and the folder,
 //! which the next agent on the machine undoes and removes.
@@ -49,6 +53,10 @@ pub struct Arguments {
     /// Process of the controller on this machine; the agent ends with this process too.
     #[arg(long, value_name = "PID")]
     controller: Option<Pid>,
+    /// Handle each request after the reply to the previous request, and compress each reply (gzip): standard input is a
+    /// file with all requests, standard output a slow line.
+    #[arg(long)]
+    batch: bool,
 }
 
 impl Arguments {

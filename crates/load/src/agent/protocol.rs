@@ -2,7 +2,7 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":3,"boot_id":…,…}}
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":4,"boot_id":…,…}}
 //! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
 //! → {"id":3,"op":"put","wanted":[…]}         ← {"id":3,"error":{"kind":"changed","text":…}}
 //! → {"id":4,"op":"run","argv":[…],…}         ← {"id":4,"ok":{"status":0,…}}
@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use super::resources::Resource;
 
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -61,6 +61,12 @@ pub enum Request {
     Journals,
     /// Return the holder of the machine's lock, or null. Changes nothing.
     Holder,
+    /// Write files of a machine that is discarded after the run, as a guest is, without a journal. Return what the files
+    /// then contain.
+    Set {
+        /// Settings, in order.
+        settings: Vec<Setting>,
+    },
     /// Begin a run, and start the lease.
     Begin {
         /// Name of the run, for the journal.
@@ -125,6 +131,19 @@ pub struct Change {
     pub new: Value,
 }
 
+/// A setting. Settings of the same name that follow each other are alternatives: the first with a file is written.
+#[derive(Debug, Deserialize)]
+pub struct Setting {
+    /// Name of the tunable.
+    pub name: String,
+    /// Number of the alternative, which the reply repeats.
+    pub place: u64,
+    /// Absolute path; may contain `*` in its components.
+    pub path: String,
+    /// The text to write.
+    pub text: String,
+}
+
 /// A trial: a command for `schedload exec`.
 #[derive(Debug, Deserialize)]
 pub struct Trial {
@@ -142,6 +161,9 @@ pub struct Trial {
     /// Files to read about once a second during the trial.
     #[serde(default)]
     pub samples: Vec<String>,
+    /// Whether not to run the command if the command before it failed. The reply is then `{"skipped":true}`.
+    #[serde(default)]
+    pub after_success: bool,
     /// Seconds after which the launcher itself is killed.
     pub limit: f64,
     /// Bytes of an output stream beyond which the command is ended.

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -34,6 +36,8 @@ pub struct Session {
     output: File,
     signals: SignalFd,
     buffer: Vec<u8>,
+    batch: bool,
+    succeeded: bool,
     tunables: Tunables,
     folder: PathBuf,
     journals: PathBuf,
@@ -71,6 +75,8 @@ impl Session {
             output,
             signals: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
             buffer: Vec::new(),
+            batch: arguments.batch,
+            succeeded: true,
             tunables: Tunables::new(&arguments.root),
             folder: arguments.folder.clone().unwrap_or_else(|| "/".into()),
             journals: arguments.journals(),
@@ -100,14 +106,16 @@ impl Session {
         if let Ok(End::Asked(id)) = end {
             self.lease = Some(Duration::from_secs(5));
             self.heard = Instant::now();
-            let _ = self.send(&reply(id, &Ok(json!({ "outcomes": outcomes }))));
+            let _ = self.reply(id, &Ok(json!({ "outcomes": outcomes })));
         }
         end.map(drop)
     }
 
     fn until_end(&mut self) -> io::Result<End> {
         loop {
-            while let Some(line) = self.line() {
+            while !self.defers()
+                && let Some(line) = self.line()
+            {
                 if let Some(end) = self.handle(&line)? {
                     return Ok(end);
                 }
@@ -123,7 +131,7 @@ impl Session {
         let expires = self.lease.map(|lease| self.heard + lease);
         let until = [expires, self.running.as_ref().map(Running::next)].into_iter().flatten().min();
         let watch = |source| PollFd::new(source, PollFlags::POLLIN);
-        let mut sources = vec![watch(self.input.as_fd()), watch(self.signals.as_fd())];
+        let mut sources = vec![self.watched_input(self.defers()), watch(self.signals.as_fd())];
         // A child of the controller may keep the input open after the controller's end.
         sources.extend(self.controller_end.as_ref().map(|end| watch(end.as_fd())));
         poll_until(&mut sources, until)?;
@@ -141,9 +149,11 @@ impl Session {
         }
         if let Some(result) = self.running.as_mut().and_then(Running::result)
             && let Some(running) = self.running.take()
-            && !self.send(&reply(running.id, &Ok(result)))?
         {
-            return Ok(Some(End::Lost));
+            self.succeeded = result["status"] == 0;
+            if !self.reply(running.id, &Ok(result))? {
+                return Ok(Some(End::Lost));
+            }
         }
         let now = Instant::now();
         if let Some(running) = self.running.as_mut().filter(|running| running.next() <= now) {
@@ -151,6 +161,16 @@ impl Session {
         }
         let expired = self.lease.is_some_and(|lease| self.heard + lease <= now);
         Ok(expired.then_some(End::Lost))
+    }
+
+    /// Whether further requests have to wait for the end of a trial.
+    fn defers(&self) -> bool {
+        self.batch && self.running.is_some()
+    }
+
+    /// The input, for [`poll`]; a file is always readable.
+    fn watched_input(&self, is_ignored: bool) -> PollFd<'_> {
+        PollFd::new(self.input.as_fd(), if is_ignored { PollFlags::empty() } else { PollFlags::POLLIN })
     }
 
     /// Read available input; false at its end.
@@ -183,6 +203,9 @@ impl Session {
             }
             Ok(Frame { request: Request::Beat, .. }) => return Ok(None),
             Ok(Frame { id, request: Request::End }) => return Ok(Some(End::Asked(id))),
+            Ok(Frame { id, request: Request::Run(trial) }) if trial.after_success && !self.succeeded => {
+                (id, Ok(json!({ "skipped": true })))
+            }
             Ok(Frame { id, request: Request::Run(trial) }) => {
                 match self.idle().and_then(|()| Running::start(id, trial, &self.folder)) {
                     Ok(running) => {
@@ -194,7 +217,7 @@ impl Session {
             }
             Ok(Frame { id, request }) => (id, self.answer(request)),
         };
-        Ok((!self.send(&reply(id, &answer))?).then_some(End::Lost))
+        Ok((!self.reply(id, &answer)?).then_some(End::Lost))
     }
 
     fn answer(&mut self, request: Request) -> Answer {
@@ -203,6 +226,7 @@ impl Session {
             Request::Read { paths } => Ok(files::read_all(&paths)),
             Request::Writable { paths } => Ok(files::unwritable(&paths)),
             Request::Find { programs } => Ok(files::find(&programs)),
+            Request::Set { settings } => Ok(files::set(&settings)),
             Request::Debugfs => match place::mount_debugfs() {
                 Ok(()) => Ok(json!({})),
                 Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
@@ -280,9 +304,19 @@ impl Session {
         Ok(())
     }
 
-    /// Send a line; false when the controller is gone, or takes nothing until the lease expires.
-    fn send(&mut self, line: &str) -> io::Result<bool> {
-        let mut rest = line.as_bytes();
+    /// Send a reply; false when the controller is gone, or takes nothing until the lease expires.
+    fn reply(&mut self, id: u64, answer: &Answer) -> io::Result<bool> {
+        let line = reply(id, answer);
+        if !self.batch {
+            return self.send(line.as_bytes());
+        }
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(line.as_bytes())?;
+        self.send(&packed.finish()?)
+    }
+
+    fn send(&mut self, data: &[u8]) -> io::Result<bool> {
+        let mut rest = data;
         while !rest.is_empty() {
             match self.output.write(rest) {
                 Ok(count) => rest = &rest[count..],
@@ -292,7 +326,7 @@ impl Session {
                     let mut sources = [
                         PollFd::new(self.output.as_fd(), PollFlags::POLLOUT),
                         PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
-                        PollFd::new(self.input.as_fd(), PollFlags::POLLIN),
+                        self.watched_input(self.batch),
                     ];
                     poll_until(&mut sources, expires)?;
                     let [writable, _, readable] = sources.map(|source| source.any().unwrap_or(false));

@@ -21,7 +21,7 @@ from schedlab.workloads.tools import SCHEDLOAD, find
 
 FREQUENCIES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"
 
-FILES = (*(path.replace("[0-9]*", "*") for path in WATCHED), FREQUENCIES)
+FILES = (*WATCHED, FREQUENCIES)
 """Patterns of the files that the agent reads before and after a trial."""
 
 NO_PERF = "cpu-migrations are not known: the agent of another machine opens no perf events"

@@ -13,7 +13,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.targets.vm import qemu
 from schedlab.targets.vm.console import Console, Limits
 from schedlab.targets.vm.host_files import served
-from schedlab.targets.vm.results import Garbled, Record, Stream
+from schedlab.targets.vm.results import Garbled, Reply, Stream
 from schedlab.workloads.launcher import background
 
 POLL = 0.05
@@ -51,16 +51,24 @@ class Boot:
         self._files = files
         self._limits = limits
         self._stream = Stream()
+        self._replies = 0
         self._errors = errors
         self._read = {files.console: 0, files.results: 0, errors: 0}
 
-    def record(self, limit: float | None = None) -> Record:
-        """Wait for the guest's next record; BootFailed when the guest ends or a limit is exceeded.
+    def answer(self, limit: float | None = None) -> Reply:
+        """Wait for the reply to the guest's next request; BootFailed when the guest ends or a limit is exceeded.
 
-        ``limit`` is a trial's in seconds. Before the first record the limits of the boot phases apply, from the last
+        ``limit`` is a trial's in seconds. Before the first reply the limits of the boot phases apply, from the last
         output on the console: a guest that prints is alive, even on a busy machine. A fault of the kernel takes
-        precedence over a record, so that a trial with a fault never passes.
+        precedence over a reply, so that a trial with a fault never passes.
         """
+        self._replies += 1
+        reply = self._next(limit)
+        if reply.number != self._replies:
+            raise self._failed(f"the guest sent reply {reply.number}, not reply {self._replies}")
+        return reply
+
+    def _next(self, limit: float | None) -> Reply:
         phase, printed, since = self.console.phase, 0, time.monotonic()
         phase_start = since
         while True:
@@ -71,8 +79,8 @@ class Boot:
                 raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
             if self._read[self._files.console] > LARGEST_CONSOLE:
                 raise self._failed(f"the guest printed more than {LARGEST_CONSOLE >> 20} MiB on its console")
-            if (record := self._take()) is not None:
-                return record
+            if (reply := self._take()) is not None:
+                return reply
             if ended:
                 raise self._failed(
                     f"the guest ended in phase {self._phase(limit)}{self._error_lines() or self._guess()}"
@@ -89,20 +97,13 @@ class Boot:
                 raise self._failed(f"the guest did not come out of phase {phase} in {longest:g} s")
             time.sleep(POLL)
 
-    def expect(self, kind: str, limit: float | None = None) -> Record:
-        """Wait for a record of this kind; BootFailed for any other record."""
-        record = self.record(limit)
-        if record.kind != kind:
-            raise self._failed(f"the guest sent {record.kind!r} in place of {kind!r}")
-        return record
-
     def _phase(self, limit: float | None) -> str:
         return self.console.phase if limit is None else "trial"
 
     def _failed(self, reason: str) -> BootFailed:
         return BootFailed(reason, self.console.tail())
 
-    def _take(self) -> Record | None:
+    def _take(self) -> Reply | None:
         try:
             return self._stream.take()
         except Garbled as error:
@@ -115,7 +116,7 @@ class Boot:
         self._read_output()
 
     def _read_output(self) -> None:
-        # Results first: then the console includes all messages that the kernel printed before it sent a record.
+        # Results first: then the console includes all messages that the kernel printed before a reply.
         self._stream.feed(self._more(self._files.results))
         # At most one byte over the limit is read, which is enough to detect an endless console.
         self.console.feed(self._more(self._files.console, LARGEST_CONSOLE + 1).decode(errors="replace"))

@@ -1,6 +1,6 @@
 """A guest's console: the phase of its boot, and signs of a fault.
 
-firmware ──first output──▶ kernel ──"Run /init"──▶ init ──record "ready"──▶ trial ──record "end"──▶ off
+firmware ──first output──▶ kernel ──"Run /init"──▶ init ──first reply──▶ trial ──last reply──▶ off
 """
 
 from __future__ import annotations

@@ -1,19 +1,25 @@
-"""The second archive of a guest's initial file system: the jobs of one boot.
+"""The second archive of a guest's initial file system: the requests of one boot to the guest's agent.
 
-All jobs are part of the boot. Nothing is sent to a running guest, which would make a deterministic guest unpredictable.
+All requests are part of the boot. Nothing is sent to a running guest, which would make a deterministic guest
+unpredictable. The requests are in this order, and are numbered from 1:
+
+- ``set``: tunables, and events to count
+- ``read``: a description of the guest
+- for each trial: a pause, if trials have pauses, and the trial. With a scheduler, :data:`LOAD` precedes the trial and
+  :data:`CHECK` follows
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from schedlab.targets.vm.initramfs import archive, regular
 
-FIRST = 1
-"""Number of a boot's first job. The guest counts up from this number, because 10 precedes 2 in the order of file
-names."""
+REQUESTS = "/jobs/requests"
+"""File with the requests, one on each line."""
 
 SCHEDULER = "/jobs/sched_ext"
 """Script that loads a sched_ext scheduler; see :mod:`schedlab.targets.sched_ext.protocol`."""
@@ -22,30 +28,33 @@ WATCHED = (
     "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/schedstat", "/proc/vmstat", "/proc/interrupts",
     "/proc/softirqs", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io", "/proc/pressure/irq",
     "/proc/sys/kernel/sched_schedstats", "/proc/sys/vm/numa_stat",
-    "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/sys/devices/system/node/node[0-9]*/cpulist",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource", "/sys/devices/system/node/node*/cpulist",
 )  # fmt: skip
-"""Files that are copied before and after each job: the sources of a trial's counters and conditions."""
+"""Files that are read before and after each trial: the sources of a trial's counters and conditions."""
+
+MESSAGES = "/run/dmesg"
+"""The kernel's messages of the boot."""
 
 FACTS = (
     "/proc/cpuinfo", "/proc/meminfo", "/proc/cmdline", "/proc/uptime", "/proc/stat", "/proc/sys/kernel/osrelease",
-    "/proc/sys/kernel/version", "/sys/devices/system/clocksource/clocksource0/*_clocksource",
+    "/proc/sys/kernel/version", MESSAGES, "/sys/devices/system/clocksource/clocksource0/*_clocksource",
     "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/isolated", "/sys/devices/system/cpu/nohz_full",
-    "/sys/devices/system/cpu/cpu[0-9]*/topology/*_id", "/sys/devices/system/node/node[0-9]*/cpulist",
-    "/sys/devices/system/node/node[0-9]*/distance", "/sys/devices/system/cpu/vulnerabilities/*",
+    "/sys/devices/system/cpu/cpu*/topology/*_id", "/sys/devices/system/node/node*/cpulist",
+    "/sys/devices/system/node/node*/distance", "/sys/devices/system/cpu/vulnerabilities/*",
 )  # fmt: skip
-"""Files that are copied once per boot: a description of the guest."""
+"""Files that are read once per boot: a description of the guest."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A file of the guest to write before its jobs; ``pattern`` may contain ``*``.
+    """A file of the guest to write before its trials; ``path`` may contain ``*``.
 
     Settings of the same name are alternative places of one tunable: the first existing file is written.
     """
 
     name: str
     place: int
-    pattern: str
+    path: str
     text: str
 
 
@@ -72,8 +81,27 @@ TRACED = (
 TRACING = "/sys/kernel/tracing/events"
 
 
+HISTOGRAMS = tuple(f"{TRACING}/{traced.event}/hist" for traced in TRACED)
+"""Files that are read before and after each trial, where the kernel counts the events."""
+
+_COUNTING = [
+    Setting(each.event, 0, f"{TRACING}/{each.event}/trigger", f"hist:keys={','.join(each.fields)}:size=4096")
+    for each in TRACED
+]
+
+_ASK = (
+    'echo "$0" >/run/scx.ask; read -r _ </run/scx.answer; cat /run/scx.name /run/scx.reason; [ ! -s /run/scx.reason ]'
+)
+LOAD, CHECK = ("--", "sh", "-c", _ASK, "ready"), ("--", "sh", "-c", _ASK, "fault")
+"""Commands that load the scheduler if necessary, and look for its faults; they print the scheduler's name, and on
+further lines the reason of a fault."""
+
+STEP_SECONDS = 120.0
+"""Limit of a command beside the trials."""
+
+
 def contents(
-    jobs: Sequence[str],
+    trials: Sequence[Mapping[str, object]],
     settings: Sequence[Setting],
     pause: float = 0.0,
     scheduler: Mapping[str, bytes] = MappingProxyType({}),
@@ -81,33 +109,42 @@ def contents(
     facts: Sequence[str] = (),
     late_cpus: bool = False,
 ) -> bytes:
-    """Return the archive for jobs in this order.
+    """Return the archive for trials in this order.
 
     Args:
-        jobs: shell scripts.
-        settings: files to write before the first job.
-        pause: seconds before each job.
+        trials: requests to run a command (:func:`schedlab.workloads.launcher.request`).
+        settings: files to write before the first trial.
+        pause: seconds before each trial.
         scheduler: files by path, which load a sched_ext scheduler (:data:`SCHEDULER`).
         host_files: whether the guest mounts this machine's file tree at /host.
-        facts: shell patterns of files to copy once, besides :data:`FACTS`.
+        facts: patterns of files to read once, besides :data:`FACTS`.
         late_cpus: whether ``init.sh`` puts the CPUs online that are still offline.
     """
-    histograms = [f"{TRACING}/{traced.event}/hist" for traced in TRACED]
-    files = {
-        "/jobs/watched": " ".join([*WATCHED, *histograms]),
-        "/jobs/facts": " ".join([*FACTS, *facts]),
-        "/jobs/traced": "".join(
-            f"{TRACING}/{each.event}/trigger\thist:keys={','.join(each.fields)}:size=4096\n" for each in TRACED
-        ),
-        "/jobs/tunables": "".join(
-            f"{setting.name}\t{setting.place}\t{setting.pattern}\t{setting.text}\n" for setting in settings
-        ),
-        "/jobs/pause": f"{pause:g}",
-    }
+    requests: list[Mapping[str, object]] = [
+        {"op": "set", "settings": [asdict(each) for each in [*settings, *_COUNTING]]},
+        {"op": "read", "paths": [*FACTS, *facts]},
+    ]
+    for trial in trials:
+        requests += _steps(trial, pause, bool(scheduler))
+    lines = [json.dumps({"id": number} | dict(request)) for number, request in enumerate(requests, start=1)]
+    files = {REQUESTS: "".join(f"{line}\n" for line in lines)}
     if host_files:
         files["/jobs/host_files"] = ""
     if late_cpus:
         files["/jobs/late_cpus"] = ""
-    files |= {f"/jobs/{FIRST + index}": script for index, script in enumerate(jobs)}
     data = {path: text.encode() for path, text in files.items()} | dict(scheduler)
     return archive({path: regular(content) for path, content in data.items()})
+
+
+def _steps(trial: Mapping[str, object], pause: float, has_scheduler: bool) -> Iterator[Mapping[str, object]]:
+    if pause:
+        yield _command(["--", "sleep", f"{pause:g}"], pause + STEP_SECONDS)
+    if has_scheduler:
+        yield _command(LOAD)
+    yield {"op": "run", "after_success": has_scheduler} | dict(trial)
+    if has_scheduler:
+        yield _command(CHECK)
+
+
+def _command(argv: Sequence[str], limit: float = STEP_SECONDS) -> Mapping[str, object]:
+    return {"op": "run", "argv": argv, "limit": limit, "largest_output": 1 << 20}

@@ -36,7 +36,7 @@ _OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Files:
-    """A job's files by path: ``stdout``, ``stderr``, ``status``, ``report``, and two trees of kernel files."""
+    """Files that a guest sent, by path: see :meth:`schedlab.targets.vm.results.Reply.trial`."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
@@ -143,7 +143,7 @@ def _observed(
     files: Files, launched: Launched, cpus: int, scratch: Path
 ) -> tuple[dict[str, float], Conditions, list[str]]:
     if unpaired := files.kept("before") ^ files.kept("after"):
-        raise ValueError(f"{min(unpaired)} was copied only before or only after the trial")
+        raise ValueError(f"{min(unpaired)} was read only before or only after the trial")
     with TemporaryDirectory(prefix="files-", dir=scratch) as folder:
         tree = Path(folder)
         files.write(tree)
@@ -154,5 +154,5 @@ def _observed(
         watched = [Watch(tree / when).snapshot() for when in ("before", "after")]
         start, end = (float((tree / when / "proc/uptime").read_text().split()[0]) for when in ("before", "after"))
     conditions = between(watched[0], watched[1], (), end - start, cpu_seconds(launched), cpus)
-    # No other user is in a guest: the remaining CPU time is the copying of these files.
+    # No other user is in a guest: the remaining CPU time is the reading of these files.
     return rises, replace(conditions, other_percent=None), remarks

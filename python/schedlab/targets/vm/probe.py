@@ -20,6 +20,9 @@ from schedlab.targets.vm import qemu
 from schedlab.targets.vm.boot import BootFailed, started
 from schedlab.targets.vm.jobs import contents
 from schedlab.targets.vm.measure import Files
+from schedlab.targets.vm.results import Garbled
+from schedlab.workloads.base import Command
+from schedlab.workloads.launcher import request
 
 MACHINE = Topology(2, 1, 1, 2)
 """Two nodes of one CPU each: NUMA balancing exists only with several nodes, and kernels may hang at the second CPU."""
@@ -87,13 +90,14 @@ def output(image: Image, base: bytes, scratch: Path, lines: Sequence[str], topol
     """
     distances = topology.distances(None)
     machine = qemu.Machine(image, topology, _MEMORY_MIB, distances, "tcg", seed=SEED)
-    jobs = contents(["\n".join(lines)], [], late_cpus=machine.late_cpus)
+    shell = Command(("sh", "-c", "\n".join(lines)))
+    jobs = contents([request(shell, _SECONDS, "/tmp")], [], late_cpus=machine.late_cpus)
     try:
         with started(machine, base + jobs, scratch) as boot:
-            boot.expect("ready")
-            boot.expect("begin", _SECONDS)
-            return Files(boot.expect("result", _SECONDS).files()).text("stdout")
-    except BootFailed as error:
-        reason = f"the kernel cannot be probed: {error.reason}"
+            for _ in range(2):
+                boot.answer()
+            return Files(boot.answer(_SECONDS).trial()).text("stdout")
+    except (BootFailed, Garbled) as error:
+        reason = f"the kernel cannot be probed: {error}"
         todo = "name another kernel" if image.name.startswith(BUILT) else "'schedlab kernels list' prints other kernels"
         raise CannotRunHere(reason, where=image.name, todo=todo) from error

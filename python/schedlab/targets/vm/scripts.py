@@ -1,9 +1,8 @@
-"""The shell script that runs a trial in a guest, and the programs that the trial needs."""
+"""The request that runs a trial in a guest, and the programs that the trial needs."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,12 +12,12 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
 from schedlab.kernels.images import Image
 from schedlab.targets.sched_ext.protocol import shell_text
-from schedlab.targets.trial import PreparedRow, attributes
+from schedlab.targets.trial import PreparedRow, attributes, under
 from schedlab.targets.vm.host_files import HIDDEN
 from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
-from schedlab.targets.vm.jobs import FIRST, SCHEDULER
+from schedlab.targets.vm.jobs import HISTOGRAMS, SCHEDULER, WATCHED
 from schedlab.workloads.base import Command, Place
-from schedlab.workloads.launcher import command_words
+from schedlab.workloads.launcher import command_words, request
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 GUEST_PLACE = Place(Path("/tmp"), Path("/tmp"))
@@ -32,7 +31,7 @@ SCHEDLOADS = (GUEST_SCHEDLOAD, SHARED_SCHEDLOAD, SCHEDLOAD.program)
 
 @dataclass(frozen=True)
 class GuestRow(PreparedRow):
-    """A row for guests; ``host_files``: whether the script runs in this machine's file tree."""
+    """A row for guests; ``host_files``: whether trials run in this machine's file tree."""
 
     host_files: bool = False
 
@@ -99,24 +98,20 @@ def scheduler_files(variant: Variant, image: Image) -> dict[str, bytes]:
     return files
 
 
-def launched_words(row: GuestRow, variant: Variant, timeout: float, number: int) -> list[str]:
-    """Return the launcher's command line for job ``number`` of a boot, counted from 0."""
-    options = [*attributes(variant), f"--report=/run/{FIRST + number}/report"]
-    return [row.schedload, "exec", *command_words(row.command(), options, timeout)]
+def launched_words(row: GuestRow, variant: Variant, timeout: float) -> list[str]:
+    """Return the launcher's command line."""
+    return [row.schedload, "exec", *command_words(row.command(), attributes(variant), timeout)]
 
 
-def script(row: GuestRow, variant: Variant, timeout: float, number: int) -> str:
-    """Return the job's shell script.
+def trial_request(row: GuestRow, variant: Variant, timeout: float) -> dict[str, object]:
+    """Return the request that runs a trial.
 
-    With ``host_files`` the job runs in this machine's file tree, with this machine's ``PATH``. The script can write to
-    /tmp.
+    With ``host_files`` the trial runs in this machine's file tree, with this machine's ``PATH``, and can write to /tmp.
     """
-    command = row.command()
-    environment = dict(command.environment) | variant.environment
-    start = shlex.join(launched_words(row, variant, timeout, number))
+    command = under(row.command(), variant)
+    folder = GUEST_PLACE.scratch
     if row.host_files:
-        environment = {"PATH": os.environ.get("PATH", os.defpath)} | environment
-        enter = shlex.join(["sh", "-c", 'cd "$0" && exec "$@"', str(command.cwd or GUEST_PLACE.scratch)])
-        start = f"/bin/busybox chroot /host /bin/{enter} {start}"
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-    return f"{exports}exec {start}\n"
+        folder = command.cwd or folder
+        path = {"PATH": os.environ.get("PATH", os.defpath)}
+        command = replace(command, environment=path | dict(command.environment))
+    return request(command, timeout, str(folder), attributes(variant), files=[*WATCHED, *HISTOGRAMS])

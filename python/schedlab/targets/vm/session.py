@@ -23,11 +23,11 @@ from schedlab.targets.vm import functions
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import Boot, BootFailed, started
 from schedlab.targets.vm.boot_parameters import doubts, files_to_keep, has_names, lacking
-from schedlab.targets.vm.jobs import FIRST, contents
+from schedlab.targets.vm.jobs import MESSAGES, STEP_SECONDS, contents
 from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.qemu import Machine
 from schedlab.targets.vm.results import Garbled
-from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, script
+from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
 from schedlab.targets.vm.settings import faults, settings
 
 GRACE = 60.0
@@ -57,10 +57,6 @@ class _Running:
     def expects(self, trial: Trial) -> bool:
         """Whether this trial is the next of the boot."""
         return self.done < len(self.trials) and self.trials[self.done].index == trial.index
-
-    def number(self, trial: Trial) -> int:
-        """The trial's position among the boot's trials, which are neighbours in the plan, from 0."""
-        return trial.index - self.trials[0].index
 
 
 class GuestSession:
@@ -96,9 +92,9 @@ class GuestSession:
             self._running = self._start(trial)
         running = self._running
         running.done += 1
-        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, running.number(trial))
+        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout)
         try:
-            return self._run(running, trial, argv)
+            measured = self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
             failure = error if isinstance(error, BootFailed) else BootFailed(f"the guest's results: {error}", "")
             before_trials = running.boot is None or running.failed is not None
@@ -108,19 +104,25 @@ class GuestSession:
                 self._running = None
             elapsed = time.monotonic() - began
             return Measurement("failed", started, elapsed, reason=failure.reason, command=argv, stderr=failure.tail)
+        if running.trials[-1] is trial:
+            self.close()
+        return measured
 
     def _run(self, running: _Running, trial: Trial, argv: Sequence[str]) -> Measurement:
         if running.failed is not None:
             raise running.failed
         if running.boot is None:
             running.boot = self._up(running)
-        running.boot.expect("begin", self._pause + GRACE)
+        if self._pause:
+            running.boot.answer(self._pause + GRACE)
         started, began = time.time(), time.monotonic()
+        not_loaded = self._scheduler(running.boot, trial)[1]
         limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
-        record = running.boot.expect("result", limit)
-        if record.number != (number := FIRST + running.number(trial)):
-            raise BootFailed(f"the guest sent results of job {record.number}, not of {number}", "")
-        files = Files(record.files())
+        reply = running.boot.answer(limit)
+        name, reason = self._scheduler(running.boot, trial)
+        if not_loaded:
+            return Measurement("failed", started, time.monotonic() - began, reason=not_loaded, command=argv)
+        files = Files(reply.trial() | {"sched_ext.name": name.encode(), "sched_ext.reason": reason.encode()})
         measured, remarks = measurement(
             trial,
             self._rows[trial.row.key],
@@ -144,9 +146,17 @@ class GuestSession:
         self._remarks.add(trial.variant.name, remarks)
         if note := loaded(trial, files):
             self._note(note)
-        if running.trials[-1] is trial:
-            self.close()
         return measured
+
+    def _scheduler(self, boot: Boot, trial: Trial) -> tuple[str, str]:
+        """Return the name of the guest's sched_ext scheduler and the reason of its fault; empty for a variant without
+        a scheduler.
+        """
+        if trial.variant.sched_ext is None:
+            return "", ""
+        answer = boot.answer(STEP_SECONDS + GRACE).trial()["stdout"].decode(errors="replace")
+        name, _, reason = answer.partition("\n")
+        return name, reason
 
     @property
     def _pause(self) -> float:
@@ -163,10 +173,7 @@ class GuestSession:
     def _up(self, running: _Running) -> Boot:
         """Boot until just before the first trial; CannotRunHere when a tunable had no effect."""
         variant = running.trials[0].variant
-        scripts = [
-            script(self._rows[trial.row.key], variant, trial.row.timeout, number)
-            for number, trial in enumerate(running.trials)
-        ]
+        requests = [trial_request(self._rows[trial.row.key], variant, trial.row.timeout) for trial in running.trials]
         image = running.machine.image
         if not image.is_unchanged():
             raise CannotRunHere(
@@ -183,7 +190,7 @@ class GuestSession:
         wanted = settings(variant, image)
         facts = files_to_keep(running.machine.command_line)
         jobs = contents(
-            scripts,
+            requests,
             wanted,
             self._pause,
             scheduler_files(variant, image),
@@ -192,8 +199,8 @@ class GuestSession:
             machine.late_cpus,
         )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
-        files = Files(boot.expect("ready").files())
-        if wrong := list(faults(variant, files.text("tunables"))):
+        written, files = boot.answer().written(), Files(boot.answer().files())
+        if wrong := list(faults(variant, written)):
             raise CannotRunHere(
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
                 todo="remove the tunable, or use another kernel",
@@ -209,7 +216,7 @@ class GuestSession:
         """
         own_words, command_line = words(variant.cmdline or ""), machine.command_line
         names = Names.of(machine.image) if has_names(command_line) else Names(None)
-        unknown, refused = lacking(command_line, names), not_understood(files.text("dmesg"), command_line)
+        unknown, refused = lacking(command_line, names), not_understood(files.text(MESSAGES.lstrip("/")), command_line)
         wrong = [word for word in own_words if word in refused or word in unknown]
         # In this machine's file tree a trial may load modules, which have further parameters.
         if wrong and wrong == own_words and not (machine.host_files and set(wrong) & set(unknown)):

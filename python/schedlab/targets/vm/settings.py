@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 
 from schedlab.experiment.model import Variant
 from schedlab.kernels.images import Image, config_of
 from schedlab.targets.protocol import Fault
 from schedlab.targets.vm import jobs
+from schedlab.targets.vm.results import Written
 from schedlab.tunables import KernelVersion, Setting
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.terms import PlaceKind
@@ -62,19 +64,16 @@ def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
     ]
 
 
-def faults(variant: Variant, report: str) -> Iterator[str]:
-    """Yield settings without effect, according to the guest's report (see ``init.sh``)."""
-    lines: dict[str, list[tuple[int, str, str, str]]] = {}
-    for line in report.splitlines():
-        name, number, path, error, raw = line.split("\t")
-        lines.setdefault(name, []).append((int(number), path, error, raw))
+def faults(variant: Variant, written: Sequence[Written]) -> Iterator[str]:
+    """Yield settings without effect, according to the guest's agent."""
     for name, setting in variant.tunables.items():
         tunable, text = setting.catalogued, setting.text
-        if name not in lines:
+        own = [each for each in written if each.name == name and each.place < len(tunable.places)]
+        if not own:
             yield f"the guest's kernel has no file for {name!r}"
-        for place, path, error, raw in lines.get(name, ()):
-            place_codec = codec(tunable.places[place].codec)
-            if error:
-                yield f"the guest's kernel does not take {text!r} for {name!r}: {error.rpartition(': ')[2].strip()}"
-            elif place_codec.steady and (value := place_codec.decode(raw)) != text:
-                yield f"{path} was set to {text} in the guest, and contains {value}"
+        for each in own:
+            place_codec = codec(tunable.places[each.place].codec)
+            if each.error is not None:
+                yield f"the guest's kernel does not take {text!r} for {name!r}: {os.strerror(each.error)}"
+            elif place_codec.steady and (value := place_codec.decode(" ".join(each.shown.split()))) != text:
+                yield f"{each.path} was set to {text} in the guest, and contains {value}"
