@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from schedlab.results.metrics import NotUnderstood
 from schedlab.workloads.base import Output
+from schedlab.workloads.noise.adapter import group
 from schedlab.workloads.registry import adapter
 from tests.workloads.conftest import recorded
 
@@ -21,6 +23,7 @@ RECORDED = {
     "pgbench-ro": ("pgbench", {"clients": 2}),
     "pgbench-rw": ("pgbench", {"clients": 2, "mode": "rw"}),
     "cyclictest": ("cyclictest", {"threads": 2}),
+    "noise": ("noise", {"cause": "vmstat_update"}),
     "schbench": ("schbench", {}),
     "perfstat": ("perfstat", {"run": "true"}),
     "perfstat-repeat": ("perfstat", {"run": "true", "repeat": 3, "counters": "software"}),
@@ -31,6 +34,7 @@ RECORDED = {
 }
 
 JUDGED = {
+    "noise": ("gap-longest", "us", "lower", 6576.098080516217),
     "tbench": ("throughput", "MB/s", "higher", 880.752),
     "netperf-tcp": ("received", "Mbit/s", "higher", 13943.42),
     "netperf-udp": ("received", "Mbit/s", "higher", 3001.48),
@@ -142,6 +146,50 @@ def test_cyclictest_percentiles_cover_all_threads_together() -> None:
     assert metrics_by_name["latency-max"] == 3227
     assert metrics_by_name["latency-p50"] < metrics_by_name["latency-p99"] < 120
     assert metrics_by_name["latency-p99.9"] == 3227
+
+
+def test_noise_has_the_time_of_each_group_of_causes_and_the_named_cause() -> None:
+    metrics_by_name = values("noise")
+    groups = {name: value for name, value in metrics_by_name.items() if name.startswith("stolen-")}
+    document = json.loads(recorded("noise").stdout)
+    total = sum(cause["total_ns"] for cause in document["causes"])
+    (cpu,) = document["cpus"]
+    assert sum(groups.values()) == pytest.approx(100 * total / (cpu["seconds"] * 1e9))
+    named = next(cause for cause in document["causes"] if cause["name"] == "vmstat_update")
+    assert metrics_by_name["cause-per-second"] == named["rate"]
+    absent = adapter("noise").parameters.model_validate({"cause": "no_such_work"})
+    metrics = {metric.spec.name: metric.value for metric in adapter("noise").parse(absent, recorded("noise"))}
+    assert metrics["cause-per-second"] == metrics["cause-stolen"] == metrics["cause-longest"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cause", "metric"),
+    [
+        ("tick", "stolen-tick"),
+        ("timer interrupt", "stolen-timers"),
+        ("hrtimer hrtimer_wakeup", "stolen-timers"),
+        ("softirq RCU", "stolen-softirqs"),
+        ("irq virtio1", "stolen-irqs"),
+        ("reschedule interrupt", "stolen-ipis"),
+        ("call do_sync_core", "stolen-ipis"),
+        ("task kworker", "stolen-tasks"),
+        ("idle", "stolen-tasks"),
+        ("kernel entry and exit", "stolen-entry"),
+        ("hypervisor", "stolen-hypervisor"),
+        ("unexplained", "stolen-unexplained"),
+        ("vmstat_update", "stolen-work"),
+        ("timer_work", "stolen-work"),
+        ("call", "stolen-work"),
+    ],
+)
+def test_each_cause_of_noise_has_a_group(cause: str, metric: str) -> None:
+    assert group(cause) == metric
+
+
+def test_noise_with_lost_events_is_refused() -> None:
+    output = recorded("noise")
+    with pytest.raises(NotUnderstood, match="3 events of the trace were lost"):
+        values("noise", replace(output, stdout=output.stdout.replace('"lost":0,"tick_stops"', '"lost":3,"tick_stops"')))
 
 
 def test_schbench_takes_each_kind_of_latency_from_its_own_block() -> None:

@@ -59,10 +59,13 @@ class Tracing(_Table):
 
 
 class Cpu(_Table):
-    """One CPU; times in ns, ``seconds`` of measurement. ``histogram`` has (least ns, least cycles, number) of each
-    class of lengths."""
+    """One CPU; times in ns, ``start_ns`` on CLOCK_MONOTONIC_RAW, ``seconds`` of measurement.
+
+    ``histogram`` has (least ns, least cycles, number) of each class of lengths.
+    """
 
     cpu: int
+    start_ns: int
     seconds: float
     turns: int
     minimum_cycles: int

@@ -53,6 +53,7 @@ BENCHMARKS = (
     Benchmark("pgbench", {"pgbench": "Pgbench"}, mmtests={r"pgbench(-.+)?": "read"}),
     Benchmark("kernbench", {"kernbench": "Kernbench"}, log=False, mmtests={r"kernbench(-.+)?": "read"}),
     Benchmark("cyclictest", {"cyclictest": "Cyclictest"}),
+    Benchmark("noise", {"noise": "Noise"}, log=False),
     Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read"}),
     Benchmark("hyperfine"),
     Benchmark("unixbench"),

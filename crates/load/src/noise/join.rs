@@ -9,7 +9,7 @@
 //! `e` is the path into the kernel, out of the kernel, or between two tasks: it is outside all intervals. Its usual length is
 //! the median of the run; what exceeds three times the usual length is unexplained, as is a gap without any event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::spin::Gap;
 use super::trace::{Event, Kind, What};
@@ -40,11 +40,13 @@ pub struct Part {
     pub within: Option<usize>,
     /// For a task: the part in which it was woken on this CPU.
     pub woken_in: Option<String>,
+    /// Whether the part goes on with an occurrence that a switch interrupted.
+    pub is_rest: bool,
 }
 
 impl Part {
     fn new(name: &str, own: u64) -> Self {
-        Self { name: name.to_owned(), own, within: None, woken_in: None }
+        Self { name: name.to_owned(), own, within: None, woken_in: None, is_rest: false }
     }
 }
 
@@ -103,11 +105,10 @@ pub struct Joined {
 /// per nanosecond.
 pub fn join(gaps: &[Gap], minimum: u64, events: &[Event], spinner: i32, per_ns: f64) -> Joined {
     let mut joined = Joined::default();
-    let mut working = HashMap::new();
-    let mut wakers = HashMap::new();
+    let mut tasks = Tasks::default();
     let mut next = 0;
     for gap in gaps {
-        let mut walk = Walk::new(gap, &mut working, &mut wakers, spinner, per_ns);
+        let mut walk = Walk::new(gap, &mut tasks, spinner, per_ns);
         while let Some(event) = events.get(next).filter(|event| event.at <= gap.end) {
             next += 1;
             if let What::TickStop(reason) = &event.what {
@@ -153,11 +154,21 @@ fn explain_bare(gap: &mut Explained, usual: u64) {
     }
 }
 
+/// What is known of tasks from one gap to the next, by process number.
+#[derive(Debug, Default)]
+struct Tasks {
+    /// Work items that have begun.
+    working: HashMap<i32, String>,
+    /// Parts in which tasks were woken.
+    wakers: HashMap<i32, String>,
+    /// Tasks that were switched out without waiting.
+    preempted: HashSet<i32>,
+}
+
 /// The walk through the events of one gap.
 struct Walk<'a> {
     gap: &'a Gap,
-    working: &'a mut HashMap<i32, String>,
-    wakers: &'a mut HashMap<i32, String>,
+    tasks: &'a mut Tasks,
     spinner: i32,
     per_ns: f64,
     running: i32,
@@ -170,18 +181,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        gap: &'a Gap,
-        working: &'a mut HashMap<i32, String>,
-        wakers: &'a mut HashMap<i32, String>,
-        spinner: i32,
-        per_ns: f64,
-    ) -> Self {
+    fn new(gap: &'a Gap, tasks: &'a mut Tasks, spinner: i32, per_ns: f64) -> Self {
         let (open, parts, bare) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             gap,
-            working,
-            wakers,
+            tasks,
             spinner,
             per_ns,
             running: spinner,
@@ -206,9 +210,9 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, kind: Kind, name: &str) {
         let within = self.open.last().map(|(_, part)| *part);
-        let woken_in = (kind == Kind::Task).then(|| self.wakers.remove(&self.running)).flatten();
+        let woken_in = (kind == Kind::Task).then(|| self.tasks.wakers.remove(&self.running)).flatten();
         self.open.push((kind, self.parts.len()));
-        self.parts.push(Part { name: name.to_owned(), own: 0, within, woken_in });
+        self.parts.push(Part { within, woken_in, ..Part::new(name, 0) });
     }
 
     fn apply(&mut self, event: &Event) {
@@ -226,20 +230,25 @@ impl<'a> Walk<'a> {
             }
             What::Enter(kind, name) => {
                 if *kind == Kind::Work {
-                    self.working.insert(self.running, name.clone());
+                    self.tasks.working.insert(self.running, name.clone());
                 }
                 self.enter(*kind, name);
             }
             What::Exit(kind) => {
                 if *kind == Kind::Work {
-                    self.working.remove(&self.running);
+                    self.tasks.working.remove(&self.running);
                 }
                 self.exit(*kind);
             }
-            What::Switch { from: _, to, name } => self.switch(*to, name),
+            What::Switch { from, to, name, is_preempted } => {
+                if *is_preempted {
+                    self.tasks.preempted.insert(*from);
+                }
+                self.switch(*to, name);
+            }
             What::Wake(pid) => {
                 if let Some((_, part)) = self.open.last() {
-                    self.wakers.insert(*pid, self.parts[*part].name.clone());
+                    self.tasks.wakers.insert(*pid, self.parts[*part].name.clone());
                 }
             }
             What::Ended(..) | What::TickStop(_) | What::Lost => {}
@@ -271,9 +280,13 @@ impl<'a> Walk<'a> {
         if to == self.spinner {
             return;
         }
+        let first = self.parts.len();
+        let is_rest = self.tasks.preempted.remove(&to);
         self.enter(Kind::Task, name);
-        if let Some(work) = self.working.get(&to).cloned() {
+        self.parts[first].is_rest = is_rest;
+        if let Some(work) = self.tasks.working.get(&to).cloned() {
             self.enter(Kind::Work, &work);
+            self.parts[first + 1].is_rest = true;
         }
     }
 

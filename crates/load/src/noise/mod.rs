@@ -174,7 +174,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
     let (stop, finished) = (AtomicBool::new(false), AtomicU64::new(0));
     // The threads start together, when each has warmed up.
     let begin = counter::read() + coarse.counts(2.0 * WARM_UP.as_nanos() as f64);
-    let until = begin + coarse.counts(order.time.as_nanos() as f64);
+    let time = coarse.counts(order.time.as_nanos() as f64);
     let found: Vec<Result<Found, LoadError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = order
             .cpus
@@ -183,7 +183,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             .map(|(cpu, buffer)| {
                 let (stop, finished) = (&stop, &finished);
                 scope.spawn(move || {
-                    let found = spin_on(*cpu, order, coarse, (begin, until), stop, buffer);
+                    let found = spin_on(*cpu, order, coarse, (begin, time), stop, buffer);
                     finished.fetch_add(1, Ordering::Relaxed);
                     found
                 })
@@ -193,7 +193,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             if signals::requested().is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
-            let left = Duration::from_nanos(coarse.ns(until.saturating_sub(counter::read())) as u64);
+            let left = Duration::from_nanos(coarse.ns((begin + time).saturating_sub(counter::read())) as u64);
             // On a CPU under test this thread would be an interruption.
             let pause = if is_drained { DRAIN } else { left.max(DRAIN / 10).min(Duration::from_secs(1)) };
             std::thread::sleep(pause);
@@ -247,6 +247,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
         let lengths: Vec<u64> = joined.gaps.iter().map(|gap| gap.length).collect();
         cpus.push(summary::Cpu {
             cpu: *cpu,
+            start_ns: found.pair.raw_ns + rate.ns(spun.start.saturating_sub(found.pair.count)) as u64,
             seconds: rate.ns(spun.end - spun.start) / 1e9,
             turns: spun.turns,
             minimum_cycles: spun.minimum,
@@ -293,7 +294,7 @@ fn spin_on(
     cpu: usize,
     order: &Order,
     coarse: Rate,
-    (begin, until): (u64, u64),
+    (begin, time): (u64, u64),
     stop: &AtomicBool,
     buffer: Vec<spin::Gap>,
 ) -> Result<Found, LoadError> {
@@ -303,12 +304,15 @@ fn spin_on(
             .map_err(LoadError::system(format!("SCHED_FIFO with priority {priority}")))?;
     }
     let pair = Pair::take();
+    // A thread that begins late, on a busy CPU, warms up nevertheless.
+    let warmed = counter::read() + coarse.counts(WARM_UP.as_nanos() as f64);
+    let begin = begin.max(warmed);
     let warm = spin::spin(begin, u64::MAX, 0, stop, Vec::new());
     let threshold = match order.threshold_ns {
         Some(ns) => coarse.counts(ns),
         None => (THRESHOLD_TURNS * warm.minimum).max(coarse.counts(LEAST_THRESHOLD_NS)),
     };
-    let spun = spin::spin(until, warm.minimum, threshold, stop, buffer);
+    let spun = spin::spin(begin + time, warm.minimum, threshold, stop, buffer);
     Ok(Found { pair, thread: nix::unistd::gettid().as_raw(), threshold, spun })
 }
 

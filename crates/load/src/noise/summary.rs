@@ -89,6 +89,8 @@ pub struct Tracing {
 pub struct Cpu {
     /// Number.
     pub cpu: usize,
+    /// First reading on CLOCK_MONOTONIC_RAW in ns.
+    pub start_ns: u64,
     /// Seconds from the first to the last reading.
     pub seconds: f64,
     /// Turns of the loop.
@@ -124,7 +126,7 @@ pub struct Cpu {
 pub struct Cause {
     /// Name.
     pub name: String,
-    /// Number of occurrences in gaps.
+    /// Number of occurrences in gaps. A task that was preempted, and goes on, is one occurrence.
     pub count: u64,
     /// Occurrences per second and CPU.
     pub rate: f64,
@@ -178,7 +180,7 @@ pub fn causes(all: &[Gaps], rate: Rate, seconds: f64) -> Vec<Cause> {
     let mut totals: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for part in all.iter().flat_map(|cpu| &cpu.gaps).flat_map(|gap| &gap.parts) {
         let (count, worst, total) = totals.entry(&part.name).or_default();
-        *count += 1;
+        *count += u64::from(!part.is_rest);
         *worst = part.own.max(*worst);
         *total += part.own;
     }

@@ -55,6 +55,8 @@ pub enum What {
         to: i32,
         /// Name of the next task.
         name: String,
+        /// Whether the previous task goes on later: it does not wait.
+        is_preempted: bool,
     },
     /// A task is woken.
     Wake(i32),
@@ -162,6 +164,7 @@ fn meaning(event: &str, fields: &str) -> Option<What> {
                 from: word_after(before, "prev_pid=")?.parse().ok()?,
                 to: next.split(' ').next()?.parse().ok()?,
                 name: task_name(name),
+                is_preempted: word_after(before, "prev_state=")?.starts_with('R'),
             }
         }
         other => {

@@ -14,7 +14,7 @@ fn exit(at: u64, kind: Kind) -> Event {
 }
 
 fn switch(at: u64, from: i32, to: i32, name: &str) -> Event {
-    Event { at, what: What::Switch { from, to, name: name.to_owned() } }
+    Event { at, what: What::Switch { from, to, name: name.to_owned(), is_preempted: true } }
 }
 
 fn joined(gaps: &[(u64, u64)], minimum: u64, events: &[Event]) -> Joined {
@@ -92,6 +92,8 @@ fn a_work_item_that_a_switch_interrupted_goes_on_under_its_name() {
     let result = joined(&[(10, 20), (110, 131)], 0, &events);
     assert_eq!(parts(&result.gaps[0]), [("task kworker", 2), ("slow_work", 8)]);
     assert_eq!(parts(&result.gaps[1]), [("task kworker", 1), ("slow_work", 20)]);
+    let rests = |gap: usize| result.gaps[gap].parts.iter().map(|part| part.is_rest).collect::<Vec<_>>();
+    assert_eq!((rests(0), rests(1)), (vec![false, false], vec![true, true]));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn switches_name_the_next_task_without_the_number_of_its_cpu() {
             "sched_switch: prev_comm=odd ==> name prev_pid=9 prev_prio=120 prev_state=R+ ==> next_comm={comm} next_pid=32 next_prio=120"
         );
         match what(&line) {
-            What::Switch { from: 9, to: 32, name } => name,
+            What::Switch { from: 9, to: 32, name, is_preempted: true } => name,
             other => panic!("{other:?}"),
         }
     };

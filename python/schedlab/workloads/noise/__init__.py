@@ -1,0 +1,1 @@
+"""Interruptions of a CPU by cause: the measurement of ``schedlab noise`` as a workload."""

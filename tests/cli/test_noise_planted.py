@@ -1,0 +1,241 @@
+"""Interruptions that a test causes are found with their rate, length and name. Needs root, and a quiet machine.
+
+The truth is counted apart from the trace: by the helper itself, or by the kernel's counters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import pytest
+
+from schedlab.workloads.tools import SCHEDLOAD, need
+from tests.cli.test_noise import require_tracefs
+
+pytestmark = [pytest.mark.verify, pytest.mark.root]
+
+SECONDS = 5
+PERIOD, LENGTH = 0.01, 50e-6
+"""Seconds between two wake-ups of the helper, and its computation at each."""
+
+HELPER = f"""
+import ctypes, json, os, sys, time
+os.sched_setaffinity(0, {{int(sys.argv[1])}})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
+ctypes.CDLL(None).prctl(15, b"planted", 0, 0, 0)
+wakeups, at, end = [], time.monotonic(), time.monotonic() + float(sys.argv[2])
+while at < end:
+    at += {PERIOD} * (1 + int(max(time.monotonic() - at, 0) / {PERIOD}))
+    time.sleep(at - time.monotonic())
+    begun = now = time.perf_counter()
+    while now - begun < {LENGTH}:
+        now = time.perf_counter()
+    wakeups.append((time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW), time.thread_time_ns()))
+print(json.dumps(wakeups))
+"""
+"""Computes for 50 µs every 10 ms on a CPU, before all other tasks there. PR_SET_NAME is 15."""
+
+TIMER = f"""
+import json, os, signal, sys, time
+os.sched_setaffinity(0, {{int(sys.argv[1])}})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(6))
+wakeups = []
+note = lambda *_: wakeups.append((time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW), time.thread_time_ns()))
+signal.signal(signal.SIGALRM, note)
+signal.setitimer(signal.ITIMER_REAL, {PERIOD}, {PERIOD})
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    signal.pause()
+print(json.dumps(wakeups))
+"""
+"""A high-resolution timer (it_real_fn) that is armed, and so expires, on one CPU."""
+
+DROPPER = """
+import ctypes, os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(4))
+ctypes.CDLL(None).prctl(15, b"dropper", 0, 0, 0)
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    with open("/proc/sys/vm/drop_caches", "w") as file:
+        file.write("1")
+    time.sleep(0.2)
+"""
+"""Drops the page cache five times a second on a CPU."""
+
+
+def cpu() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+@pytest.fixture(autouse=True)
+def _require() -> None:
+    require_tracefs()
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs: one under test, one that interrupts it")
+
+
+def measure(seconds: float = SECONDS) -> dict[str, Any]:
+    """Measure the CPU under test."""
+    words = [
+        need(SCHEDLOAD),
+        "noise",
+        "--cpus",
+        str(cpu()),
+        "--for",
+        f"{seconds}s",
+        "--threshold",
+        "500",
+        "--fifo",
+        "1",
+    ]
+    document: dict[str, Any] = json.loads(subprocess.check_output(words))
+    assert document["tracing"]["traced"], document["tracing"]["reason"]
+    assert document["tracing"]["lost"] == 0
+    assert sum(cause["share"] for cause in document["causes"]) == pytest.approx(1)
+    return document
+
+
+def causes(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {cause["name"]: cause for cause in document["causes"]}
+
+
+def count(document: dict[str, Any], *names: str) -> int:
+    return sum(cause["count"] for cause in document["causes"] if cause["name"].startswith(names))
+
+
+@contextmanager
+def helper(code: str) -> Iterator[subprocess.Popen[str]]:
+    argv = [sys.executable, "-c", code, str(cpu()), str(SECONDS + 1.5)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(0.5)
+        yield process
+
+
+@contextmanager
+def repeated(action: Callable[[], object], period: float) -> Iterator[list[int]]:
+    """Call a function again and again from the other CPUs; yields the times of the calls."""
+    calls: list[int] = []
+    stop = threading.Event()
+
+    def loop() -> None:
+        os.sched_setaffinity(threading.get_native_id(), os.sched_getaffinity(0) - {cpu()})
+        while not stop.wait(period):
+            action()
+            calls.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    try:
+        yield calls
+    finally:
+        stop.set()
+        thread.join()
+
+
+def write(path: str, text: str) -> None:
+    Path(path).write_text(text)
+
+
+def during(document: dict[str, Any], process: subprocess.Popen[str]) -> list[tuple[int, int]]:
+    """Return the wake-ups of a helper during the measurement: time and CPU time so far in ns."""
+    (measured,) = document["cpus"]
+    end = measured["start_ns"] + measured["seconds"] * 1e9
+    return [(at, used) for at, used in json.loads(process.communicate()[0]) if measured["start_ns"] <= at < end]
+
+
+def test_a_helper_is_found_with_its_rate_and_length() -> None:
+    with helper(HELPER) as process:
+        document = measure()
+        wakeups = during(document, process)
+    found = causes(document)["task planted"]
+    rate = len(wakeups) / SECONDS
+    lengths = sorted((after[1] - before[1]) / 1e3 for before, after in pairwise(wakeups))
+    length = fmean(lengths)
+    # A hypervisor makes some wake-ups longer.
+    jitter = abs(length - median(lengths))
+    mean = found["total_ns"] / found["count"] / 1e3
+    print(
+        f"\nhelper: {found['rate']:.2f}/s of {rate:.2f}/s, mean {mean:.1f} µs of {length:.1f} µs CPU time, "
+        f"jitter {jitter:.1f} µs"
+    )
+    assert found["rate"] == pytest.approx(rate, rel=0.02)
+    assert mean == pytest.approx(length, abs=10 + jitter)
+
+
+def test_a_pinned_timer_is_found_by_the_name_of_its_function() -> None:
+    with helper(TIMER) as process:
+        document = measure()
+        wakeups = during(document, process)
+    found = causes(document)["hrtimer it_real_fn"]
+    rate = len(wakeups) / SECONDS
+    print(f"\ntimer: {found['rate']:.2f}/s of {rate:.2f}/s, longest {found['worst_ns'] / 1e3:.1f} µs")
+    assert found["rate"] == pytest.approx(rate, rel=0.02)
+
+
+def test_calls_by_another_cpu_are_counted_as_the_kernel_counts_them() -> None:
+    # Each change patches the kernel's text, after which all other CPUs are called to synchronise their instructions.
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    before = Path(path).read_text()
+    try:
+        with repeated(lambda: (write(path, "1"), write(path, "0")), 0.002):
+            document = measure()
+    finally:
+        write(path, before)
+    truth = {each["name"]: each["count"] for each in document["counters"] if each["cpu"] == cpu()}
+    counted = next(number for name, number in truth.items() if name.startswith("interrupt CAL"))
+    found = count(document, "call-function interrupt")
+    name = max((cause for cause in document["causes"] if cause["name"].startswith("call ")), key=lambda c: c["count"])
+    print(
+        f"\ncalls: {found:,} of {counted:,} that /proc/interrupts counts, mostly {name['name']!r} ({name['count']:,})"
+    )
+    assert name["name"] == "call do_sync_core"
+    assert counted > 1000
+    # The kernel's counters are read 0.1 s before the loop begins.
+    assert found == pytest.approx(counted * SECONDS / (SECONDS + 0.1), rel=0.03)
+
+
+def test_a_work_item_is_found_by_the_name_of_its_function() -> None:
+    # Each write lets every CPU run refresh_vm_stats from a work queue.
+    with repeated(lambda: write("/proc/sys/vm/stat_refresh", "1"), 0.01) as calls:
+        document = measure()
+    found = causes(document)["refresh_vm_stats"]
+    (measured,) = document["cpus"]
+    end = measured["start_ns"] + measured["seconds"] * 1e9
+    rate = sum(measured["start_ns"] <= at < end for at in calls) / measured["seconds"]
+    print(f"\nwork: {found['rate']:.2f}/s of {rate:.2f}/s, longest {found['worst_ns'] / 1e3:.1f} µs")
+    assert found["rate"] == pytest.approx(rate, rel=0.02)
+
+
+def test_a_drop_of_caches_is_found_under_the_name_of_its_task() -> None:
+    with helper(DROPPER) as process:
+        document = measure()
+        process.communicate()
+    found = causes(document)["task dropper"]
+    print(f"\ndropper: {found['rate']:.2f}/s, longest {found['worst_ns'] / 1e3:.1f} µs")
+    # A drop may sleep, so that it is more than one occurrence.
+    assert found["rate"] > 4
+
+
+def test_all_together_are_found_side_by_side() -> None:
+    with ExitStack() as stack:
+        planted, timer = (stack.enter_context(helper(code)) for code in (HELPER, TIMER))
+        stack.enter_context(repeated(lambda: write("/proc/sys/vm/stat_refresh", "1"), 0.01))
+        document = measure()
+        truth = {"task planted": during(document, planted), "hrtimer it_real_fn": during(document, timer)}
+    found = causes(document)
+    for name, wakeups in truth.items():
+        print(f"\n{name}: {found[name]['rate']:.2f}/s of {len(wakeups) / SECONDS:.2f}/s", end="")
+        assert found[name]["rate"] == pytest.approx(len(wakeups) / SECONDS, rel=0.02)
+    assert found["refresh_vm_stats"]["count"] > SECONDS
