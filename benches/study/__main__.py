@@ -13,7 +13,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benches.study import coverage, equivalence, false_alarms, fences, interim, machines, many_rows, power, real, tables
+from benches.study import (
+    changes,
+    coverage,
+    equivalence,
+    false_alarms,
+    fences,
+    interim,
+    machines,
+    many_rows,
+    power,
+    real,
+    tables,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
@@ -29,6 +41,7 @@ TABLES: dict[str, Callable[[int, int], str]] = {
         coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
     ),
     "interim-analyses": lambda campaigns, seed: tables.sequential(interim.study(campaigns, seed), campaigns),
+    "changes": lambda campaigns, seed: tables.changes_of_level(changes.study(campaigns, seed)),
     "machines": lambda campaigns, seed: tables.machines(machines.study(campaigns, seed), campaigns),
     "real": lambda campaigns, seed: tables.real(real.study()),
     "power": lambda campaigns, seed: tables.power(power.study(campaigns // 2, seed)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import sqrt
 
-from benches.study import fences, interim
+from benches.study import changes, fences, interim
+from benches.study.changes import Changes
 from benches.study.coverage import Coverage
 from benches.study.equivalence import Equivalence
 from benches.study.false_alarms import ALPHA, Shares, bound
@@ -96,6 +97,24 @@ def outliers(results: Iterable[Outliers], campaigns: int) -> str:
         for result in results
     ]
     return table(head, rows)
+
+
+def changes_of_level(results: Iterable[Changes]) -> str:
+    """Format the share of series with a false change, and the shares of planted changes that are found."""
+    steps = " / ".join(f"{100 * (step - 1):.0f} %" for step in changes.STEPS)
+    head = ["noise", "series", "false changes", *(f"{steps} found after {after} runs" for after in changes.AFTER)]
+    return table(
+        head,
+        (
+            [
+                result.kind,
+                f"{result.series:,}",
+                percent(result.false),
+                *([" / ".join(map(percent, found)) for found in result.found] or ["-"] * len(changes.AFTER)),
+            ]
+            for result in results
+        ),
+    )
 
 
 def intervals(coverages: Iterable[Coverage], equivalences: Iterable[Equivalence], campaigns: int) -> str:
