@@ -240,3 +240,72 @@ def test_long_parameters_and_unprintable_output_are_stored(url: str, experiment:
         schema.insert_row(connection, schema.cell, row)
     with pytest.raises(IntegrityError), engine.begin() as connection:
         schema.insert_row(connection, schema.cell, row)
+
+
+@pytest.fixture
+def roles(postgres: Server, url: str) -> dict[str, str]:
+    """URLs of a store for a user of each role."""
+    schema_name = location(url).url.rpartition("%3D")[2]
+    urls = {}
+    for role in ("reader", "writer", "owner"):
+        user = f"{role} of {schema_name}"
+        postgres.execute(f'CREATE ROLE "{user}" LOGIN')
+        urls[role] = postgres.url(user=user.replace(" ", "%20"), schema=schema_name)
+    return urls
+
+
+def test_roles_have_their_rights_and_no_others(
+    postgres: Server,
+    url: str,
+    roles: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import psycopg
+
+    schedlab = runner(monkeypatch, capsys)
+    file = tmp_path / "e.toml"
+    file.write_text(SIMULATION)
+    schema_name = url.rpartition("%3D")[2]
+    for role in ("reader", "writer"):
+        done = schedlab("store", "grant", role, f"{role} of {schema_name}", "--store", url, "--apply")
+        assert (done.code, done.err) == (0, "")
+        # The statements that are printed are the statements that are executed.
+        postgres.execute(*done.out.strip().rstrip(";").split(";\n"), url=url)
+    refused = schedlab("run", file, "--store", roles["reader"])
+    assert (refused.code, "schedlab store grant writer USER" in refused.words) == (2, True)
+    assert schedlab("run", file, "--store", roles["writer"]).code == 0
+    for role in ("reader", "writer"):
+        assert schedlab("report", 1, "--store", roles[role]).code == 0
+        assert schedlab("store", "check", "--store", roles[role]).code == 0
+        facts = json.loads(schedlab("store", "info", "--store", roles[role], "--format", "json").out)
+        assert (facts["rights"], facts["tls"]) == (role, "none (Unix socket)")
+        for statement in ("DROP TABLE output", "DELETE FROM trial", "TRUNCATE trial", "ALTER TABLE run ADD x int",
+                          "UPDATE schedlab_store SET version = 1", "CREATE TABLE other (x int)"):  # fmt: skip
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                postgres.execute(statement, url=roles[role])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        postgres.execute("UPDATE run SET state = 'complete'", url=roles["reader"])
+    assert schedlab("store", "grant", "reader", f"writer of {schema_name}", "--store", url, "--apply").code == 0
+    assert schedlab("run", file, "--store", roles["writer"]).code == 2, "a writer can be made a reader"
+    assert schedlab("store", "grant", "owner", f"owner of {schema_name}", "--store", url, "--apply").code == 0
+    postgres.execute("DROP TABLE candidate, campaign", "UPDATE schedlab_store SET version = 4", url=roles["owner"])
+    assert schedlab("report", 1, "--store", roles["reader"]).code == 2, "a reader cannot upgrade"
+    assert schedlab("report", 1, "--store", roles["owner"]).code == 0
+    assert schedlab("report", 1, "--store", roles["reader"]).code == 0
+
+
+def test_rights_of_a_file_or_for_an_unknown_user_are_refused(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedlab = runner(monkeypatch, capsys)
+    assert "chmod(1)" in schedlab("store", "grant", "reader", "ada", "--store", tmp_path / "s").err
+    done = schedlab("store", "grant", "reader", "nobody there", "--store", url, "--apply")
+    assert (done.code, "createuser" in done.err) == (2, True)
+
+
+def test_options_for_tls_reach_the_client_library(url: str) -> None:
+    with pytest.raises(StoreError, match='invalid sslmode value: "nonsense"'):
+        open_store(location(url + "&sslmode=nonsense"), create=True)
+    open_store(location(url + "&sslmode=verify-full&sslrootcert=system"), create=True).dispose()

@@ -39,6 +39,7 @@ COMMANDS = {
     "publish": "publish_command:publish",
     "serve": "serve_command:serve",
     "merge": "merge_command:merge",
+    "store": "store_command:app",
     "doctor": "doctor:doctor",
     "noise": "noise_command:noise",
     "simulate": "simulate_command:simulate",

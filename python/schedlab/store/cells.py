@@ -106,6 +106,15 @@ def read(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell
     return [_verified(connection, *rows) for rows in _rows(connection, *where)]
 
 
+def faults(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Damaged]:
+    """Yield the damage of each damaged cell."""
+    for rows in _rows(connection, *where):
+        try:
+            _verified(connection, *rows)
+        except Damaged as error:
+            yield error
+
+
 def parse(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
     """Read cells that have no checksums yet; ValueError for values that their column cannot contain."""
     return [_parsed(*rows) for rows in _rows(connection, *where)]

@@ -10,6 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 from urllib.parse import parse_qsl, unquote
 
 from schedlab.errors import StoreError
@@ -49,6 +50,16 @@ class Location:
             return self.path.stem
         address = self.url.partition("?")[0].partition("://")[2]
         return unquote(address.partition("/")[2]) or SERVER
+
+
+class Description(TypedDict):
+    """Facts about the database of a store; ``tls`` is None for a file."""
+
+    database: str
+    size: int
+    user: str | None
+    rights: str
+    tls: str | None
 
 
 Named = Location | Path

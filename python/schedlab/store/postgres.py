@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from schedlab.errors import StoreError
-from schedlab.store.location import Location
+from schedlab.store.location import Description, Location
 from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts, refusal, version_refusal
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def explain(error: Exception, where: str) -> StoreError | None:
         todo = "the owner of the store gives the right: 'schedlab store grant writer USER' (or reader)"
     elif "password" in reason:
         todo = "put the password into ~/.pgpass (HOST:PORT:DATABASE:USER:PASSWORD, mode 0600) or $PGPASSWORD"
+    elif 'role "' in reason:
+        todo = "create the user with 'createuser', or correct the URL"
     elif isinstance(error, psycopg.errors.InvalidCatalogName) or "does not exist" in reason:
         todo = "create the database with 'createdb', or correct the URL"
     else:
@@ -223,6 +225,80 @@ def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending. Other processes get other numbers."""
     query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, {count:d})"
     return sorted(connection.exec_driver_sql(query).scalars())
+
+
+def faults(connection: Connection) -> list[str]:
+    """Nothing: PostgreSQL's check of its files, pg_amcheck, needs a superuser."""
+    return []
+
+
+def description(connection: Connection) -> Description:
+    """Return facts about the server, the database's tables, and the connection."""
+    tables = ", ".join(f"'{name}'::regclass" for name in TABLES)
+    facts = connection.exec_driver_sql(
+        "SELECT current_setting('server_version'), current_user, "
+        f"(SELECT sum(pg_total_relation_size(t)) FROM unnest(ARRAY[{tables}]) t)::bigint, "
+        f"pg_has_role((SELECT relowner FROM pg_class WHERE oid = '{ABOUT}'::regclass), 'USAGE'), "
+        "has_table_privilege('run', 'INSERT'), "
+        "(SELECT CASE WHEN ssl THEN concat(version, ' ', cipher) END FROM pg_stat_ssl WHERE pid = pg_backend_pid()), "
+        "inet_server_addr() IS NULL"
+    ).one()
+    version, user, size, owns, writes, tls, is_local = facts
+    return Description(
+        database=f"PostgreSQL {version.split()[0]}",
+        size=size,
+        user=user,
+        rights="owner" if owns else "writer" if writes else "reader",
+        tls=tls or ("none (Unix socket)" if is_local else "none"),
+    )
+
+
+def continue_numbers(connection: Connection) -> None:
+    """Let new rows get numbers after the rows that were inserted with their numbers."""
+    for table, columns in TABLES.items():
+        if any(column.name == "id" for column in columns):
+            highest = f"(SELECT coalesce(max(id), 0) + 1 FROM {table})"
+            connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {highest}, false)")
+
+
+def grants(connection: Connection, role: Literal["reader", "writer", "owner"], user: str) -> list[str]:
+    """Return the statements that give a user exactly the rights of a role.
+
+    Args:
+        role: a reader reads; a writer also adds runs, and cannot delete or drop; the owner also upgrades and drops.
+        user: an existing user of the server.
+    """
+    from psycopg import sql
+
+    database, space = connection.exec_driver_sql("SELECT current_database(), current_schema()").one()
+    words = {
+        "user": sql.Identifier(user).as_string(),
+        "database": sql.Identifier(database).as_string(),
+        "schema": sql.Identifier(space).as_string(),
+    }
+    data = ", ".join(name for name in TABLES if name != ABOUT)
+    if role == "owner":
+        lines = [f"ALTER TABLE {name} OWNER TO {{user}}" for name in TABLES]
+        return [line.format(**words) for line in ("GRANT USAGE, CREATE ON SCHEMA {schema} TO {user}", *lines)]
+    future = "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema}"
+    lines = [
+        "GRANT CONNECT ON DATABASE {database} TO {user}",
+        "GRANT USAGE ON SCHEMA {schema} TO {user}",
+        "REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {user}",
+        "REVOKE ALL ON ALL SEQUENCES IN SCHEMA {schema} FROM {user}",
+        f"{future} REVOKE ALL ON TABLES FROM {{user}}",
+        f"{future} REVOKE ALL ON SEQUENCES FROM {{user}}",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {user}",
+        f"{future} GRANT SELECT ON TABLES TO {{user}}",
+    ]
+    if role == "writer":
+        lines += [
+            f"GRANT INSERT, UPDATE ON {data} TO {{user}}",
+            "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {user}",
+            f"{future} GRANT INSERT, UPDATE ON TABLES TO {{user}}",
+            f"{future} GRANT USAGE ON SEQUENCES TO {{user}}",
+        ]
+    return [line.format(**words) for line in lines]
 
 
 def claim(engine: Engine, run_id: int, state: str, process: str | None) -> bool:

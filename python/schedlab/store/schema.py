@@ -109,7 +109,7 @@ def store_in_memory() -> Engine:
     return engine
 
 
-def storable(row: Mapping[str, Any]) -> dict[str, Any]:
+def storable(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row in whose texts U+2400 (␀) replaces NUL, which PostgreSQL does not store: programs may print NUL."""
     return {name: value.replace("\0", "␀") if isinstance(value, str) else value for name, value in row.items()}
 

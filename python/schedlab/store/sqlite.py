@@ -17,7 +17,7 @@ from schedlab.errors import StoreError
 from schedlab.files.locks import lock
 from schedlab.files.processes import has_ended, is_running, this_process
 from schedlab.files.replacement import has_foreign_link, link, new_file
-from schedlab.store.location import Location
+from schedlab.store.location import Description, Location
 from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts, refusal, version_refusal
 
 if TYPE_CHECKING:
@@ -139,6 +139,26 @@ def claim(engine: Engine, run_id: int, state: str, process: str | None) -> bool:
 
 def release(engine: Engine, run_id: int) -> None:
     """Nothing: the row of the run has the only claim."""
+
+
+def faults(connection: Connection) -> list[str]:
+    """Return the faults that SQLite finds in the pages and indexes of the file."""
+    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    return [f"SQLite: {line}" for line in lines if line != "ok"]
+
+
+def description(connection: Connection) -> Description:
+    """Return facts about the file."""
+    size = connection.exec_driver_sql("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+    path = Path(str(connection.engine.url.database))
+    rights = "reader" if is_read_only(path, create=False) else "owner"
+    return Description(
+        database=f"SQLite {sqlite3.sqlite_version}", size=size.scalar_one(), user=None, rights=rights, tls=None
+    )
+
+
+def continue_numbers(connection: Connection) -> None:
+    """Nothing: the next number follows from the rows."""
 
 
 def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
