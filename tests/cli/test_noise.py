@@ -12,6 +12,7 @@ import pytest
 
 from schedlab.workloads.tools import SCHEDLOAD, need
 from tests.cli.in_process import Schedlab, runner
+from tests.targets.ssh import loopback
 
 RECORDED = Path(__file__).parents[1] / "report" / "noise.json"
 
@@ -109,7 +110,7 @@ def test_wrong_options_are_refused_with_the_remedy(schedlab: Schedlab, words: li
 def test_a_cpu_that_may_not_be_used_is_named(schedlab: Schedlab) -> None:
     done = schedlab("noise", "--cpus", "8191", "--for", "10ms", "--no-trace")
     assert done.code == 3
-    assert "CPU 8191 is not among the CPUs that this process may use" in done.words
+    assert "CPU 8191 cannot be used" in done.words
 
 
 def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> None:
@@ -128,6 +129,22 @@ def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> No
         ["hypervisor"],
         [],
     )
+
+
+@pytest.mark.slow
+def test_another_machine_is_measured_over_ssh(
+    schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loopback.require()
+    # The command sets the variable for ssh; the test restores it.
+    monkeypatch.setenv("SCHEDLAB_SSH_CONFIG", "")
+    words = ["--cpus", cpu(), "--for", "50ms", "--no-trace", "--threshold", "1us", "--format", "json"]
+    with loopback.server(tmp_path / "server") as server:
+        done = schedlab("noise", *words, "--target", "ssh:box", "--ssh-config", server.config)
+    assert done.code == 0, done.err
+    fields = json.loads(done.out)
+    assert fields["target"] == "ssh:box"
+    assert fields["cpus"][0]["turns"] > 0
 
 
 @pytest.mark.root

@@ -132,13 +132,15 @@ struct Found {
 fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Result<Document, LoadError> {
     let seconds = order.time.as_secs_f64();
     let allowed = sched::affinity()?;
-    if let Some(cpu) = order.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        let text = format!(
-            "CPU {cpu} is not among the CPUs that this process may use; see taskset -p {}",
-            process::own_pid()
-        );
-        return Err(LoadError::Usage(text));
+    // An isolated CPU is not among the usual CPUs of a process, but may be used.
+    for cpu in &order.cpus {
+        let refusal = |error| {
+            let text = "it is offline or does not exist, or the cpuset of this process lacks it";
+            LoadError::Usage(format!("CPU {cpu} cannot be used ({error}): {text}"))
+        };
+        sched::set_affinity(&[*cpu]).map_err(refusal)?;
     }
+    sched::set_affinity(&allowed)?;
     let others: Vec<usize> = allowed.into_iter().filter(|cpu| !order.cpus.contains(cpu)).collect();
     let is_drained = !others.is_empty();
     if is_drained {
