@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
-from math import exp, isnan, sqrt
+from math import comb, exp, isnan, sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from schedlab.analysis.history import ALPHA, change_points, level
+from schedlab.analysis.history import ALPHA, LEAST_RUNS, change_points, level
 
 
 def series(*parts: tuple[int, float], noise: float = 0.02, seed: int = 1) -> list[float]:
@@ -54,6 +54,11 @@ def test_three_runs_after_a_large_step_are_enough() -> None:
 def test_one_run_that_differs_is_no_change() -> None:
     assert change_points([*series((30, 1.0)), 2.0]) == []
     assert change_points([*series((15, 1.0)), 2.0, *series((15, 1.0), seed=2)]) == []
+
+
+def test_the_least_number_of_runs_is_the_least_with_so_few_orders() -> None:
+    # The two halves may change places; a series of an odd number has two middles.
+    assert 2 / comb(LEAST_RUNS, LEAST_RUNS // 2) <= ALPHA < 2 / comb(LEAST_RUNS - 1, (LEAST_RUNS - 1) // 2)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0], [5.0] * 40])

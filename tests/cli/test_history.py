@@ -111,7 +111,7 @@ def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> Non
     schedlab("publish", tmp_path / "new", store=engine)
 
     def contents(folder: Path) -> dict[str, bytes]:
-        files = (path for path in folder.rglob("*") if path.is_file() and path.name != "site.json")
+        files = (path for path in folder.rglob("*") if path.is_file() and path.name != "schedlab-site.json")
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
     assert contents(tmp_path / "grown") == contents(tmp_path / "new")
@@ -146,6 +146,10 @@ def test_feeds_name_the_row_the_runs_and_the_kernels_of_a_change_for_the_worse(e
     assert item["url"].startswith("https://perf.example/lab/history.html#")
     entries = ElementTree.parse(tmp_path / "site/feed.xml").getroot().findall(f"{ATOM}entry")
     assert {entry.findtext(f"{ATOM}id") for entry in entries} == {item["id"] for item in feed["items"]}
+    schedlab("publish", tmp_path / "site", store=engine)
+    assert "https://perf.example/lab/" in (tmp_path / "site/feed.xml").read_text()
+    schedlab("publish", tmp_path / "site", "--url", "https://new.example", store=engine)
+    assert "https://new.example/history.html#" in (tmp_path / "site/feed.xml").read_text()
 
 
 def test_pages_limits_the_pages_to_the_newest_runs(engine: Engine, tmp_path: Path) -> None:
@@ -155,6 +159,10 @@ def test_pages_limits_the_pages_to_the_newest_runs(engine: Engine, tmp_path: Pat
     (series, *_) = (tmp_path / "site/data/series").iterdir()
     _, points, _ = data(series)
     assert [point["page"] for point in points] == [None, None, "run/3.html"]
+    schedlab("publish", tmp_path / "site", store=engine)
+    assert len([*(tmp_path / "site/run").iterdir()]) == 3
+    schedlab("publish", tmp_path / "site", "--pages", 2, store=engine)
+    assert sorted(path.name for path in (tmp_path / "site/run").iterdir()) == ["2.html", "3.html"]
 
 
 def test_a_damaged_run_is_listed_with_its_reason(engine: Engine, tmp_path: Path) -> None:
@@ -178,9 +186,14 @@ def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(eng
     assert "is no site of schedlab" in str(refused.exception)
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["thesis.txt"]
     schedlab("publish", tmp_path / "site", store=engine)
-    state = tmp_path / "site/site.json"
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"store": "/elsewhere.sqlite"}))
-    assert "of another store, /elsewhere.sqlite" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    state = tmp_path / "site/schedlab-site.json"
+    assert str(tmp_path) not in state.read_text()
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"store": "0123456789abcdef"}))
+    assert "of another store" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    state.write_text('{"title": "my blog"}')
+    (tmp_path / "site/index.html").write_text("mine")
+    assert "is not the state of a site" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert (tmp_path / "site/index.html").read_text() == "mine"
 
 
 def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import subprocess
 import sys
 import threading
@@ -59,6 +60,18 @@ def test_lists_of_folders_and_files_outside_the_site_are_not_served(ask: Ask, pa
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 def test_nothing_can_be_changed(ask: Ask, method: str) -> None:
     assert ask("/index.html", method).status == 501
+
+
+def test_a_silent_connection_does_not_keep_others_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve_run.Handler, "timeout", None)
+    with serve_run.server(serve_run.Site(tmp_path, lambda: None), "127.0.0.1", 0, "") as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = ("127.0.0.1", server.server_port)
+        with socket.create_connection(address):
+            connection = http.client.HTTPConnection(*address, timeout=60)
+            connection.request("GET", "/nothing")
+            assert connection.getresponse().status == 404
+        server.shutdown()
 
 
 def test_a_name_that_leads_here_from_elsewhere_is_refused(ask: Ask) -> None:

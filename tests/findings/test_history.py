@@ -73,6 +73,36 @@ def test_quick_runs_are_left_out(engine: Engine, run_script: Callable[..., tuple
     assert (keys_of(run), points_of(engine, run)) == ([], {})
 
 
+def test_a_parameter_is_matched_whole_and_a_series_by_its_identity(engine: Engine) -> None:
+    stored.record(engine, 1, text=TWO_VARIANTS.replace("[1, 4]", "[1, 16]"))
+    assert {series.key.parameters for series in histories(engine, runs(engine), ["groups=1"])} == {'{"groups":1}'}
+    (one, *_) = histories(engine, runs(engine))
+    assert histories(engine, runs(engine), [one.key.identity]) == [one]
+
+
+def test_a_variant_with_other_settings_is_another_series(engine: Engine) -> None:
+    stored.record(engine, 2)
+    stored.record(engine, 2, text=TWO_VARIANTS.replace("nice = 1", "nice = 5"))
+    found = histories(engine, runs(engine), ["changed", "groups=1"])
+    assert [(series.key.settings, len(series.points)) for series in found] == [('{"nice": 1}', 2), ('{"nice": 5}', 2)]
+
+
+@pytest.mark.parametrize(
+    ("targets", "machine", "kernels"),
+    [
+        (("vm:debian-6.12@2x2", "vm:debian-7.2@2x2"), "vm:@2x2, rack-1", ["debian-6.12", "debian-7.2"]),
+        (("sim:laptop-4/linux-5.14", "sim:laptop-4/linux-6.12"), "sim:laptop-4, rack-1", ["linux-5.14", "linux-6.12"]),
+    ],
+)
+def test_the_kernel_of_a_target_is_not_part_of_its_machine(
+    engine: Engine, targets: tuple[str, str], machine: str, kernels: list[str]
+) -> None:
+    for run_id, target in zip(stored.record(engine, 2), targets, strict=True):
+        edit_run(engine, run_id, target=target)
+    for series in histories(engine, runs(engine)):
+        assert (series.key.machine, [point.kernel for point in series.points]) == (machine, kernels)
+
+
 def test_another_experiment_or_kernel_model_is_another_series_only_where_it_must_be(engine: Engine) -> None:
     stored.record(engine, 1)
     stored.record(engine, 1, text=TWO_VARIANTS.replace('"test"', '"other"'))

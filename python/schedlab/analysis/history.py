@@ -28,6 +28,10 @@ SHUFFLES = 4_999
 SHORTEST = 2
 """Runs on either side of a change point. One run that differs is no change of level."""
 
+LEAST_RUNS = 14
+"""Runs from which a series can show a change: of 14 values, 2 of 3,432 orders have the largest difference in the
+middle, of 13 values 2 of 1,716."""
+
 _BATCH = 200
 """Permutations computed at once: 1,000 runs take 1.6 MB."""
 
@@ -84,7 +88,7 @@ def level(blocks: Collection[float]) -> Level:
 
 def change_points(values: Sequence[float], alpha: float = ALPHA) -> list[ChangePoint]:
     """Return the change points of a series, in order. ``values`` are finite, in the order of time."""
-    if not values:
+    if len(values) < 2 * SHORTEST:
         return []
     plain = np.array(values, np.float64)
     is_geometric = bool((plain > 0).all())

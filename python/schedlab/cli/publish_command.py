@@ -14,9 +14,13 @@ def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the site; a new folder is made.")],
     store: Store = None,
     address: Annotated[
-        str,
-        typer.Option("--url", metavar="URL", help="Address at which the site will be, for the links of its feeds."),
-    ] = "",
+        str | None,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="Address at which the site will be, for the links of its feeds; default that of the last call.",
+        ),
+    ] = None,
     pages: Annotated[
         int | None,
         typer.Option(

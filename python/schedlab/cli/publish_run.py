@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine
@@ -29,7 +30,7 @@ from schedlab.store.reader import DamagedRun, Run
 FORMAT = 1
 """Version of :class:`Published`. A site of another version is made anew."""
 
-STATE = "site.json"
+STATE = "schedlab-site.json"
 """File with what was published, from which the next call knows what changed."""
 
 SAVED_EVERY = 200
@@ -69,13 +70,19 @@ class PublishedSeries(BaseModel):
 
 
 class Published(BaseModel):
-    """What a site contains. ``pending``: series whose files are older than their runs."""
+    """What a site contains.
+
+    ``store`` identifies the store without naming it, ``address`` is for the links of feeds. ``pending``: series whose
+    files are older than their runs.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
+    made_by: Literal["schedlab publish"]
     format: int = FORMAT
     version: str
     store: str
+    address: str = ""
     runs: dict[int, PublishedRun] = {}
     series: dict[str, PublishedSeries] = {}
     pending: set[str] = set()
@@ -96,7 +103,7 @@ class Outcome:
 def publish(
     engine: Engine,
     folder: Path,
-    address: str = "",
+    address: str | None = None,
     pages: int | None = None,
     advance: Callable[[int, int], object] = lambda *_: None,
 ) -> Outcome:
@@ -105,7 +112,7 @@ def publish(
     Args:
         engine: the store.
         folder: of the site; a new folder is made.
-        address: of the site, for links in feeds.
+        address: of the site, for links in feeds, with a slash at its end; default that of the last call.
         pages: number of newest runs with a page; default all.
         advance: called with the number of runs that are done and of all that changed.
 
@@ -113,7 +120,7 @@ def publish(
     """
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
     listed = reader.listing(engine)
-    published, is_new = _published(folder, str(engine.url.database))
+    published, is_new = _published(folder, sha256(str(engine.url.database).encode()).hexdigest()[:16])
     _make(folder / "run")
     _make(folder / "data" / "series")
     if is_new:
@@ -129,7 +136,9 @@ def publish(
         or (run.id in with_page and not old.page and not old.reason)
     ]
     removed = published.runs.keys() - {run.id for run in listed}
-    published.pending |= _forget(folder, published, removed)
+    published.pending |= _forget(folder, published, removed) | _remove_pages(folder, published, with_page)
+    has_moved = address not in (None, published.address)
+    published.address = published.address if address is None else address
     for done, run in enumerate(changed):
         advance(done, len(changed))
         published.pending |= _forget(folder, published, [run.id] if run.id in published.runs else [])
@@ -137,10 +146,10 @@ def publish(
         if done % SAVED_EVERY == SAVED_EVERY - 1:
             _save(folder, published)
     advance(len(changed), len(changed))
-    is_current = not (published.pending or changed or removed or is_new)
+    is_current = not (published.pending or changed or removed or is_new or has_moved)
     all_series = _update_series(folder, published)
     if not is_current:
-        _write_lists(folder, published, all_series, address)
+        _write_lists(folder, published, all_series)
         _save(folder, published)
     worse = len(feeds.entries(all_series))
     return Outcome(len(listed), len(changed), len(removed), len(all_series), worse)
@@ -150,7 +159,7 @@ def _published(folder: Path, store: str) -> tuple[Published, bool]:
     """Return what the folder's site contains, and whether the site is made anew."""
     from importlib.metadata import version
 
-    empty = Published(version=version("schedlab"), store=store)
+    empty = Published(made_by="schedlab publish", version=version("schedlab"), store=store)
     path = folder / STATE
     try:
         text = path.read_text(encoding="utf-8")
@@ -165,13 +174,14 @@ def _published(folder: Path, store: str) -> tuple[Published, bool]:
         raise OutputError(f"cannot be read: {error.strerror}", where=str(path), todo="name another folder") from error
     try:
         published = Published.model_validate_json(text)
-    except ValidationError:
-        return empty, True
+    except ValidationError as error:
+        todo = "name another folder, or remove this folder"
+        raise OutputError("is not the state of a site", where=str(path), todo=todo) from error
     if (published.format, published.version) != (FORMAT, empty.version):
         return empty, True
     if published.store != store:
         todo = "name another folder, or remove this folder"
-        raise OutputError(f"the site is of another store, {published.store}", where=str(folder), todo=todo)
+        raise OutputError("the site is of another store", where=str(folder), todo=todo)
     return published, False
 
 
@@ -187,6 +197,17 @@ def _forget(folder: Path, published: Published, numbers: Iterable[int]) -> set[s
     for number in numbers:
         touched |= {point.series for point in published.runs.pop(number).points}
         (folder / _page(number)).unlink(missing_ok=True)
+    return touched
+
+
+def _remove_pages(folder: Path, published: Published, kept: Collection[int]) -> set[str]:
+    """Remove the pages of other runs; return the series whose points lose their links."""
+    touched = set()
+    for number, run in published.runs.items():
+        if run.page and number not in kept:
+            run.page = False
+            (folder / _page(number)).unlink(missing_ok=True)
+            touched |= {point.series for point in run.points}
     return touched
 
 
@@ -260,13 +281,13 @@ def _update_series(folder: Path, published: Published) -> list[Series]:
     return sorted(made, key=lambda series: series.key)
 
 
-def _write_lists(folder: Path, published: Published, all_series: list[Series], address: str) -> None:
+def _write_lists(folder: Path, published: Published, all_series: list[Series]) -> None:
     newest = sorted(published.runs.items(), reverse=True)
     write_whole(folder / "data" / "runs.js", site.runs_script(_line(number, run) for number, run in newest))
     write_whole(folder / "data" / "series.js", site.series_list_script(all_series))
     listed = feeds.entries(all_series)
-    write_whole(folder / "feed.json", feeds.json_feed(listed, address))
-    write_whole(folder / "feed.xml", feeds.atom(listed, address))
+    write_whole(folder / "feed.json", feeds.json_feed(listed, published.address))
+    write_whole(folder / "feed.xml", feeds.atom(listed, published.address))
 
 
 def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:

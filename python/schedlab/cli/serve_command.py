@@ -29,7 +29,6 @@ def serve(
     """
     import os
     import secrets
-    from functools import partial
     from hashlib import sha256
     from urllib.parse import quote
 
@@ -38,10 +37,18 @@ def serve(
     from schedlab.files import cache
     from schedlab.store.file import open_store
 
-    engine = open_store(store_path(store), create=False)
-    name = sha256(str(engine.url.database).encode()).hexdigest()[:16]
-    folder = cache.folder() / "sites" / name
-    site = serve_run.Site(folder, partial(publish, engine, folder, pages=pages))
+    named = store_path(store)
+    folder = cache.folder() / "sites" / sha256((named.url or os.path.abspath(named.file)).encode()).hexdigest()[:16]
+
+    def update() -> None:
+        # Each update may run in another thread, and a connection to SQLite belongs to its thread.
+        engine = open_store(named, create=False)
+        try:
+            publish(engine, folder, pages=pages)
+        finally:
+            engine.dispose()
+
+    site = serve_run.Site(folder, update)
     given = os.environ.get("SCHEDLAB_TOKEN", "")
     token = given or ("" if serve_run.is_loopback(host) else secrets.token_urlsafe(24))
     with serve_run.server(site, host, port, token) as server:

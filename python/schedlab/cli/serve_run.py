@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from http.server import HTTPServer, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import AF_INET6
 from typing import Any
@@ -23,7 +24,7 @@ LEAST_PAUSE, RELATIVE_PAUSE = 2.0, 5.0
 """Least seconds between two updates, and least ratio of this time to the duration of an update."""
 
 SECONDS = 20.0
-"""Longest time for a client to send its request or to read its answer. The server answers one client at a time."""
+"""Longest time for a client to send its request or to read its answer."""
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -35,15 +36,17 @@ class Site:
         self.folder = folder
         self._update = update
         self._next = 0.0
+        self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Update the site unless it was updated a moment ago."""
-        began = time.monotonic()
-        if began < self._next:
-            return
-        self._update()
-        ended = time.monotonic()
-        self._next = ended + max(LEAST_PAUSE, RELATIVE_PAUSE * (ended - began))
+        """Update the site unless it was updated a moment ago. Threads wait for an update that is under way."""
+        with self._lock:
+            began = time.monotonic()
+            if began < self._next:
+                return
+            self._update()
+            ended = time.monotonic()
+            self._next = ended + max(LEAST_PAUSE, RELATIVE_PAUSE * (ended - began))
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -126,22 +129,22 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def server(site: Site, host: str, port: int, token: str) -> HTTPServer:
+def server(site: Site, host: str, port: int, token: str) -> ThreadingHTTPServer:
     """Return a server that is bound to the address, and answers when ``serve_forever`` is called.
 
     Args:
         site: what is served.
         host: name or address; port 0: any free port.
         port: see ``host``.
-        token: what a client must give; empty: nothing, and requests must name this machine as ``localhost``.
+        token: what a client must give; empty: nothing, and requests must name ``host`` or ``localhost``.
 
     Raises CannotRunHere for an address that cannot be had.
     """
-    names = () if token else LOCAL_NAMES
+    names = () if token else (*LOCAL_NAMES, host)
     handler = partial(Handler, site=site, token=token, names=names)
-    kind = type("_Server", (HTTPServer,), {"address_family": AF_INET6}) if ":" in host else HTTPServer
+    kind = type("_Server", (ThreadingHTTPServer,), {"address_family": AF_INET6}) if ":" in host else ThreadingHTTPServer
     try:
-        made: HTTPServer = kind((host, port), handler)
+        made: ThreadingHTTPServer = kind((host, port), handler)
     except OSError as error:
         todo = "name another address with --host, or another port with --port; --port 0 chooses one"
         raise CannotRunHere(f"cannot listen: {error.strerror or error}", where=f"{host}:{port}", todo=todo) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,7 +21,7 @@ from schedlab.store.reader import Run
 
 
 class SeriesKey(NamedTuple):
-    """What all runs of a series have in common. ``parameters`` is canonical JSON."""
+    """What all runs of a series have in common. ``parameters`` and ``settings`` (of the variant) are canonical JSON."""
 
     machine: str
     experiment: str
@@ -30,6 +31,7 @@ class SeriesKey(NamedTuple):
     unit: str
     direction: Direction
     variant: str
+    settings: str
 
     @property
     def identity(self) -> str:
@@ -45,7 +47,12 @@ class SeriesKey(NamedTuple):
     @property
     def text(self) -> str:
         """Every part, for searching."""
-        return " ".join((self.machine, self.experiment, self.row, self.metric, self.unit, self.variant))
+        return " ".join((self.machine, self.experiment, self.row, self.metric, self.unit, self.variant, self.identity))
+
+    def matches(self, word: str) -> bool:
+        """Whether the text contains a word, in any case; a word with ``=`` must be a whole parameter."""
+        text = self.text.casefold()
+        return word.casefold() in (text.split() if "=" in word else text)
 
 
 @dataclass(frozen=True)
@@ -77,24 +84,52 @@ class Series:
 
 
 def machine_of(run: Run) -> str:
-    """Describe a run's machine without its kernel, which changes in a series: target, name, CPUs, model, memory."""
+    """Describe a run's machine without its kernel, which changes in a series: target, name, CPUs, model."""
     facts = run.fingerprint
-    kernel, cpus = facts.get("kernel") or {}, (facts.get("topology") or {}).get("cpus")
-    memory = facts.get("memory_kib")
+    cpus = (facts.get("topology") or {}).get("cpus")
     parts = (
-        run.target.partition("/")[0] if run.target.startswith("sim:") else run.target,
-        kernel.get("hostname"),
+        _split(run.target)[0],
+        (facts.get("kernel") or {}).get("hostname"),
         f"{cpus} CPUs" if cpus else None,
         (facts.get("cpu") or {}).get("model"),
-        # Kernels reserve different parts of the same memory.
-        f"{round(memory / (1 << 20))} GiB" if memory else None,
     )
     return ", ".join(str(part) for part in parts if part)
 
 
 def kernel_of(run: Run) -> str:
-    """The release of the kernel that the run began on; empty if unknown."""
-    return str((run.fingerprint.get("kernel") or {}).get("release") or "")
+    """The kernel that the run began on: its release, or the kernel that the target names; empty if unknown."""
+    return _split(run.target)[1] or str((run.fingerprint.get("kernel") or {}).get("release") or "")
+
+
+def _split(target: str) -> tuple[str, str]:
+    """Return a target without its kernel, and its kernel: ``vm:KERNEL@TOPOLOGY``, ``sim:MACHINE/KERNEL``."""
+    if target.startswith("vm:"):
+        kernel, at, topology = target.removeprefix("vm:").partition("@")
+        return f"vm:{at}{topology}", kernel
+    if target.startswith("sim:"):
+        machine, _, kernel = target.partition("/")
+        return machine, kernel
+    return target, ""
+
+
+def settings_of(run: Run) -> dict[str, str]:
+    """Return the settings of each variant in the run's experiment as canonical JSON, without name and description.
+
+    A variant that keeps its name and changes its settings is another variant. Empty if the run has no experiment file.
+    """
+    try:
+        text = run.experiment_file
+        variants = (json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))["variant"]
+        return {
+            str(variant["name"]): json.dumps(
+                {key: value for key, value in variant.items() if key not in ("name", "description")},
+                sort_keys=True,
+                default=str,
+            )
+            for variant in variants
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def belongs(run: Run) -> bool:
@@ -108,9 +143,19 @@ def keys_of(run: Run) -> list[SeriesKey]:
     """Return the series that a run is part of: each row under each variant except the A/A control."""
     if not belongs(run):
         return []
-    machine = machine_of(run)
+    machine, settings = machine_of(run), settings_of(run)
     return [
-        SeriesKey(machine, run.name, row.workload, row.parameters, row.metric, row.unit, row.direction, variant)
+        SeriesKey(
+            machine,
+            run.name,
+            row.workload,
+            row.parameters,
+            row.metric,
+            row.unit,
+            row.direction,
+            variant,
+            settings.get(variant, ""),
+        )
         for row in run.design.questions
         for variant in run.design.variants
         if variant != run.design.control
@@ -144,11 +189,10 @@ def series_of(key: SeriesKey, points: Iterable[Point]) -> Series:
 
 
 def histories(engine: Engine, runs: Iterable[Run], words: Sequence[str] = ()) -> list[Series]:
-    """Return the series whose text contains all the words, in any case, in the order of their keys."""
-    wanted = [word.casefold() for word in words]
+    """Return the series that match all the words, in the order of their keys."""
     by_key: dict[SeriesKey, list[Point]] = {}
     for run in runs:
-        keys = {key for key in keys_of(run) if all(word in key.text.casefold() for word in wanted)}
+        keys = {key for key in keys_of(run) if all(map(key.matches, words))}
         if keys:
             for key, point in points_of(engine, run).items():
                 if key in keys:

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from schedlab.analysis.history import ALPHA, ChangePoint
+from schedlab.analysis.history import ALPHA, LEAST_RUNS, ChangePoint
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Point, Series
 from schedlab.notation.units import counted
@@ -23,8 +23,10 @@ from schedlab.results.metrics import finite
 STYLES = {Word.BETTER: "green", Word.WORSE: "red"}
 
 METHOD = (
-    "mean: geometric over the blocks of a run, with Student's 95 % interval. A change is a permutation test over runs "
-    f"(p ≤ {ALPHA:g} for each row), so it also shows changes of the machine that no patch explains."
+    "mean: geometric over the blocks of a run, with Student's 95 % interval. A change of level is found by a "
+    f"permutation test over runs (p ≤ {ALPHA:g} if the runs are exchangeable). A machine that drifts or is shared "
+    "shows changes too: a change is a place to look at, not a verdict. Rows with fewer than "
+    f"{LEAST_RUNS} runs cannot show any."
 )
 
 
@@ -50,7 +52,7 @@ def listing(all_series: Sequence[Series]) -> Iterator[RenderableType]:
         for series in of_machine:
             key, last, since = series.key, series.changes[-1] if series.changes else None, ("", "")
             if last:
-                since = size(last), date(series.points[last.index].started)[:10]
+                since = f"{series.word(last)} {size(last)}", date(series.points[last.index].started)[:10]
             styles.append(STYLES[series.word(last)] if last else "")
             newest = figure(series.points[-1].value)
             row = (key.row, key.variant, measure(key.metric, key.unit), str(len(series.points)), newest, *since)
@@ -67,6 +69,8 @@ def course(series: Series) -> Iterator[RenderableType]:
         f"  {measure(key.metric, key.unit)}, {key.direction} is better", "default"
     )
     yield Text(f"{key.experiment} on {key.machine}: {counted(len(series.points), 'run')}")
+    if key.settings not in ("", "{}"):
+        yield Text(f"settings of {key.variant}: {key.settings}")
     yield Text()
     changed = {found.index: found for found in series.changes}
     rows, styles = [], []
