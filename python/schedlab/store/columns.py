@@ -46,7 +46,7 @@ def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None
     Raises Damaged, see :func:`schedlab.store.cells.read`.
     """
     with snapshot(engine) as connection:
-        stored = cells.read(connection, schema.cell.c.run_id == run.id)
+        stored = cells.read(connection, schema.cell.c.run_id == run.id, schema.current)
         imported = {} if run.design.paired else _imported_samples(connection, run)
     return [
         CellSamples(

@@ -68,7 +68,7 @@ def _trials(engine: Engine, run_id: int, *where: ColumnElement[bool]) -> list[tu
     query = select(schema.trial).join(schema.cell).where(c.run_id == run_id, schema.current, *where)
     with snapshot(engine) as connection:
         rows = connection.execute(query.order_by(t.position)).mappings().all()
-        of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)} if rows else {}
+        of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id, schema.current)} if rows else {}
         for row in rows:
             checked(str(engine.url.database), "trial", row, f"run {run_id}: trial {row['position']}")
             if row["state"] not in get_args(State) or row["iteration"] not in range(of_run[row["cell_id"]].trials):
@@ -94,7 +94,8 @@ def failures(engine: Engine, run_id: int) -> pl.DataFrame:
     """Return the trials that failed, in order: position, variant, workload, parameters, state, reason."""
     import polars as pl  # slow to load, and many callers read runs without frames
 
-    rows = select(func.count()).select_from(schema.cell.join(schema.trial)).where(schema.cell.c.run_id == run_id)
+    rows = select(func.count()).select_from(schema.cell.join(schema.trial))
+    rows = rows.where(schema.cell.c.run_id == run_id, schema.current)
     with snapshot(engine) as connection:
         few = connection.execute(rows).scalar_one() <= VERIFIED
     lines = [
@@ -128,7 +129,9 @@ def conditions(engine: Engine, run_id: int) -> pl.DataFrame:
     import polars as pl  # slow to load, and many callers read runs without frames
 
     with snapshot(engine) as connection:
-        measured = [cell for cell in cells.read(connection, schema.cell.c.run_id == run_id) if cell.measured]
+        measured = [
+            cell for cell in cells.read(connection, schema.cell.c.run_id == run_id, schema.current) if cell.measured
+        ]
     lines = []
     for variant in sorted({cell.variant for cell in measured}):
         of_variant = [cell for cell in measured if cell.variant == variant]
@@ -206,11 +209,11 @@ def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, st
     """
     c, t = schema.cell.c, schema.trial.c
     extremes = select(t.cell_id, func.min(t.counters), func.max(t.counters), func.count()).join(schema.cell)
-    extremes = extremes.where(c.run_id == run_id, t.state == "ok").group_by(t.cell_id)
+    extremes = extremes.where(c.run_id == run_id, schema.current, t.state == "ok").group_by(t.cell_id)
     trials = select(schema.trial).where(t.cell_id == bindparam("cell"), t.state == "ok").order_by(t.iteration)
     with snapshot(engine) as connection:
         of_cell = {row[0]: row[1:] for row in connection.execute(extremes)}
-        for cell in cells.read(connection, c.run_id == run_id):
+        for cell in cells.read(connection, c.run_id == run_id, schema.current):
             if not cell.measured or cell.id not in of_cell:
                 continue
             first, last, count = of_cell[cell.id]
