@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::trace::{self, Event, Time, What};
 use crate::sys::counter::{Pair, Rate};
@@ -77,6 +78,9 @@ pub fn name_of(owner: Pid) -> String {
     format!("{PREFIX}{owner}-{}", start_time(owner).unwrap_or_default())
 }
 
+/// Time for the threads of a killed process to close their files.
+const CLOSING: Duration = Duration::from_secs(2);
+
 /// Whether an instance has this program's name, and its owner has ended.
 fn is_dead(name: &str) -> bool {
     let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
@@ -92,7 +96,21 @@ pub fn remove_dead() -> Vec<String> {
     let entries = fs::read_dir(&instances).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let dead: Vec<String> = names.filter(|name| is_dead(name)).collect();
-    dead.into_iter().filter(|name| fs::remove_dir(instances.join(name)).is_ok()).collect()
+    let deadline = Instant::now() + CLOSING;
+    dead.into_iter().filter(|name| remove_when_closed(&instances.join(name), deadline)).collect()
+}
+
+/// Remove an instance; false unless it is removed before the deadline. The threads of a killed process close its files
+/// after its first thread has ended, and an open file keeps the instance.
+fn remove_when_closed(instance: &Path, deadline: Instant) -> bool {
+    loop {
+        match fs::remove_dir(instance) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => return result.is_ok(),
+        }
+    }
 }
 
 /// Remove an instance by its name. An instance that does not exist is not an error.
