@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, event, select
 
 from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.counters import COLUMNS
@@ -20,9 +20,10 @@ from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.results.metrics import Metric, MetricSpec
-from schedlab.store import reader, schema, writer
+from schedlab.store import cells, reader, schema, writer
 from schedlab.store.cells import pack, unpack
 from schedlab.store.columns import read_cells
+from schedlab.store.trials import LONGEST_OUTPUT
 from tests.conftest import (
     DATABASES,  # noqa: F401 - each test runs with each database
     TWO_VARIANTS,
@@ -123,6 +124,53 @@ def test_a_trial_cannot_be_recorded_twice(engine: Engine, experiment: Experiment
     assert writer.done(engine, run_id) == {0}
 
 
+def test_trials_stored_together_are_read_as_trials_stored_one_by_one(engine: Engine) -> None:
+    text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
+    run_plan = plan(parse(text, "f"), 1)
+    one_by_one, together = (begin(engine, run_plan, text) for _ in range(2))
+    measured = [
+        (trial, Measurement("ok", 1.0, 2.0, [Metric(LATENCY, float(trial.index), [1.0, 2.0]), Metric(RATE, 5.0)]))
+        for trial in run_plan.trials
+    ]
+    for trial, measurement in measured:
+        writer.record(engine, one_by_one, trial, measurement)
+    # The second part begins within cells of the first.
+    for part in (measured[:5], measured[5:], []):
+        writer.record_all(engine, together, part)
+
+    def content(run_id: int) -> tuple[list[object], list[tuple[object, ...]]]:
+        c, t, s, o = schema.cell.c, schema.trial.c, schema.samples.c, schema.output.c
+        joined = schema.cell.join(schema.trial).join(schema.samples).join(schema.output, o.trial_id == t.id)
+        query = select(c.position, t.position, t.iteration, s.name, s.data, o.stdout).select_from(joined)
+        with engine.connect() as connection:
+            read = cells.read(connection, c.run_id == run_id)
+            rows = connection.execute(query.where(c.run_id == run_id).order_by(t.position, s.name)).all()
+        arrays = [(cell.position, cell.conditions.tolist(), sorted((k, v.tolist()) for k, v in cell.metrics.items()))
+                  for cell in read]  # fmt: skip
+        return [str(each) for each in arrays], [tuple(row) for row in rows]
+
+    assert content(together) == content(one_by_one)
+    assert writer.done(engine, together) == {trial.index for trial in run_plan.trials}
+
+
+def test_the_number_of_statements_does_not_grow_with_the_trials(engine: Engine, experiment: Experiment) -> None:
+    run_plan = plan(experiment, 1)
+    run_id = begin(engine, run_plan)
+    statements: list[str] = []
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def note(connection: object, cursor: object, statement: str, *others: object) -> None:
+        statements.append(statement)
+
+    counts = []
+    for part in (run_plan.trials[:2], run_plan.trials[2:]):
+        statements.clear()
+        writer.record_all(engine, run_id, ((t, Measurement("ok", 1.0, 2.0, [Metric(RATE, 5.0)])) for t in part))
+        counts.append(len(statements))
+    assert len(run_plan.trials) > 9
+    assert max(counts) <= 9
+
+
 def test_a_long_output_keeps_both_ends(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
@@ -173,4 +221,4 @@ def test_the_output_of_a_good_trial_is_cut_shorter(engine: Engine, experiment: E
     writer.record(engine, run_id, run_plan.trials[0], Measurement("ok", 1.0, 2.0, stdout="x" * 3_000_000))
     with engine.connect() as connection:
         kept = connection.execute(select(schema.output.c.stdout)).scalar_one()
-    assert kept.count("x") == writer.LONGEST_OUTPUT
+    assert kept.count("x") == LONGEST_OUTPUT

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Connection, select, update
+from sqlalchemy import ColumnElement, Connection, Select, select, update
 
 from schedlab.store import schema
 from schedlab.store.checksums import Damaged, checked, checksum
@@ -101,14 +101,30 @@ def resized(values: Samples, size: int) -> Samples:
     return new
 
 
+Queries = tuple[Select[Any], Select[Any]]
+"""Queries for rows of ``cell``, in the order of the plan, and for their rows of ``metric``."""
+
+
+def queries(*where: ColumnElement[bool]) -> Queries:
+    """Return the queries for cells."""
+    c = schema.cell.c
+    of_cells = select(schema.cell).where(*where).order_by(c.position, c.id)
+    return of_cells, select(schema.metric).join(schema.cell).where(*where)
+
+
 def read(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
     """Read and verify cells, in the order of the plan. Raises Damaged, with the trials that changed."""
-    return [_verified(connection, *rows) for rows in _rows(connection, *where)]
+    return read_by(connection, queries(*where), {})
+
+
+def read_by(connection: Connection, chosen: Queries, values: Mapping[str, Any]) -> list[StoredCell]:
+    """Read and verify cells as :func:`read`, by queries with these values of their parameters."""
+    return [_verified(connection, *rows) for rows in _rows(connection, chosen, values)]
 
 
 def faults(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Damaged]:
     """Yield the damage of each damaged cell."""
-    for rows in _rows(connection, *where):
+    for rows in _rows(connection, queries(*where)):
         try:
             _verified(connection, *rows)
         except Damaged as error:
@@ -117,16 +133,19 @@ def faults(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Dama
 
 def parse(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
     """Read cells that have no checksums yet; ValueError for values that their column cannot contain."""
-    return [_parsed(*rows) for rows in _rows(connection, *where)]
+    return [_parsed(*rows) for rows in _rows(connection, queries(*where))]
 
 
-def _rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[tuple[DbRow, list[DbRow]]]:
+def _rows(
+    connection: Connection, chosen: Queries, values: Mapping[str, Any] | None = None
+) -> Iterator[tuple[DbRow, list[DbRow]]]:
     """Yield rows of ``cell``, each with its rows of ``metric``."""
-    c = schema.cell.c
+    of_cells, of_metrics = chosen
+    rows = connection.execute(of_cells, values or {}).mappings().all()
     metrics: dict[int, list[DbRow]] = {}
-    for metric in connection.execute(select(schema.metric).join(schema.cell).where(*where)).mappings():
-        metrics.setdefault(metric["cell_id"], []).append(metric)
-    rows = connection.execute(select(schema.cell).where(*where).order_by(c.position, c.id)).mappings()
+    if rows:
+        for metric in connection.execute(of_metrics, values or {}).mappings():
+            metrics.setdefault(metric["cell_id"], []).append(metric)
     return ((row, metrics.get(row["id"], [])) for row in rows)
 
 

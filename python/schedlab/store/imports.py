@@ -25,7 +25,7 @@ from schedlab.store.checksums import Damaged, checked, sealed
 from schedlab.store.design import StoredDesign
 from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS
-from schedlab.store.writer import sample_values
+from schedlab.store.trials import sample_values
 
 KIND = "imported"
 """Origin of the figures of imported runs, which every report states."""

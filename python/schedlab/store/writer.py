@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
-import numpy as np
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Engine, bindparam, select, update
 
 from schedlab.analysis.rows import Layout, Question
 from schedlab.errors import CannotRunHere
@@ -22,14 +20,9 @@ from schedlab.files.processes import this_process
 from schedlab.results.instructions import spec_of
 from schedlab.results.kinds import REAL
 from schedlab.results.measurement import Measurement
-from schedlab.store import backends, cells, schema
-from schedlab.store.cells import StoredCell, pack, resized
+from schedlab.store import backends, cells, schema, trials
 from schedlab.store.checksums import checksum, sealed
 from schedlab.store.design import StoredDesign
-from schedlab.store.tables import CONDITIONS
-
-LONGEST_OUTPUT = 64 * 1024
-"""Characters of an output stream that are kept, from its two ends. Failed trials keep 16 times as much."""
 
 
 @dataclass(frozen=True)
@@ -213,93 +206,12 @@ def record_all(engine: Engine, run_id: int, measured: Iterable[tuple[Trial, Meas
 
     CannotRunHere if another process has resumed the run meanwhile, because a server took this process for dead.
     """
-    r = schema.run.c
     with engine.begin() as connection:
         # Until the commit, no other process can resume the run (SQLite has one writer at a time).
-        process = connection.execute(select(r.process).where(r.id == run_id).with_for_update(read=True)).scalar_one()
+        process = connection.execute(_PROCESS, {"run": run_id}).scalar_one()
         if process != this_process():
             raise _taken(run_id, process)
-        for trial, measurement in measured:
-            _record(connection, run_id, trial, measurement)
+        trials.insert_trials(connection, run_id, list(measured))
 
 
-def _record(connection: Connection, run_id: int, trial: Trial, measurement: Measurement) -> None:
-    cell = _cell(connection, run_id, trial)
-    values = _trial_values(cell.id, trial, measurement)
-    trial_id = schema.insert_row(connection, schema.trial, sealed("trial", schema.storable(values)))
-    _extend(connection, cell, trial.iteration, measurement)
-    sampled = [metric for metric in measurement.metrics if metric.samples is not None]
-    for metric in sampled:
-        connection.execute(insert(schema.samples), sample_values(trial_id, metric.spec.name, metric.samples or ()))
-    keep = LONGEST_OUTPUT * (1 if measurement.state == "ok" else 16)
-    output = {
-        "trial_id": trial_id,
-        "command": json.dumps(list(measurement.command)),
-        # The raw text of a good trial would only repeat its samples.
-        "stdout": "" if sampled else _ends(measurement.stdout, keep),
-        "stderr": _ends(measurement.stderr, keep),
-    }
-    connection.execute(insert(schema.output), sealed("output", schema.storable(output)))
-
-
-def _cell(connection: Connection, run_id: int, trial: Trial) -> StoredCell:
-    """Return a trial's cell, which the cell's first trial inserts."""
-    key = (run_id, trial.phase, trial.block, trial.variant.name, trial.row.label, trial.row.parameters_json)
-    c = schema.cell.c
-    where = (c[name] == value for name, value in zip(cells.KEY, key, strict=True))
-    if stored := cells.read(connection, schema.current, *where):
-        return stored[0]
-    cell = StoredCell(0, *key, position=trial.index)
-    return replace(cell, id=schema.insert_row(connection, schema.cell, cell.row()))
-
-
-def _trial_values(cell_id: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
-    return {
-        "cell_id": cell_id,
-        "position": trial.index,
-        "iteration": trial.iteration,
-        "state": measurement.state,
-        "reason": measurement.reason,
-        "started": measurement.started,
-        "counters": json.dumps(measurement.counters),
-    }
-
-
-def _extend(connection: Connection, cell: StoredCell, iteration: int, measurement: Measurement) -> None:
-    """Write a trial's conditions and values into the arrays of its cell."""
-    m = schema.metric.c
-    conditions = asdict(measurement.conditions) | {"elapsed": measurement.elapsed}
-    if conditions["clocksource"] is not None:
-        names = {*json.loads(cell.clocksources), conditions["clocksource"]}
-        cell.clocksources = json.dumps(sorted(names))
-    cell.conditions = resized(cell.conditions, iteration + 1)
-    cell.conditions[iteration] = [np.nan if conditions[name] is None else conditions[name] for name in CONDITIONS]
-    for metric in measurement.metrics:
-        if not np.isfinite(metric.value):
-            name = f"{metric.spec.name} of iteration {iteration} of {cell.workload} under {cell.variant}"
-            raise ValueError(f"{name} is not a finite number: {metric.value}")
-        key = (metric.spec.name, metric.spec.unit, metric.spec.direction)
-        values = resized(cell.metrics.get(key, np.empty(0)), iteration + 1)
-        values[iteration] = metric.value
-        row = {"cell_id": cell.id, "name": key[0], "unit": key[1], "direction": key[2], "data": pack(values)}
-        if key in cell.metrics:
-            of_metric = (m[name] == row[name] for name in ("cell_id", "name", "unit", "direction"))
-            connection.execute(update(schema.metric).where(*of_metric).values(data=row["data"]))
-        else:
-            connection.execute(insert(schema.metric), row)
-        cell.metrics[key] = values
-    cells.write(connection, cell)
-
-
-def sample_values(trial_id: int, name: str, samples: Iterable[float]) -> dict[str, Any]:
-    """Return the row of ``samples`` for a metric's single observations (level 1: a run is waiting)."""
-    data = pack(samples)
-    row = {"trial_id": trial_id, "name": name, "count": len(data) // 8, "data": zlib.compress(data, 1)}
-    return sealed("samples", row)
-
-
-def _ends(text: str, keep: int) -> str:
-    if len(text) <= keep:
-        return text
-    cut = len(text) - keep
-    return f"{text[: keep // 2]}\n[… {cut} characters left out …]\n{text[-(keep // 2) :]}"
+_PROCESS = select(schema.run.c.process).where(schema.run.c.id == bindparam("run")).with_for_update(read=True)
