@@ -60,15 +60,21 @@ class Campaign:
         places = self.rng.choice(np.arange(1, self.states), len(self.steps), replace=False)
         self.changes = dict(zip(sorted(places.tolist()), self.steps, strict=True))
         self._trials = np.log(draw(self.kind, self.rng, 1, 2 * BUDGET, 1)[0, :, 0])
-        self.blocks = 0
+        self.references: list[float] = []
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks so far."""
+        return len(self.references)
 
     def observe(self, state: int) -> float:
         """Measure a block: the log-ratio of a state to the reference, in random order."""
         pair = self._trials[2 * self.blocks : 2 * self.blocks + 2]
-        self.blocks += 1
-        sign = 1 if self.rng.integers(2) else -1
+        if self.rng.integers(2):
+            pair = pair[::-1]
+        self.references.append(float(pair[0]))
         effect = sum(log1p(step) for place, step in self.changes.items() if state >= place)
-        return float(sign * (pair[1] - pair[0])) + effect
+        return float(pair[1] - pair[0]) + effect
 
 
 def search(campaign: Campaign) -> tuple[list[int | None], bool, bool]:
@@ -83,6 +89,8 @@ def search(campaign: Campaign) -> tuple[list[int | None], bool, bool]:
             return named, decided, covered
         state = next_state(posterior, campaign.blocks, np.ones(campaign.states))
         evidence.add(state, campaign.observe(state))
+        if campaign.blocks % 2 == 0:
+            evidence.add(0, campaign.references[-1] - campaign.references[-2])
 
 
 def binary(campaign: Campaign, repeats: int) -> int:

@@ -106,7 +106,7 @@ def test_a_change_at_a_skipped_state_names_all_states_that_it_may_be() -> None:
 
 
 def test_the_credible_set_has_the_fewest_hypotheses_with_the_probability() -> None:
-    posterior = Posterior(np.array([0.0, 0.02, 0.6, 0.3]), 0.08, 0.0, 0.0, 0.0, 1.0)
+    posterior = Posterior(np.array([0.0, 0.02, 0.6, 0.3]), 0.08, 0.0, 0.0, np.zeros(4), np.zeros(4), 1.0)
     assert posterior.credible_set(0.85) == [2, 3]
     assert posterior.credible_set(0.95) == [2, 3, None]
 
@@ -130,12 +130,37 @@ def test_a_state_that_must_be_built_first_is_avoided_for_a_while() -> None:
     assert next_state(posterior, START, costs, {30}) != 30
 
 
+def doubt(culprit: list[float], effects: list[float], spread: float, noise: float) -> Posterior:
+    """Return a posterior without any chance of no change."""
+    return Posterior(np.array(culprit), 0.0, 0.0, 0.1, np.array(effects), np.full(len(culprit), spread), noise)
+
+
 def test_information_is_at_most_the_information_of_a_certain_answer() -> None:
-    assert information(np.array([0.5]), 50.0) == pytest.approx(np.log(2), rel=1e-3)
-    assert information(np.array([0.5]), 0.0) == pytest.approx(0, abs=1e-9)
-    assert information(np.array([0.0, 1.0]), 3.0) == pytest.approx(0, abs=1e-9)
-    near, far = information(np.array([0.3, 0.3]), 0.5)[0], information(np.array([0.3]), 2.0)[0]
-    assert near < far
+    clear = doubt([0, 0.5, 0.5], [0, 0.1, 0.1], 0.0, 0.001)
+    assert information(clear)[1] == pytest.approx(np.log(2), rel=1e-2)
+    assert information(doubt([0, 0.5, 0.5], [0, 0.1, 0.1], 0.0, 100.0)) == pytest.approx([0, 0, 0], abs=1e-5)
+    certain = doubt([0, 0, 1.0], [0, 0.1, 0.1], 0.0, 0.03)
+    assert information(certain) == pytest.approx([0, 0, 0], abs=1e-9)
+
+
+def test_a_state_tells_less_if_the_effect_of_a_change_there_is_doubtful() -> None:
+    known, doubtful = (information(doubt([0, 0.3, 0.7], [0, 0.1, 0.1], spread, 0.03))[1] for spread in (0.0, 0.3))
+    assert doubtful < known
+
+
+def test_a_state_that_would_have_almost_no_effect_is_not_measured_again() -> None:
+    # A change at state 2 would be as small as the noise of its many blocks. A larger effect at state 3 is in doubt.
+    posterior = doubt([0, 0.01, 0.05, 0.79, 0.15], [0, 0.0, 0.01, 0.2, 0.2], 0.02, 0.3)
+    assert next_state(posterior, START, np.ones(5)) == 3
+
+
+def test_successive_blocks_of_the_reference_show_the_noise() -> None:
+    lucky = {2: [0.001, -0.001], 3: [-0.06, -0.058], 7: [-0.06, -0.061, -0.059, -0.06]}
+    alone = observe(8, lucky)
+    noisy = observe(8, {0: [0.05, -0.04, 0.03, -0.06], **lucky})
+    assert alone.probability([3]) > CONFIDENCE
+    assert noisy.probability([3]) < alone.probability([3])
+    assert noisy.noise > 3 * alone.noise
 
 
 def test_most_searches_name_the_planted_state() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_process import Done, Schedlab, runner
+from tests.kernels.tiny_tree import repository_with_series
 
 pytestmark = [
     pytest.mark.slow,
@@ -104,6 +105,19 @@ def test_a_commit_that_does_not_build_is_reported_as_skipped(schedlab: Schedlab,
     assert max(len(line) for line in done.out.splitlines() if not line.startswith("again:")) <= 120
 
 
+def test_commits_of_a_kernel_are_states_with_kernels_that_are_built_later(
+    schedlab: Schedlab, figure: Path, tmp_path: Path
+) -> None:
+    linux = repository_with_series(tmp_path / "linux")
+    words = (figure, "--commits", f"{linux.base}..HEAD", "--tree", linux.folder, "--config", "tinyconfig")
+    done = schedlab(*words, "--target", "vm:debian-6.12@1", "--dry-run")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0].startswith("4 states")
+    assert "sched: return two" in done.out
+    assert "the kernels are built when the search measures them" in " ".join(done.out.split())
+    assert not (tmp_path / "cache" / "schedlab" / "kernels").exists()
+
+
 def test_each_line_of_a_file_of_states_runs_before_the_measured_command(
     schedlab: Schedlab, figure: Path, tmp_path: Path
 ) -> None:
@@ -177,6 +191,8 @@ def test_the_variants_of_a_file_are_states_from_good_to_bad(schedlab: Schedlab, 
         (("FILE", "--states", "FILE", "--good", "base"), "the states are named twice"),
         (("FILE", "--build", "make"), "the states are variants of a file"),
         (("FILE", "--budget", "2"), "duration"),
+        (("FILE", "--config", "tinyconfig"), "--config builds kernels of a git repository"),
+        (("FILE", "--config", "tinyconfig", "--commits", "HEAD~1..HEAD", "--tree", "REPO"), "is not a kernel source"),
     ],
 )
 def test_a_mistake_is_explained(

@@ -40,12 +40,24 @@ class Builder:
         again: bool = False,
         fragment: str = FRAGMENT,
     ) -> list[Outcome]:
+        return build(self.request(tree, patches, commits, timeout, fragment, again=again), self.cache, lambda _: None)
+
+    def request(
+        self,
+        tree: Path,
+        patches: Path | None = None,
+        commits: str | None = None,
+        timeout: float = 600.0,
+        fragment: str = FRAGMENT,
+        *,
+        again: bool = False,
+    ) -> Request:
+        """Return the request for a build."""
         series = open_series(str(tree), patches, commits, self.folder / "cache")
         path = self.folder / "fragment"
         path.write_text(fragment)
         configuration = recipe("tinyconfig", [path])
-        request = Request(series.source, series.changes, configuration, series.name, 2, timeout, None, again)
-        return build(request, self.cache, lambda step: None)
+        return Request(series.source, series.changes, configuration, series.name, 2, timeout, None, again)
 
     def log(self, outcome: Outcome) -> str:
         """Return the build log of a prefix."""

@@ -13,7 +13,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.kernels import images
 from schedlab.kernels.build_cache import KernelGap, NotBuilt
-from schedlab.kernels.series_build import Outcome
+from schedlab.kernels.series_build import Outcome, workshop
 from schedlab.kernels.source import open_series
 from schedlab.tunables import pending
 from schedlab.workloads import launcher
@@ -62,6 +62,29 @@ def test_a_second_run_builds_nothing(series: Series) -> None:
     assert states(again) == {"base": "cached", "01": "cached", "02": "gap", "03": "cached"}
     assert contents(series.builder.cache.folder / "built") == before
     assert [outcome.record for outcome in again] == [outcome.record for outcome in series.outcomes]
+
+
+def test_prefixes_in_any_order_equal_those_of_a_series(series: Series, tmp_path: Path) -> None:
+    builder = Builder(tmp_path)
+    request = builder.request(series.repository.folder, commits=f"{series.repository.base}..HEAD")
+    with workshop(request, builder.cache, lambda step: None) as works:
+        made = {index: works.make(index) for index in (3, 0, 2, 1)}
+    assert [made[index].record.sha256 for index in range(4)] == [each.record.sha256 for each in series.outcomes]
+    assert [made[index].state for index in range(4)] == ["built", "built", "gap", "built"]
+
+
+def test_a_kernel_that_a_search_has_not_built_is_a_gap_until_then(series: Series, tmp_path: Path) -> None:
+    builder = Builder(tmp_path)
+    request = builder.request(series.repository.folder, commits=f"{series.repository.base}..HEAD")
+    with workshop(request, builder.cache, lambda step: None) as works:
+        works.make(0)
+        works.record_all()
+        assert builder.cache.find("built:linux").release == "6.99.0-base"
+        with pytest.raises(KernelGap, match="not built yet"):
+            builder.cache.find("built:linux+03")
+        works.make(3)
+        works.record_all()
+        assert builder.cache.find("built:linux+03").release == "6.99.0-03"
 
 
 def test_the_users_tree_and_its_git_are_only_read_and_no_copy_is_left(series: Series) -> None:

@@ -3,7 +3,8 @@
 States are numbered in order from 0, the reference. An observation is the log-ratio of a state to the reference, which
 the same block measured. States before the change have the log-ratio 0, states from the change on a common log-ratio of
 unknown size and sign. A second change is possible. The noise has unknown size and follows Student's t with 3 or 30
-degrees of freedom, so that outliers do not decide.
+degrees of freedom, so that outliers do not decide. Each block measures the reference, so that successive blocks
+show the noise without an effect.
 
 The search is probabilistic bisection by Bayes' rule (Horstein 1963; Waeber, Frazier & Henderson 2013): the next state
 is the state whose observation is expected to give the most information about the change in a second of its cost.
@@ -47,7 +48,7 @@ START = 4
 """Number of first blocks that measure the last state."""
 
 CLEAREST = 6.0
-"""Largest distance, in standard deviations, at which an observation leaves a doubt that matters."""
+"""Largest distance and doubt of an effect that count for :func:`information`, in standard deviations of the noise."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Posterior:
         no_change: probability of no change.
         two_changes: probability of two changes, included in ``culprit``.
         effect: mean log-ratio after the change, if there is a change.
-        size: mean size of this log-ratio.
+        effects: for each state, mean log-ratio after the change if the change is at this state, shape (states,).
+        spreads: standard deviations of ``effects``.
         noise: mean scale of the noise.
     """
 
@@ -101,7 +103,8 @@ class Posterior:
     no_change: float
     two_changes: float
     effect: float
-    size: float
+    effects: Floats
+    spreads: Floats
     noise: float
 
     def credible_set(self, level: float = CONFIDENCE) -> list[int | None]:
@@ -144,7 +147,8 @@ class Evidence:
         self._sums: dict[int, Floats] = {}
 
     def add(self, state: int, value: float) -> None:
-        """Add the log-ratio of a state to the reference."""
+        """Add the log-ratio of a state to the reference. State 0 is the reference in two blocks: it shows the noise
+        alone."""
         self._sums[state] = self._sums.get(state, 0.0) + self._grid.log_likelihood(value)
 
     def posterior(self) -> Posterior:
@@ -176,21 +180,27 @@ class Evidence:
             single = _log_sum(log_single, axis=1)
             log_one = single + np.log(ways) + log((1 - NONE - TWO) / others)
             log_two = pairs + np.log(two_ways) + log(TWO / max(others * (others - 1) / 2, 1))
-            joint = since[-1] - since + before[:, None] + np.log(ways)[:, None, None]
+            joint = since[-1] - since + before[:, None]
+            ways_logs = np.log(ways)[:, None, None]
         log_none = float(_log_sum(before[-1], axis=0)) + log(NONE)
         total = float(_log_sum(np.concatenate([log_one, log_two.ravel(), [log_none]]), axis=0))
         in_gap = np.exp(log_one - total)
         # Of two changes, the change that explains more on its own counts. The other change may be too small to matter.
         rows, columns = np.indices(log_two.shape)
         np.add.at(in_gap, np.where(single[rows] >= single[columns], rows, columns), np.exp(log_two - total))
-        weights = np.exp(joint - joint.max()).sum(axis=0)
+        of_gap = np.exp(joint - joint.max(axis=(1, 2), keepdims=True)).sum(axis=2)
+        of_gap /= of_gap.sum(axis=1, keepdims=True)
+        means = of_gap @ self._grid.effects
+        spreads = np.sqrt(np.maximum(of_gap @ self._grid.effects**2 - means**2, 0.0))
+        weights = np.exp(joint + ways_logs - joint.max()).sum(axis=0)
         weights /= weights.sum()
         return Posterior(
             culprit=np.concatenate([[0.0], np.repeat(in_gap / np.maximum(ways, 1), ways)]),
             no_change=float(np.exp(log_none - total)),
             two_changes=float(np.exp(log_two - total).sum()),
             effect=float(weights.sum(axis=1) @ self._grid.effects),
-            size=float(weights.sum(axis=1) @ np.abs(self._grid.effects)),
+            effects=np.concatenate([[0.0], np.repeat(means, ways)]),
+            spreads=np.concatenate([[0.0], np.repeat(spreads, ways)]),
             noise=float(weights.sum(axis=0) @ self._grid.scale[likely]),
         )
 
@@ -201,16 +211,29 @@ def _log_sum(logs: Floats, axis: int) -> Floats:
     return np.asarray(np.squeeze(top, axis) + np.log(np.exp(logs - top).sum(axis=axis)))
 
 
-def information(chance: Floats, distance: float) -> Floats:
-    """Return the information in nats that an observation gives about questions with these chances of "yes".
+def information(posterior: Posterior) -> Floats:
+    """Return the information about the first changed state that a block of each state is expected to give.
 
-    The observation is normal with standard deviation 1, and mean 0 for "no" or ``distance`` for "yes".
+    The block's log-ratio is taken as normal around 0 for states before the change. From the change on it is normal
+    around the effect that this change would have, with the doubt about this effect added to the noise.
+
+    Returns:
+        Mutual information in nats, shape (states,).
     """
-    at = np.linspace(-6, 6 + distance, 400)
-    no, yes, p = np.exp(-0.5 * at**2), np.exp(-0.5 * (at - distance) ** 2), np.asarray(chance)[:, None]
-    mixed, tiny = p * yes + (1 - p) * no, 1e-300
-    gain = p * yes * np.log((yes + tiny) / (mixed + tiny)) + (1 - p) * no * np.log((no + tiny) / (mixed + tiny))
-    return np.asarray(gain.sum(axis=1) / no.sum())
+    means = np.clip(posterior.effects / posterior.noise, -CLEAREST, CLEAREST)[:, None]
+    spreads = np.hypot(1.0, np.minimum(posterior.spreads / posterior.noise, CLEAREST))[:, None]
+    at = np.arange(-2 * CLEAREST, 2 * CLEAREST, 0.1)
+    changed = np.exp(-0.5 * ((at - means) / spreads) ** 2) / spreads
+    unchanged = np.exp(-0.5 * at**2)
+    yes = np.cumsum(posterior.culprit)[:, None]
+    mixed = np.cumsum(posterior.culprit[:, None] * changed, axis=0) + np.maximum(1 - yes, 0.0) * unchanged
+    return _entropy(mixed) - np.cumsum(posterior.culprit * _entropy(changed)) - (1 - yes[:, 0]) * _entropy(unchanged)
+
+
+def _entropy(density: Floats) -> Floats:
+    """Return the entropy of densities over the last axis, in nats."""
+    density = density / density.sum(axis=-1, keepdims=True)
+    return -np.asarray((density * np.log(density + 1e-300)).sum(axis=-1))
 
 
 def next_state(posterior: Posterior, blocks: int, costs: Floats, skipped: Collection[int] = ()) -> int:
@@ -226,8 +249,7 @@ def next_state(posterior: Posterior, blocks: int, costs: Floats, skipped: Collec
     """
     if blocks < START:
         return max(set(range(1, len(costs))) - set(skipped))
-    chance = np.clip(np.cumsum(posterior.culprit), 0.0, 1.0)
-    worth = information(chance, min(posterior.size / posterior.noise, CLEAREST)) / costs
+    worth = information(posterior) / costs
     worth[[0, *skipped]] = -1.0
     # Of states that give the same information, the state in the middle divides the others best.
     best = np.flatnonzero(worth >= worth.max() * (1 - 1e-9))
@@ -258,5 +280,7 @@ def simulated_blocks(
             state = next_state(posterior, blocks, np.ones(states))
             evidence.add(state, float(rng.normal(log1p(effect) * (state >= place), noise)))
             blocks += 1
+            if blocks % 2 == 0:
+                evidence.add(0, float(rng.normal(0.0, noise)))
         counts.append(blocks)
     return sorted(counts)

@@ -32,6 +32,13 @@ def bisect(
     build: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Shell command that builds a commit in its folder.")
     ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="The commits are kernels: build them with this make target or .config, as 'kernels build' does.",
+        ),
+    ] = None,
     states: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The states are shell commands, one a line, in order.")
     ] = None,
@@ -80,8 +87,9 @@ def bisect(
 ) -> None:
     """Find the first of many states that changed a figure, although every measurement is noisy.
 
-    States are the variants of a file, commits (--commits) or commands (--states). Each block measures the first state
-    and the state that is expected to reveal most about the change. The search ends at a probability of 95 %.
+    States are the variants of a file, commits (--commits; with --config commits of a kernel) or commands (--states).
+    Each block measures the first state and the state that is expected to reveal most about the change. The search ends
+    at a probability of 95 %.
     """
     from schedlab.cli import bisection_run
     from schedlab.cli.console import make
@@ -91,9 +99,9 @@ def bisect(
         bisection_run.print_result(open_store(store_path(store), create=False), show, form, output)
         return
     request = bisection_run.Request(
-        file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, states=states, run=run, blocks=blocks,
-        budget=budget, delta=delta, only=only, store=store_path(store), resume=resume, seed=seed, target=target,
-        sysroot=sysroot,
+        file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, config=config, states=states, run=run,
+        blocks=blocks, budget=budget, delta=delta, only=only, store=store_path(store), resume=resume, seed=seed,
+        target=target, sysroot=sysroot,
     )  # fmt: skip
     if dry_run:
         raise typer.Exit(bisection_run.show_plan(request, pilot))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
-from os import environ
+from os import environ, sched_getaffinity
 from pathlib import Path
 from signal import SIGINT
 
@@ -27,9 +27,14 @@ from schedlab.execution.pairs import Build
 from schedlab.execution.search import Budget, search
 from schedlab.experiment import changes, states
 from schedlab.experiment.changes import Changes
-from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import Trial, of_one_row
-from schedlab.kernels import git
+from schedlab.experiment.model import Experiment, Variant
+from schedlab.experiment.plan import Plan, Trial, of_one_row
+from schedlab.files import cache
+from schedlab.kernels import git, series_build
+from schedlab.kernels.build_cache import BASE, BuildCache, kernel_name
+from schedlab.kernels.config import recipe
+from schedlab.kernels.series_build import Outcome, Prefix
+from schedlab.kernels.source import SeriesRequest, open_series
 from schedlab.notation.units import counted, parse_time_ns
 from schedlab.report import bisection as result_of
 from schedlab.results.measurement import Measurement
@@ -41,6 +46,9 @@ from schedlab.tunables import Interrupted, restore_on_signals
 
 EFFECTS = (0.03, 0.1, 0.3)
 """Relative changes for which ``--dry-run`` simulates searches."""
+
+SLOWEST_S = 7200.0
+"""Limit of each run of make for a kernel, as in ``schedlab kernels build``."""
 
 LEAST_NOISE = 1e-4
 """Least noise of simulated searches. Counted figures have no noise."""
@@ -56,6 +64,7 @@ class Request:
     commits: str | None
     tree: Path
     build: str | None
+    config: str | None
     states: Path | None
     run: str | None
     blocks: int
@@ -73,9 +82,9 @@ class Request:
         """The command line that repeats the search."""
         options = {
             "--good": self.good, "--bad": self.bad, "--commits": self.commits, "--build": self.build,
-            "--states": self.states, "--run": self.run, "--budget": self.budget, "--delta": self.delta,
-            "--only": self.only, "--target": self.target, "--sysroot": self.sysroot, "--blocks": self.blocks,
-            "--store": self.store, "--tree": self.tree if self.commits else None,
+            "--config": self.config, "--states": self.states, "--run": self.run, "--budget": self.budget,
+            "--delta": self.delta, "--only": self.only, "--target": self.target, "--sysroot": self.sysroot,
+            "--blocks": self.blocks, "--store": self.store, "--tree": self.tree if self.commits else None,
         }  # fmt: skip
         words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
         return ["bisect", *([str(self.file)] if self.file else []), *words]
@@ -96,13 +105,12 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
         begun = experiment_run.unfinished_run(open_store(request.store, create=False), of_run, complete=True)
     plan = plan if begun is None else replace(plan, seed=begun.seed)
     target = choose(request.target, experiment, request.sysroot)
-    require_runnable(plan, target, experiment_run.show_download)
-    engine = open_store(request.store, create=True)
-    run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
-    progress = _Progress(aside, plan.variants[0].name)
     try:
-        with restore_on_signals(), _builds(request) as build:
-            search(plan, target, engine, run_id, budget, progress, build)
+        with restore_on_signals(), _builds(request, plan, aside) as build:
+            require_runnable(plan, target, experiment_run.show_download)
+            engine = open_store(request.store, create=True)
+            run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
+            search(plan, target, engine, run_id, budget, _Progress(aside, plan.variants[0].name), build)
     except KeyboardInterrupt as error:
         aside.print("\ninterrupted; all changes are undone. Go on with:")
         aside.command(" ", shlex.join(["schedlab", *request.words, "--resume"]))
@@ -138,6 +146,9 @@ def show_plan(request: Request, pilot: int | None) -> int:
             console.print(
                 f"  a change of {100 * effect:.0f} %: {blocks[len(blocks) // 2]} (median), {blocks[-1]} at most"
             )
+    if request.config is not None:
+        console.say("note:", "the kernels are built when the search measures them; then the target is checked")
+        return Exit.FINE
     missing = choose(request.target, experiment, request.sysroot).missing_requirements(plan)
     for requirement in missing:
         console.say("cannot run here:", str(requirement))
@@ -171,7 +182,12 @@ def _experiment(request: Request) -> tuple[Experiment, str]:
     if request.file is not None:
         chosen = Changes(delta=request.delta, only=(request.only,) if request.only else ())
         _, text = experiment_run.file_source(request.file, chosen).load()
-    if request.commits is not None:
+    if request.config is not None:
+        if request.commits is None or text is None or request.run is not None or request.build is not None:
+            todo = "name a file with a workload and --commits, without --run and --build"
+            raise ExperimentError("--config builds kernels of a git repository", where="--config", todo=todo)
+        experiment, text = states.of_kernels(text, name, _commits(request.tree, request.commits), _kernels(request))
+    elif request.commits is not None:
         experiment, text = states.of_commits(text, name, _commits(request.tree, request.commits), request.run)
     elif request.states is not None:
         experiment, text = states.of_commands(text, name, _lines(request.states), request.run)
@@ -213,9 +229,25 @@ def _seconds(text: str | None) -> float:
         raise SchedlabError(str(error), where="--budget", todo="write a time with its unit, such as 2h") from None
 
 
+def _series(request: Request) -> tuple[SeriesRequest, str]:
+    """Return source and changes of the commits of a kernel, and the name of the series in the cache of kernels."""
+    series = open_series(str(request.tree), None, request.commits, cache.folder())
+    return series, f"{series.name}-{git.commit(request.tree, (request.commits or '').partition('..')[0])[:12]}"
+
+
+def _kernels(request: Request) -> list[str]:
+    """Return the names of the commits' kernels, the good commit first."""
+    series, name = _series(request)
+    return [kernel_name(name, prefix) for prefix in (BASE, *(change.name for change in series.changes))]
+
+
 @contextmanager
-def _builds(request: Request) -> Iterator[Build]:
+def _builds(request: Request, plan: Plan, aside: Console) -> Iterator[Build]:
     """Yield the function that makes a state. An interrupted search keeps its built commits for ``--resume``."""
+    if request.config is not None:
+        with _kernel_builds(request, request.config, plan, aside) as build:
+            yield build
+        return
     if request.commits is None:
         yield lambda variant: ""
         return
@@ -223,6 +255,29 @@ def _builds(request: Request) -> Iterator[Build]:
     environ[states.STATES] = str(checkouts.folder)
     yield checkouts.make
     checkouts.remove()
+
+
+@contextmanager
+def _kernel_builds(request: Request, config: str, plan: Plan, aside: Console) -> Iterator[Build]:
+    """Yield the function that builds a state's kernel. The good kernel is built at once: the target looks at it."""
+    series, name = _series(request)
+    jobs = len(sched_getaffinity(0))
+    order = series_build.Request(series.source, series.changes, recipe(config, ()), name, jobs, SLOWEST_S)
+
+    def report(step: Prefix | Outcome) -> None:
+        if isinstance(step, Prefix) and not appearance.quiet:
+            aside.say("building:", f"{step.name} {step.title}", "dim")
+
+    with series_build.workshop(order, BuildCache.of(), report) as works:
+        places = {variant.name: index for index, variant in enumerate(plan.variants)}
+
+        def build(variant: Variant) -> str:
+            reason = works.make(places[variant.name]).record.reason
+            works.record_all()
+            return reason
+
+        build(plan.variants[0])
+        yield build
 
 
 @dataclass

@@ -48,12 +48,14 @@ class State:
 class Bisection:
     """A run whose variants are states in order; the first state is the reference.
 
+    ``reference`` has the log-ratios of the reference's values in successive blocks, of which each block counts once.
     ``reference_failed`` is the number of last blocks in which the reference failed.
     """
 
     run: reader.Run
     question: Question
     states: tuple[State, ...]
+    reference: Floats
     reference_failed: int
 
     @property
@@ -78,6 +80,8 @@ class Bisection:
         for index, state in enumerate(self.states):
             for value in state.logs:
                 evidence.add(index, float(value))
+        for value in self.reference:
+            evidence.add(0, float(value))
         return evidence.posterior()
 
     @property
@@ -124,7 +128,7 @@ def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
         if block in measured[0]:
             break
         last += 1
-    return Bisection(run, question, states, last)
+    return Bisection(run, question, states, _noise(measured[0], question), last)
 
 
 def measuring_seconds(engine: Engine, run: int) -> dict[str, float]:
@@ -139,6 +143,12 @@ def _ratios(reference: Cell, state: Cell, question: Question) -> Floats:
     except ValueError as error:
         todo = "name a metric of the workload that is always above 0"
         raise StoreError(f"{question.metric} cannot be bisected: {error}", todo=todo) from None
+
+
+def _noise(reference: Cell, question: Question) -> Floats:
+    """Return the log-ratios of the second to the first block of the reference, the fourth to the third, and so on."""
+    values = [reference[block] for block in sorted(reference)]
+    return _ratios(dict(enumerate(values[::2])), dict(enumerate(values[1::2])), question)
 
 
 def pilot_noise(engine: Engine, run: int, metric: str) -> float:

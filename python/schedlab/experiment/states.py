@@ -54,10 +54,33 @@ def of_commits(
         run: a shell command that is measured; None for the command of the file.
     """
     variants = [
-        {"name": f"{index} {commit[:12]}", "description": title, "environment": {COMMIT: commit}}
+        {"name": _commit_name(index, commit), "description": title, "environment": {COMMIT: commit}}
         for index, (commit, title) in enumerate(commits)
     ]
     return _commands(text, name, variants, run, f'cd "${STATES}/${COMMIT}" && ')
+
+
+def of_kernels(
+    text: str, name: str, commits: Sequence[tuple[str, str]], kernels: Sequence[str]
+) -> tuple[Experiment, str]:
+    """Return the experiment of a file with a variant for each commit of a kernel, which boots the commit's kernel.
+
+    Args:
+        text: an experiment file with one variant, whose keys all states share.
+        name: the file's name, for messages.
+        commits: hash and title of each commit, the good commit first.
+        kernels: the name of each commit's kernel.
+    """
+    data = _bisectable(text, name)
+    (common, *others) = data["variant"]
+    if others or "kernel" in common:
+        todo = "keep one [[variant]] without a kernel; the commits name the kernels"
+        raise ExperimentError("the states are named twice", where=f"--commits, {name}", todo=todo)
+    variants = [
+        common | {"name": _commit_name(index, commit), "description": title, "kernel": kernel}
+        for index, ((commit, title), kernel) in enumerate(zip(commits, kernels, strict=True))
+    ]
+    return _experiment(data | {"variant": variants}, name)
 
 
 def of_commands(text: str | None, name: str, commands: Sequence[str], run: str | None) -> tuple[Experiment, str]:
@@ -73,6 +96,10 @@ def of_commands(text: str | None, name: str, commands: Sequence[str], run: str |
     if run is None and text is None:
         run = "true"
     return _commands(text, name, variants, run, f'eval "${COMMAND}" && ')
+
+
+def _commit_name(index: int, commit: str) -> str:
+    return f"{index} {commit[:12]}"
 
 
 def _commands(

@@ -90,11 +90,12 @@ def check_out(repository: Path, revision: str, folder: Path) -> None:
                 raise GitProblem(error, where=str(repository), todo="check the repository with 'git fsck'")
 
 
-def apply_patch(folder: Path, patch: bytes, strip: int) -> str:
-    """Apply a patch to a folder outside any repository, completely or not at all. Return the error, or empty."""
+def apply_patch(folder: Path, patch: bytes, strip: int, *, reverse: bool = False) -> str:
+    """Apply a patch to a folder outside any repository, or take it back, completely or not at all. Return the error, or
+    empty."""
     # In a repository around the folder, git would take the patch's paths as relative to that repository's top.
     environment = {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
-    words = ("apply", "--whitespace=nowarn", f"-p{strip}", "-")
+    words = ("apply", "--whitespace=nowarn", *(["--reverse"] if reverse else []), f"-p{strip}", "-")
     done = _run(folder, words, data=patch, environment=environment)
     return "" if done.returncode == 0 else _error(done)
 

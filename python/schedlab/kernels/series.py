@@ -45,10 +45,11 @@ class Change:
     data: bytes
     strip: int = 1
 
-    def apply(self, folder: Path) -> str:
-        """Apply the change to the tree in the folder, completely or not at all. Return the error, or empty."""
+    def apply(self, folder: Path, *, reverse: bool = False) -> str:
+        """Apply the change to the tree in the folder, or take it back, completely or not at all. Return the error, or
+        empty."""
         # A commit may change nothing but its message.
-        return apply_patch(folder, self.data, self.strip) if self.data.strip() else ""
+        return apply_patch(folder, self.data, self.strip, reverse=reverse) if self.data.strip() else ""
 
     @property
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""Building the prefixes of a series that the build cache lacks, one after the other in one copy of the source.
+"""Building the prefixes of a series that the build cache lacks, in one copy of the source.
 
 The prefixes of a series are the base, the base with the first patch, and so on.
 """
@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -30,6 +30,9 @@ IMAGE = Path("arch/x86/boot/bzImage")
 
 _FORMAT = "1"
 """Part of every key; to be raised when the same sources begin to make another image."""
+
+NOT_YET = "not built yet"
+"""Reason of the gap of a prefix that a search builds when it measures the prefix."""
 
 
 @dataclass(frozen=True)
@@ -91,61 +94,104 @@ def build(request: Request, cache: BuildCache, report: Report) -> list[Outcome]:
     A prefix that does not apply, configure or build is an outcome, not an exception. CannotRunHere when this machine
     cannot build kernels. Ctrl-C and signals leave no process and no work folder; finished images are kept.
     """
+    with workshop(request, cache, report) as works:
+        for index in range(len(works.prefixes)):
+            works.make(index)
+            works.record(works.outcomes)
+        return works.outcomes
+
+
+@contextmanager
+def workshop(request: Request, cache: BuildCache, report: Report) -> Iterator[Workshop]:
+    """Yield the workshop of a series, whose work folder is removed at the end; CannotRunHere as :func:`build`."""
     make.require_tools()
-    compiler = make.compiler()
-    run = _Run(request, cache, compiler, report)
-    wanted = prefixes(request.source, request.changes, request.recipe, compiler)
-    if all(run.cached(prefix) for prefix in wanted):
-        for prefix in wanted:
-            run.finish_from_cache(prefix)
-        return run.outcomes
-    with (
-        Journal.open(folders.journals(), f"build-process-{os.getpid()}", System()) as journal,
-        _work_folder(cache.folder / "work", request.source.identity, journal) as work,
-    ):
-        run.build_all(wanted, work)
-    return run.outcomes
+    with ExitStack() as stack:
+        yield Workshop(request, cache, report, stack)
 
 
-class _Run:
-    """One pass over the prefixes."""
+class Workshop:
+    """One copy of a source, in which the prefixes of a series are built in any order.
 
-    def __init__(self, request: Request, cache: BuildCache, compiler: str, report: Report) -> None:
-        self._request, self._cache, self._compiler, self._report = request, cache, compiler, report
-        self.outcomes: list[Outcome] = []
+    The copy is made when the first prefix has to be built.
+    """
 
-    def cached(self, prefix: Prefix) -> Record | None:
-        """Return the prefix's record in the cache; None when it has to be built."""
-        record = self._cache.record(prefix.key)
-        return None if record is None or (record.reason and self._request.again) else record
+    def __init__(self, request: Request, cache: BuildCache, report: Report, stack: ExitStack) -> None:
+        self._request, self._cache, self._report, self._stack = request, cache, report, stack
+        self._compiler = make.compiler()
+        self._work: Path | None = None
+        self._applied = 0
+        self._broken = ""
+        self._done: dict[int, Outcome] = {}
+        self.prefixes = prefixes(request.source, request.changes, request.recipe, self._compiler)
 
-    def finish_from_cache(self, prefix: Prefix) -> None:
-        """Take the outcome from the cache."""
-        record = self.cached(prefix)
-        assert record
-        self._finish(prefix, "gap" if record.reason else "cached", record)
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The outcomes so far, in the order of the series."""
+        return [self._done[index] for index in sorted(self._done)]
 
-    def build_all(self, wanted: Sequence[Prefix], work: Path) -> None:
-        """Build all prefixes in order. After a patch that does not apply, all further prefixes are gaps."""
-        source = work / "source"
-        source.mkdir()
-        self._request.source.put(source)
-        broken = ""
-        for prefix in wanted:
-            self._report(prefix)
-            since = time.monotonic()
-            if not broken and prefix.change and (refusal := prefix.change.apply(source)):
-                broken = f"patch {prefix.name} does not apply: {refusal}"
-                self._gap(prefix, broken, since)
-            elif broken:
-                self._gap(prefix, f"the prefix needs an earlier patch: {broken}", since)
-            elif self.cached(prefix):
-                self.finish_from_cache(prefix)
+    def make(self, index: int) -> Outcome:
+        """Return the outcome of a prefix, which is built unless the cache has its kernel or its gap."""
+        if index not in self._done:
+            prefix = self.prefixes[index]
+            record = self._cache.record(prefix.key)
+            if record is not None and not (record.reason and self._request.again):
+                self._finish(index, "gap" if record.reason else "cached", record)
             else:
-                self._build(prefix, work, since)
+                self._report(prefix)
+                self._make(index)
+        return self._done[index]
 
-    def _build(self, prefix: Prefix, work: Path, since: float) -> None:
-        out, log = work / "build", work / "log"
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        """Name the kernels of these outcomes after the series."""
+        self._cache.name(self._request.name, [outcome.record for outcome in outcomes])
+
+    def record_all(self) -> None:
+        """Name all kernels after the series. A prefix without an outcome is a gap until it is built."""
+        unknown = {
+            index: replace(self._record(prefix), reason=NOT_YET, lasting=False)
+            for index, prefix in enumerate(self.prefixes)
+            if index not in self._done
+        }
+        known = {index: outcome.record for index, outcome in self._done.items()}
+        self._cache.name(self._request.name, [record for _, record in sorted((unknown | known).items())])
+
+    def _make(self, index: int) -> None:
+        since = time.monotonic()
+        if self._work is None:
+            self._work = self._copied()
+        if fault := self._apply(self._work / "source", index):
+            self._gap(index, fault, since)
+        else:
+            self._build(index, self._work, since)
+
+    def _copied(self) -> Path:
+        source = self._request.source
+        journal = self._stack.enter_context(Journal.open(folders.journals(), f"build-process-{os.getpid()}", System()))
+        work = self._stack.enter_context(_work_folder(self._cache.folder / "work", source.identity, journal))
+        (work / "source").mkdir()
+        source.put(work / "source")
+        return work
+
+    def _apply(self, source: Path, count: int) -> str:
+        """Bring the source to this number of changes. Return the reason of a failure, otherwise an empty text."""
+        for change in reversed(self._request.changes[count : self._applied]):
+            if refusal := change.apply(source, reverse=True):
+                raise CannotRunHere(
+                    f"patch {change.name} cannot be taken back: {refusal}", where=str(source), todo="start again"
+                )
+            self._applied -= 1
+        for change in self._request.changes[self._applied : count]:
+            if self._broken:
+                return f"the prefix needs an earlier patch: {self._broken}"
+            if refusal := change.apply(source):
+                self._broken = f"patch {change.name} does not apply: {refusal}"
+                last = self._applied + 1 == count
+                return self._broken if last else f"the prefix needs an earlier patch: {self._broken}"
+            self._applied += 1
+        return ""
+
+    def _build(self, index: int, work: Path, since: float) -> None:
+        prefix, out, log = self.prefixes[index], work / "build", work / "log"
         out.mkdir(exist_ok=True)
         log.write_text("")
         request = self._request
@@ -156,7 +202,7 @@ class _Run:
             maker.configure(request.recipe)
             maker.make("bzImage")
         except make.MakeFailed as error:
-            self._gap(prefix, str(error), since, log, lasting=error.lasting)
+            self._gap(index, str(error), since, log, lasting=error.lasting)
             return
         config = out / ".config"
         image = out / IMAGE
@@ -169,23 +215,21 @@ class _Run:
             unmet=tuple(request.recipe.unmet(config.read_text(), work / "source")),
         )
         self._cache.keep(record, {"bzImage": image, "config": config, "log": log})
-        self._finish(prefix, "built", record)
+        self._finish(index, "built", record)
 
-    def _gap(self, prefix: Prefix, reason: str, since: float, log: Path | None = None, *, lasting: bool = True) -> None:
+    def _gap(self, index: int, reason: str, since: float, log: Path | None = None, *, lasting: bool = True) -> None:
         seconds = time.monotonic() - since
-        record = replace(self._record(prefix), reason=reason, seconds=seconds, lasting=lasting)
+        record = replace(self._record(self.prefixes[index]), reason=reason, seconds=seconds, lasting=lasting)
         if lasting:
             self._cache.keep(record, {"log": log} if log else {})
-        self._finish(prefix, "gap", record)
+        self._finish(index, "gap", record)
 
     def _record(self, prefix: Prefix) -> Record:
         source = self._request.source.title
         return Record(prefix.key, prefix.name, prefix.title, source, self._compiler)
 
-    def _finish(self, prefix: Prefix, state: Literal["built", "cached", "gap"], record: Record) -> None:
-        outcome = Outcome(prefix, state, record)
-        self.outcomes.append(outcome)
-        self._cache.name(self._request.name, [each.record for each in self.outcomes])
+    def _finish(self, index: int, state: Literal["built", "cached", "gap"], record: Record) -> None:
+        self._done[index] = outcome = Outcome(self.prefixes[index], state, record)
         self._report(outcome)
 
 
