@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 COMMENTS = {
-    "[experiment]": "The name of the run, and the question that its report answers.",
+    "[experiment]": "The name of the run. Add question = '…' for the question that its report answers.",
     "[target]": "Where the trials run; 'schedlab run --target' replaces this table.",
     "[design]": "Each block runs every variant once per iteration, in random order. Six blocks are the fewest\n"
     "that can show a difference; 'schedlab plan FILE' states the effect that a number of blocks finds.",

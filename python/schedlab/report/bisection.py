@@ -165,9 +165,8 @@ def _table(result: Bisection) -> RenderableType:
         for place, heading in enumerate(headings)
     ]
     rest = len(result.states) - 1 - len(shown)
-    note = (
-        f"{counted(rest, 'further state')} not shown; change: against {result.states[0].name!r}, + is a larger figure"
-    )
+    hidden = f"{counted(rest, 'further state')} not shown; " if rest else ""
+    note = f"{hidden}change: against {result.states[0].name!r}, + is a larger figure"
     return Group(Columns(columns), Text(note, style="dim"))
 
 
