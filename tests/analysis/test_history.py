@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from schedlab.analysis.history import ALPHA, LEAST_RUNS, change_points, level
+from schedlab.analysis.history import ALPHA, LEAST_RUNS, change_points, level, shown_at
 
 
 def series(*parts: tuple[int, float], noise: float = 0.02, seed: int = 1) -> list[float]:
@@ -77,6 +77,17 @@ def test_values_below_0_are_compared_by_differences() -> None:
 def test_equal_series_have_equal_change_points() -> None:
     values = series((30, 1.0), (8, 1.05))
     assert change_points(values) == change_points(list(values))
+
+
+def test_a_change_is_shown_by_the_first_value_after_which_the_test_finds_the_change() -> None:
+    values = series((20, 1.0), (20, 1.05), (20, 1.02))
+    first, second = change_points(values)
+    shown = shown_at(values, 0, first.index)
+    assert not change_points(values[:shown])
+    assert [each.index for each in change_points(values[: shown + 1])] == [first.index]
+    assert first.index < shown < 30
+    assert shown_at(values[: shown + 1], 0, first.index) == shown
+    assert second.index < shown_at(values, first.index, second.index) < 60
 
 
 def test_p_is_the_share_of_permutations_with_a_larger_difference() -> None:

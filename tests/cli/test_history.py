@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -204,3 +205,29 @@ def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path
     for path in (tmp_path / "site").rglob("*"):
         if path.suffix in (".js", ".html", ".xml"):
             assert hostile not in path.read_text(encoding="utf-8"), path
+
+
+def test_an_entry_of_the_feeds_is_dated_by_the_run_that_first_showed_the_change(engine: Engine, tmp_path: Path) -> None:
+    def published(folder: Path) -> list[tuple[str, str]]:
+        schedlab("publish", folder, store=engine)
+        items = json.loads((folder / "feed.json").read_text())["items"]
+        entries = ElementTree.parse(folder / "feed.xml").getroot().findall(f"{ATOM}entry")
+        dates = [(item["date_published"], item["content_text"]) for item in items if "groups=4" in item["title"]]
+        assert {entry.findtext(f"{ATOM}published") for entry in entries} == {item["date_published"] for item in items}
+        return dates
+
+    stored.record(engine, 12)
+    last = 12
+    while not (first := published(tmp_path / "grown")):
+        last += 1
+        stored.record(engine, 1, first=last - 1)
+    date = datetime.fromtimestamp(stored.FIRST + stored.DAY * (last - 1), UTC)
+    assert 12 < last < 18
+    assert first[0][0] == date.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert "Run 10 of 2023-11-23 22:13 is the first after the change" in first[0][1]
+    assert f"the change was first shown by run {last} of {date:%Y-%m-%d %H:%M}" in first[0][1]
+    stored.record(engine, 4, first=last)
+    # The levels before and after change with further runs, but not what first showed the change.
+    for folder in ("grown", "new"):
+        (later,) = published(tmp_path / folder)
+        assert later[0] == first[0][0]

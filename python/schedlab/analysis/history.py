@@ -100,6 +100,30 @@ def change_points(values: Sequence[float], alpha: float = ALPHA) -> list[ChangeP
     return [ChangePoint(index, levels[k], levels[k + 1], p) for k, (index, p) in enumerate(found)]
 
 
+def shown_at(values: Sequence[float], start: int, index: int) -> int:
+    """Return the index of the value that first showed a change point, as the values came one by one.
+
+    This is the least number of values after which the test finds a change since ``start``: a function of these values
+    alone, whatever values follow.
+
+    Args:
+        values: of the series, as for :func:`change_points`.
+        start: index of the previous change point, or 0.
+        index: of the first value after the change.
+    """
+    for end in range(index + SHORTEST, len(values)):
+        part = _scaled(values[start:end])
+        if next(_search(part, 0, len(part), ALPHA, np.random.default_rng(_SEED)), None) is not None:
+            return end - 1
+    return len(values) - 1
+
+
+def _scaled(values: Sequence[float]) -> Values:
+    """Return logarithms where all values are above 0, otherwise the values."""
+    plain = np.array(values, np.float64)
+    return np.log(plain) if (plain > 0).all() else plain
+
+
 def _search(
     values: Values, first: int, last: int, alpha: float, random: np.random.Generator
 ) -> Iterator[tuple[int, float]]:

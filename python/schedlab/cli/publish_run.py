@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import nan
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine
 
-from schedlab.analysis.history import ChangePoint
+from schedlab.analysis.history import ChangePoint, shown_at
+from schedlab.analysis.verdicts import Word
 from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.errors import SchedlabError
-from schedlab.findings.history import Point, Series, SeriesKey, kernel_of, machine_of, points_of, series_of
+from schedlab.findings.history import Point, Series, SeriesKey, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
 from schedlab.report import feeds
 from schedlab.report.build import build
@@ -27,7 +28,7 @@ from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.reader import DamagedRun, Run
 
-FORMAT = 1
+FORMAT = 2
 """Version of :class:`Published`. A site of another version is made anew."""
 
 STATE = "schedlab-site.json"
@@ -62,11 +63,22 @@ class PublishedRun(BaseModel):
     points: list[PublishedPoint] = []
 
 
+class Shown(BaseModel):
+    """The point that first showed a change: indices of the previous change, of the change and of this point, and a
+    digest of the values from the previous change to this point, on which the third index depends alone."""
+
+    start: int
+    change: int
+    shown: int
+    digest: str
+
+
 class PublishedSeries(BaseModel):
-    """A series, with the runs from which the site's file was made and the change points."""
+    """A series, with its change points, and what first showed the changes for the worse."""
 
     key: SeriesKey
     changes: list[ChangePoint] = []
+    shown: list[Shown] = []
 
 
 class Published(BaseModel):
@@ -272,13 +284,34 @@ def _update_series(folder: Path, published: Published) -> list[Series]:
         if identity in published.pending:
             series = series_of(about.key, points[identity])
             about.changes = list(series.changes)
+            about.shown = _shown(series, about.shown)
             write_whole(folder / _data(identity), site.series_script(series, addresses))
         else:
             ordered = sorted(points[identity], key=lambda point: (point.started, point.run))
             series = Series(about.key, ordered, about.changes)
-        made.append(series)
+        made.append(replace(series, shown={each.change: each.shown for each in about.shown}))
     published.pending = set()
     return sorted(made, key=lambda series: series.key)
+
+
+def _shown(series: Series, known: Iterable[Shown]) -> list[Shown]:
+    """Return what first showed the changes for the worse; from what is known, where its values are unchanged."""
+    values = [point.value for point in series.points]
+
+    def digest(start: int, shown: int) -> str:
+        return sha256(repr(values[start : shown + 1]).encode()).hexdigest()[:16]
+
+    valid = {(each.start, each.change): each for each in known if each.digest == digest(each.start, each.shown)}
+    found = []
+    for start, change in starts(series.changes):
+        if series.word(change) is Word.WORSE:
+            if (start, change.index) not in valid:
+                shown = shown_at(values, start, change.index)
+                valid[start, change.index] = Shown(
+                    start=start, change=change.index, shown=shown, digest=digest(start, shown)
+                )
+            found.append(valid[start, change.index])
+    return found
 
 
 def _write_lists(folder: Path, published: Published, all_series: list[Series]) -> None:

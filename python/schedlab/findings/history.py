@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isfinite
 from typing import NamedTuple
@@ -71,11 +71,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The levels of a key, oldest first, and their change points."""
+    """The levels of a key, oldest first, and their change points.
+
+    ``shown``: indices of the points that first showed the changes for the worse, by the index of the change.
+    """
 
     key: SeriesKey
     points: Sequence[Point]
     changes: Sequence[ChangePoint]
+    shown: Mapping[int, int] = field(default_factory=dict)
 
     def word(self, change: ChangePoint) -> Word:
         """Whether a change is for the better."""
@@ -186,6 +190,11 @@ def series_of(key: SeriesKey, points: Iterable[Point]) -> Series:
     """Order the points by time, and find the change points."""
     ordered = sorted((point for point in points if isfinite(point.value)), key=lambda point: (point.started, point.run))
     return Series(key, ordered, change_points([point.value for point in ordered]))
+
+
+def starts(changes: Sequence[ChangePoint]) -> Iterator[tuple[int, ChangePoint]]:
+    """Yield each change with the index of the change before, or 0."""
+    return zip([0, *(change.index for change in changes)], changes, strict=False)
 
 
 def histories(engine: Engine, runs: Iterable[Run], words: Sequence[str] = ()) -> list[Series]:

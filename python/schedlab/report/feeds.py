@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Series
 from schedlab.notation.controls import escaped
-from schedlab.report.history import size
+from schedlab.report.history import date, size
 
 TITLE = "schedlab: changes for the worse"
 
@@ -25,19 +25,19 @@ ATOM = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True)
 class Entry:
-    """A change for the worse. ``link`` is relative to the site; ``began``: seconds since 1970, of the first run after
-    the change."""
+    """A change for the worse. ``link`` is relative to the site; ``shown``: seconds since 1970, when the run began that
+    first showed the change."""
 
     identity: str
     title: str
     text: str
     link: str
-    began: float
+    shown: float
 
     @property
     def time(self) -> str:
         """The time in the form of RFC 3339."""
-        return datetime.fromtimestamp(self.began, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return datetime.fromtimestamp(self.shown, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def entries(all_series: Iterable[Series]) -> list[Entry]:
@@ -49,15 +49,18 @@ def entries(all_series: Iterable[Series]) -> list[Entry]:
             if series.word(change) is not Word.WORSE:
                 continue
             first, before = series.points[change.index], series.points[change.index - 1]
+            shown = series.points[series.shown[change.index]]
             kernels = f" (kernel {before.kernel} → {first.kernel})" if before.kernel != first.kernel else ""
             text = (
                 f"{key.metric} of {key.row} under {key.variant} went from {change.before:.4g} to {change.after:.4g} "
-                f"{key.unit} between runs {before.run} and {first.run}{kernels}, on {key.machine}."
+                f"{key.unit} between runs {before.run} and {first.run}{kernels}, on {key.machine}. "
+                f"Run {first.run} of {date(first.started)} is the first after the change; the change was first "
+                f"shown by run {shown.run} of {date(shown.started)}."
             )
             identity = str(uuid5(NAMESPACE_URL, f"schedlab:{key.identity}:{first.run}"))
             title = f"{key.row} {key.variant}: {key.metric} {size(change)}"
-            found.append(Entry(f"urn:uuid:{identity}", title, text, f"history.html#{key.identity}", first.started))
-    return sorted(found, key=lambda entry: (-entry.began, entry.identity))[:MOST]
+            found.append(Entry(f"urn:uuid:{identity}", title, text, f"history.html#{key.identity}", shown.started))
+    return sorted(found, key=lambda entry: (-entry.shown, entry.identity))[:MOST]
 
 
 def json_feed(listed: Sequence[Entry], address: str) -> str:
@@ -98,6 +101,7 @@ def atom(listed: Sequence[Entry], address: str) -> str:
         item = add(feed, "entry")
         add(item, "id", entry.identity)
         add(item, "title", entry.title)
+        add(item, "published", entry.time)
         add(item, "updated", entry.time)
         add(item, "link", rel="alternate", href=urljoin(address, entry.link))
         add(item, "content", entry.text, type="text")
