@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from schedlab.cli.noise_correlation import with_correlations
 from schedlab.report import noise as report
 from schedlab.report.html import noise as html
+from schedlab.report.noise_text import render
 
 RECORDED = Path(__file__).parent / "noise.json"
 
@@ -29,7 +31,7 @@ def noise(**changes: Any) -> report.Noise:
 
 def text(measured: report.Noise, width: int) -> str:
     stream = StringIO()
-    Console(file=stream, width=width).print(report.render(measured))
+    Console(file=stream, width=width).print(render(measured))
     return stream.getvalue()
 
 
@@ -68,7 +70,8 @@ def test_the_json_is_read_again_as_the_same_measurement() -> None:
     measured = noise()
     fields = json.loads(json.dumps(report.to_json(measured)))
     assert fields["attribution"] == "trace"
-    assert {"name", "count", "rate", "worst_ns", "total_ns", "share"} == set(fields["causes"][0])
+    names = {"name", "count", "rate", "worst_ns", "total_ns", "inclusive_worst_ns", "inclusive_total_ns", "share"}
+    assert names == set(fields["causes"][0])
     assert report.noise_of(fields, "host") == measured
 
 
@@ -80,6 +83,78 @@ def test_a_measurement_without_a_trace_names_counters_and_says_that_causes_are_b
     assert "by correlation at most" in " ".join(shown.split())
     assert "Local timer" in shown
     assert report.CORRELATION in unescape(html.render(measured))
+
+
+def test_the_length_of_a_cause_contains_the_causes_inside_it() -> None:
+    cause = {"name": "task planted", "count": 2, "rate": 1, "worst_ns": 60, "total_ns": 100, "share": 1}
+    own = report.Cause.model_validate(cause)
+    assert (own.mean_ns, own.longest_ns) == (50, 60)
+    inclusive = report.Cause.model_validate(cause | {"inclusive_worst_ns": 90, "inclusive_total_ns": 150})
+    assert (inclusive.mean_ns, inclusive.longest_ns) == (75, 90)
+    assert report.INCLUSIVE not in " ".join(text(noise(), 80).split())
+    assert report.INCLUSIVE in " ".join(text(noise(causes=[inclusive.model_dump()]), 80).split())
+
+
+SENDER = {"task": "task rustc", "cpu": 0, "function": "rcu_core", "callsite": "update_curr+0x80/0x140", "stack": []}
+
+
+def test_an_interrupt_from_another_cpu_has_its_sender() -> None:
+    part = {"name": "reschedule interrupt", "ns": 3500.0, "within": [], "woken_in": None, "sender": SENDER}
+    gap = {"cpu": 1, "at_ns": 1, "length_ns": 3500.0, "parts": [part]}
+    rows = [
+        {"interrupt": "reschedule interrupt", "task": "task rustc", "function": "rcu_core", "count": 7, "rate": 1.4},
+        {"interrupt": "reschedule interrupt", "task": None, "function": None, "count": 2, "rate": 0.4},
+    ]
+    measured = noise(worst=[gap], senders=rows)
+    shown = text(measured, 80)
+    assert "reschedule interrupt 3.50 µs (sent by task rustc on CPU 0 in rcu_core)" in " ".join(shown.split())
+    assert re.search(r"reschedule +task rustc +rcu_core +7 +1.40", shown)
+    assert re.search(r"reschedule +not recorded +2 +0.400", shown)
+    page = unescape(html.render(measured))
+    assert "<td>task rustc</td><td>rcu_core</td>" in page
+    assert "sent by task rustc on CPU 0 in rcu_core" in page
+
+
+def untraced(gaps: list[float], increases: list[int]) -> report.Noise:
+    tracing = document()["tracing"] | {"traced": False, "reason": "not asked for"}
+    windows = {
+        "seconds": [0.1] * len(gaps),
+        "gaps": [(0, gaps)],
+        "counters": [
+            {"cpu": 0, "name": "interrupt CAL", "increases": increases},
+            {"cpu": 1, "name": "interrupt of another CPU", "increases": increases},
+        ],
+    }
+    return with_correlations(noise(tracing=tracing, windows=windows))
+
+
+def test_without_a_trace_the_counter_that_grows_with_the_gaps_is_named() -> None:
+    calls = [at * at % 7 for at in range(100)]
+    calls = [calls[at * at % 100] + at // 37 for at in range(100)]
+    measured = untraced([50.0 * number + at % 3 for at, number in enumerate(calls)], calls)
+    assert measured.correlations is not None
+    (row,) = measured.correlations.rows
+    assert (row.name, row.gaps_of) == ("interrupt CAL", 0)
+    assert row.rho > 0.9
+    assert row.p < 0.05
+    shown = " ".join(text(measured, 80).split())
+    assert "By correlation: 1 counter grows with the time in gaps (rank correlation, 100 windows of 0.10 s)." in shown
+    assert '<th scope="row">interrupt CAL</th>' in unescape(html.render(measured))
+    assert "windows" not in report.to_json(measured)
+
+
+@pytest.mark.parametrize(
+    ("windows", "reason"), [(49, "49 windows are fewer than 50"), (60, "no counter grows with the time in gaps")]
+)
+def test_too_few_windows_and_no_correlation_are_said(windows: int, reason: str) -> None:
+    measured = untraced([float(at % 7) for at in range(windows)], [at // 30 for at in range(windows)])
+    assert reason in " ".join(text(measured, 80).split())
+
+
+def test_a_measurement_of_all_cpus_says_why_it_has_no_correlation() -> None:
+    tracing = document()["tracing"] | {"traced": False, "reason": "not asked for"}
+    measured = with_correlations(noise(tracing=tracing))
+    assert "all CPUs are under test" in " ".join(text(measured, 80).split())
 
 
 def test_what_limits_the_figures_is_said() -> None:

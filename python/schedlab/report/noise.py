@@ -1,22 +1,15 @@
-"""Interruptions of CPUs and their causes: the document of ``schedload noise``, as text and JSON."""
+"""Interruptions of CPUs and their causes: the document of ``schedload noise``, as JSON and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from schedlab.notation.cpulist import format_cpu_list
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns, fold_words
 from schedlab.report.numbers import figure
-
-LISTED = 25
-"""Most causes, and most counters, that the text lists. The JSON has all."""
 
 PARTS = 5
 """Most parts of a gap that the text lists; the largest come first."""
@@ -26,7 +19,10 @@ CORRELATION = (
     "correlation at most."
 )
 
-_LIMITS = [(1e3, "1 µs"), (1e4, "10 µs"), (1e5, "100 µs"), (1e6, "1 ms"), (1e7, "10 ms")]
+INCLUSIVE = "Mean and longest contain the causes inside an occurrence; total and share do not."
+
+LEVEL = 0.05
+"""Adjusted p below which a correlation is called one."""
 
 
 class _Table(BaseModel):
@@ -45,7 +41,10 @@ class Counter(_Table):
 
 
 class Tracing(_Table):
-    """The trace: whether it names the causes, or the ``reason`` why not; recorded and lost events."""
+    """The trace: whether it names the causes, or the ``reason`` why not; recorded and lost events.
+
+    ``requests`` of other CPUs for an interrupt were recorded, None if the kernel does not record them (``no_senders``).
+    """
 
     traced: bool
     reason: str | None
@@ -56,6 +55,9 @@ class Tracing(_Table):
     lost: int
     tick_stops: dict[str, int]
     removed: list[str]
+    no_senders: str | None = None
+    requests: int | None = None
+    requests_lost: int = 0
 
 
 class Cpu(_Table):
@@ -88,14 +90,54 @@ class Cpu(_Table):
 
 
 class Cause(_Table):
-    """One cause: occurrences, occurrences per second and CPU, times in ns, share of the time of all gaps (0 to 1)."""
+    """One cause: occurrences, occurrences per second and CPU, times in ns, share of the time of all gaps (0 to 1).
+
+    ``worst_ns`` and ``total_ns`` are its own time; ``inclusive_worst_ns`` and ``inclusive_total_ns`` contain the causes
+    inside it, None in a document that lacks them.
+    """
 
     name: str
     count: int
     rate: float
     worst_ns: float
     total_ns: float
+    inclusive_worst_ns: float | None = None
+    inclusive_total_ns: float | None = None
     share: float
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean length of an occurrence, with the causes inside it."""
+        total = self.total_ns if self.inclusive_total_ns is None else self.inclusive_total_ns
+        return total / self.count if self.count else 0.0
+
+    @property
+    def longest_ns(self) -> float:
+        """Length of the longest occurrence, with the causes inside it."""
+        return self.worst_ns if self.inclusive_worst_ns is None else self.inclusive_worst_ns
+
+
+class Sender(_Table):
+    """Who requested an interrupt: the task on the other CPU, and the function of the kernel that wanted it.
+
+    ``callsite`` is the return address of the request as a symbol, ``stack`` its functions, the innermost first.
+    """
+
+    task: str
+    cpu: int
+    function: str
+    callsite: str
+    stack: list[str]
+
+
+class SenderRow(_Table):
+    """Interrupts in gaps from one task and function; ``task`` is None where no request was recorded."""
+
+    interrupt: str
+    task: str | None
+    function: str | None
+    count: int
+    rate: float
 
 
 class Piece(_Table):
@@ -105,6 +147,7 @@ class Piece(_Table):
     ns: float
     within: list[str]
     woken_in: str | None
+    sender: Sender | None = None
 
 
 class Worst(_Table):
@@ -125,6 +168,60 @@ class Increase(_Table):
     count: int
 
 
+class Series(_Table):
+    """Increases of a counter in each window."""
+
+    cpu: int | None
+    name: str
+    increases: list[int]
+
+
+class Windows(_Table):
+    """Windows of a measurement without a trace: seconds, time in gaps in ns by CPU, and counters that varied."""
+
+    seconds: list[float]
+    gaps: list[tuple[int, list[float]]]
+    counters: list[Series]
+
+
+class Correlation(_Table):
+    """Rank correlation ``rho`` between the gaps of ``gaps_of`` and a counter (of a CPU, or of the machine) by window.
+
+    ``p`` is adjusted for all counters (:mod:`schedlab.analysis.shifts`).
+    """
+
+    gaps_of: int
+    cpu: int | None
+    name: str
+    rho: float
+    p: float
+
+
+class Correlations(_Table):
+    """Correlations of gaps with counters, the smallest p first; ``reason``: why there are none."""
+
+    windows: int
+    seconds: float
+    reason: str | None
+    rows: list[Correlation]
+
+
+class GapParts(_Table):
+    """A gap with its parts; times in ns since the start of the CPU's loop, causes as indices in ``causes``.
+
+    ``parts`` has (cause, start, end) of each interval, ``rest`` (cause, length) of the time outside all intervals, and
+    ``senders`` (index in ``parts``, sender).
+    """
+
+    cpu: int
+    at_ns: float
+    length_ns: float
+    main: int
+    parts: list[tuple[int, float, float]]
+    rest: list[tuple[int, float]]
+    senders: list[tuple[int, str]]
+
+
 class Noise(_Table):
     """A measurement. ``timeline`` has (CPU, start in ns, length in ns, index of the main cause in ``causes``)."""
 
@@ -141,6 +238,10 @@ class Noise(_Table):
     timeline: list[tuple[int, int, int, int]]
     timeline_is_complete: bool
     counters: list[Increase]
+    senders: list[SenderRow] = []
+    windows: Windows | None = None
+    correlations: Correlations | None = None
+    gaps: list[GapParts] | None = None
 
 
 SCHEMA = 1
@@ -155,8 +256,8 @@ def noise_of(document: dict[str, Any], target: str) -> Noise:
 
 
 def to_json(noise: Noise) -> dict[str, Any]:
-    """Return the fields of the JSON object."""
-    fields = noise.model_dump(mode="json", exclude={"schema_version"})
+    """Return the fields of the JSON object; correlations replace the windows from which they were computed."""
+    fields = noise.model_dump(mode="json", exclude={"schema_version", "windows"})
     return {"schema": SCHEMA, "attribution": "trace" if noise.tracing.traced else "correlation", **fields}
 
 
@@ -184,6 +285,9 @@ def warnings(noise: Noise) -> Iterator[str]:
         yield "The memory of the loop could not be locked: page faults may be among the gaps."
     if noise.tracing.lost:
         yield f"{counted(noise.tracing.lost, 'event')} of the trace were lost: their gaps are unexplained."
+    if noise.tracing.requests_lost:
+        many = counted(noise.tracing.requests_lost, "request")
+        yield f"{many} of other CPUs were lost: senders of interrupts are missing or may be wrong."
     if lost := sum(cpu.lost for cpu in noise.cpus):
         yield f"{counted(lost, 'gap')} did not fit into the buffer: they are in number and total, but have no cause."
     if noise.tracing.removed:
@@ -209,94 +313,6 @@ def clock(noise: Noise) -> str:
     return f"{counter}; {tracing.recorded:,} events of the trace, on {joined}"
 
 
-def render(noise: Noise) -> RenderableType:
-    """Return the report for a terminal."""
-    return Group(*_parts(noise))
-
-
-def _parts(noise: Noise) -> Iterator[RenderableType]:
-    yield Text(source(noise), style="bold")
-    yield Text(clock(noise), style="dim")
-    for warning in warnings(noise):
-        yield Text(warning, style="yellow")
-    yield Text()
-    yield _cpus(noise.cpus)
-    yield Text()
-    yield _lengths(noise.cpus)
-    if noise.tracing.traced:
-        yield Text()
-        yield _causes(noise.causes)
-        yield from _rest(noise.causes)
-    if noise.worst and noise.tracing.traced:
-        yield Text("\nlongest gaps", style="bold")
-        yield from _worst(noise.worst)
-    if noise.tracing.tick_stops:
-        stops = ", ".join(f"{reason} {number:,}" for reason, number in noise.tracing.tick_stops.items())
-        yield Text(f"\nthe tick stopped, or a dependency kept it: {stops}", style="dim")
-    if not noise.tracing.traced:
-        yield Text(f"\n{CORRELATION}", style="yellow")
-        yield _counters(noise.counters)
-
-
-def _column(heading: str, texts: Iterable[str], kind: Any = "number") -> Column:
-    return Column(heading, [Text(text) for text in texts], kind)
-
-
-def _cpus(cpus: Sequence[Cpu]) -> Columns:
-    return Columns([
-        _column("CPU", (str(cpu.cpu) for cpu in cpus)),
-        _column("gaps", (f"{cpu.gaps:,}" for cpu in cpus)),
-        _column("per s", (figure(cpu.gaps / cpu.seconds, 3) for cpu in cpus)),
-        _column("longest", (duration(cpu.worst_ns) for cpu in cpus)),
-        _column("99.9 %", (duration(cpu.p999_ns) for cpu in cpus)),
-        _column("stolen", (percent(cpu.stolen) for cpu in cpus)),
-        _column("turn", (duration(cpu.minimum_ns) for cpu in cpus)),
-        _column("gap from", (duration(cpu.threshold_ns) for cpu in cpus)),
-    ])  # fmt: skip
-
-
-def _lengths(cpus: Sequence[Cpu]) -> Columns:
-    """The histogram in decades."""
-    ends = [end for end, _ in _LIMITS]
-    headings = [f"<{_LIMITS[0][1]}", *(f"{low}…" for _, low in _LIMITS)]
-
-    def decade(ns: float) -> int:
-        return sum(ns >= end for end in ends)
-
-    rows = [[0] * len(headings) for _ in cpus]
-    for row, cpu in zip(rows, cpus, strict=True):
-        for ns, _, number in cpu.histogram:
-            row[decade(ns)] += number
-    columns = [_column(heading, (f"{row[at]:,}" for row in rows)) for at, heading in enumerate(headings)]
-    return Columns([_column("CPU", (str(cpu.cpu) for cpu in cpus)), *columns])
-
-
-def _causes(causes: Sequence[Cause]) -> Columns:
-    shown = causes[:LISTED]
-    return Columns([
-        _column("cause", (cause.name for cause in shown), "remark"),
-        _column("count", (f"{cause.count:,}" for cause in shown)),
-        _column("per s", (figure(cause.rate, 3) for cause in shown)),
-        _column("longest", (duration(cause.worst_ns) for cause in shown)),
-        _column("total", (duration(cause.total_ns) for cause in shown)),
-        _column("share", (percent(cause.share) for cause in shown)),
-    ])  # fmt: skip
-
-
-def _rest(causes: Sequence[Cause]) -> Iterator[Text]:
-    if rest := causes[LISTED:]:
-        yield Text(
-            f"and {counted(len(rest), 'other cause')} with {percent(sum(each.share for each in rest))}", style="dim"
-        )
-
-
-def _worst(worst: Sequence[Worst]) -> Iterator[RenderableType]:
-    for gap in worst:
-        head = f"{duration(gap.length_ns)} on CPU {gap.cpu} after {gap.at_ns / 1e9:.6f} s"
-        yield Text(head)
-        yield Padding(_Folded(breakdown(gap)), (0, 0, 0, 2))
-
-
 def breakdown(gap: Worst) -> str:
     """Return the parts of a gap, the largest first: ``tick 1.9 µs + vmstat_update 2.1 µs (in task kworker) + …``."""
     order = sorted(gap.parts, key=lambda part: -part.ns)
@@ -304,26 +320,27 @@ def breakdown(gap: Worst) -> str:
     for part in order[:PARTS]:
         around = f" (in {' > '.join(part.within)})" if part.within else ""
         woken = f" (woken in {part.woken_in})" if part.woken_in else ""
-        texts.append(f"{part.name} {duration(part.ns)}{around}{woken}")
+        texts.append(f"{part.name} {duration(part.ns)}{around}{woken}{_sent(part.sender)}")
     if rest := order[PARTS:]:
         texts.append(f"{counted(len(rest), 'other part')} {duration(sum(part.ns for part in rest))}")
     return " + ".join(texts)
 
 
-class _Folded:
-    """Renderable of a text that is folded between words."""
-
-    def __init__(self, text: str) -> None:
-        self._text = Text(text, style="dim")
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
-        yield fold_words(self._text, options.max_width)
+def _sent(sender: Sender | None) -> str:
+    return "" if sender is None else f" (sent by {sender.task} on CPU {sender.cpu} in {sender.function})"
 
 
-def _counters(counters: Sequence[Increase]) -> Columns:
-    shown = sorted(counters, key=lambda each: -each.count)[:LISTED]
-    return Columns([
-        _column("counter", (each.name for each in shown), "remark"),
-        _column("CPU", ("all" if each.cpu is None else str(each.cpu) for each in shown)),
-        _column("increase", (f"{each.count:,}" for each in shown)),
-    ])  # fmt: skip
+def correlated(correlations: Correlations) -> list[Correlation]:
+    """Return the correlations that are not explained by chance."""
+    return [row for row in correlations.rows if row.p < LEVEL]
+
+
+def by_correlation(correlations: Correlations) -> str:
+    """Return what the correlations show, as a sentence."""
+    if correlations.reason is not None:
+        return f"No correlation is computed: {correlations.reason}."
+    windows = f"{correlations.windows} windows of {figure(correlations.seconds, 2)} s"
+    if not (found := correlated(correlations)):
+        return f"By correlation: no counter grows with the time in gaps (p ≥ {LEVEL} for all, {windows})."
+    names = "counters grow" if len(found) > 1 else "counter grows"
+    return f"By correlation: {len(found)} {names} with the time in gaps (rank correlation, {windows})."

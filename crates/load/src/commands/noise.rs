@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Measure lengths without a trace of their causes.
     #[arg(long)]
     untraced: bool,
+    /// Print the parts of all gaps.
+    #[arg(long)]
+    parts: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +54,7 @@ pub(super) fn execute(arguments: &Arguments) -> Result<ExitCode, LoadError> {
         threshold_ns: arguments.threshold.0,
         fifo: arguments.fifo,
         is_traced: !arguments.untraced,
+        has_parts: arguments.parts,
     };
     noise::run(&order, output::print_json).map(ExitCode::from)
 }

@@ -1,40 +1,55 @@
 //! Interruptions of CPUs: how many, how long, and their causes.
 //!
 //! ```text
-//! spin      the loop that notices gaps
-//! tracing   a private instance of the kernel's trace
-//! trace     its events
-//! join      gaps and events on one clock
-//! observed  counters of the kernel around the measurement
-//! summary   the document
+//! spin       the loop that notices gaps
+//! instances  folders of the kernel's trace
+//! tracing    private instances that record events, and requests of other CPUs
+//! trace      the events of a text
+//! requests   the requests of a text, and the interrupts that answer them
+//! join       gaps and events on one clock
+//! walk       the events of one gap
+//! observed   counters of the kernel around the measurement
+//! windows    the same in windows of 0.1 s, without a trace
+//! steal      time that the hypervisor takes
+//! summary    the tables of the document
+//! document   the document
 //!
 //! guardian            removes the instance when the measurement ends in any way
 //!   └─ measurement    main thread: empties the trace from another CPU; one thread of the loop on each CPU
 //! ```
 //! The measurement removes the instance when the guardian is killed. When both are killed, the next start does.
 
+mod document;
+mod instances;
 mod join;
 mod observed;
+mod requests;
 mod spin;
+mod steal;
 mod summary;
 mod trace;
 mod tracing;
+mod walk;
+mod windows;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::signal::Signal;
 
-pub use summary::Document;
-pub use tracing::remove_dead as remove_dead_traces;
+pub use document::Document;
+pub use instances::remove_dead as remove_dead_traces;
 
 use crate::error::LoadError;
 use crate::sys::counter::{self, Pair, Rate};
 use crate::sys::{clock, process, sched, signals};
 use observed::Counters;
 use spin::Spun;
-use tracing::Instance;
+use summary::Sources;
+use tracing::{Instance, RequestInstance};
+use windows::Sampler;
 
 /// A measurement to make.
 #[derive(Debug, Clone)]
@@ -49,6 +64,8 @@ pub struct Order {
     pub fifo: Option<u32>,
     /// Whether to trace.
     pub is_traced: bool,
+    /// Whether the document contains the parts of all gaps.
+    pub has_parts: bool,
 }
 
 /// Time of the loop before the measurement, in which it finds its minimum.
@@ -72,7 +89,7 @@ const LARGEST_BUFFER: usize = 4 << 20;
 pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) -> Result<u8, LoadError> {
     signals::catch_stops()?;
     let prepared = match order.is_traced {
-        true => tracing::mount().map_err(|error| format!("tracefs cannot be mounted: {error}")),
+        true => instances::mount().map_err(|error| format!("tracefs cannot be mounted: {error}")),
         false => Err("not asked for".to_owned()),
     };
     if prepared.is_err() {
@@ -80,9 +97,9 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
             .and_then(|done| print(&done))
             .map(|()| 0);
     }
-    let removed = tracing::remove_dead();
+    let removed = instances::remove_dead();
     let guardian = process::own_pid();
-    let name = tracing::name_of(guardian);
+    let name = instances::name_of(guardian);
     match process::fork()? {
         process::Forked::Child => {
             let measured =
@@ -109,7 +126,7 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
                     ended => break ended?,
                 }
             };
-            tracing::remove(&name)
+            instances::remove(&name)
                 .map_err(LoadError::system(format!("removing the trace instance {name}")))?;
             match ended.how {
                 process::How::Exited(status) => Ok(status as u8),
@@ -146,10 +163,15 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
     if is_drained {
         sched::set_affinity(&others)?;
     }
-    let mut tracing = summary::Tracing::default();
+    let mut tracing = document::Tracing::default();
+    let mut requests = None;
     let mut recorder = match instance {
         Ok((name, removed)) => {
             tracing.removed = removed;
+            match RequestInstance::create(&name, &order.cpus, seconds, is_drained) {
+                Ok(recorder) => requests = Some(recorder),
+                Err(error) => tracing.no_senders = Some(error.to_string()),
+            }
             match Instance::create(&name, &order.cpus, seconds, is_drained) {
                 Ok(recorder) => Some(recorder),
                 Err(error) => {
@@ -173,6 +195,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
     let before = Counters::read(&order.cpus);
     let firmware: Vec<_> = order.cpus.iter().map(|cpu| observed::firmware_interrupts(*cpu)).collect();
     let mut steal = vec![(counter::read(), observed::steal_ticks(&order.cpus))];
+    let mut sampler = (recorder.is_none() && is_drained).then(|| Sampler::new(&order.cpus, seconds));
     let (stop, finished) = (AtomicBool::new(false), AtomicU64::new(0));
     // The threads start together, when each has warmed up.
     let begin = counter::read() + coarse.counts(2.0 * WARM_UP.as_nanos() as f64);
@@ -201,6 +224,10 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             std::thread::sleep(pause);
             if is_drained {
                 recorder.as_mut().map(Instance::drain);
+                requests.as_mut().map(RequestInstance::drain);
+                if let Some(sampler) = sampler.as_mut() {
+                    sampler.sample(coarse);
+                }
                 steal.push((counter::read(), observed::steal_ticks(&order.cpus)));
             }
         }
@@ -225,6 +252,15 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             recorder.finish(first, rate)?
         }
     };
+    let (requested, senders) = match requests {
+        Some(requests) if tracing.traced => {
+            let (requests, senders, lost) = requests.finish()?;
+            tracing.requests = Some(requests.len() as u64);
+            tracing.requests_lost = lost;
+            (requests, senders)
+        }
+        _ => (Vec::new(), Vec::new()),
+    };
     let mut cpus = Vec::new();
     let mut all = Vec::new();
     for (at, (cpu, found)) in order.cpus.iter().zip(&found).enumerate() {
@@ -235,19 +271,20 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
         let spun = &found.spun;
         tracing.recorded += recorded.len() as u64;
         tracing.lost += lost;
-        let mut joined = join::join(&spun.gaps, spun.minimum, recorded, found.thread, rate.per_ns);
+        let answered = answered(&requested, *cpu, recorded, first, rate, tracing.error_ns);
+        let mut joined = join::join(&spun.gaps, spun.minimum, recorded, &answered, found.thread, rate.per_ns);
         for (reason, count) in std::mem::take(&mut joined.tick_stops) {
             *tracing.tick_stops.entry(reason).or_default() += count;
         }
         let stolen: Vec<(u64, u64)> = steal.iter().map(|(count, ticks)| (*count, ticks[at])).collect();
-        let steal_ns = attribute_steal(&mut joined.gaps, &stolen, rate);
+        let steal_ns = steal::attribute(&mut joined.gaps, &stolen, rate);
         let smi =
             observed::firmware_interrupts(*cpu).zip(firmware[at]).map(|(now, then)| now.wrapping_sub(then));
         if let Some(count) = smi {
             join::attribute(&mut joined.gaps, join::HARDWARE, u64::MAX, count as usize, |_| true);
         }
         let lengths: Vec<u64> = joined.gaps.iter().map(|gap| gap.length).collect();
-        cpus.push(summary::Cpu {
+        cpus.push(document::Cpu {
             cpu: *cpu,
             start_ns: found.pair.raw_ns + rate.ns(spun.start.saturating_sub(found.pair.count)) as u64,
             seconds: rate.ns(spun.end - spun.start) / 1e9,
@@ -265,16 +302,18 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             usual_entry_ns: rate.ns(joined.usual),
             histogram: summary::histogram(&lengths, rate),
         });
-        all.push(summary::Gaps { cpu: *cpu, start: spun.start, gaps: joined.gaps });
+        all.push(summary::Gaps { cpu: *cpu, start: spun.start, end: spun.end, gaps: joined.gaps });
     }
-    let causes = summary::causes(&all, rate, cpus.iter().map(|cpu| cpu.seconds).sum());
+    let seconds_of_all = cpus.iter().map(|cpu| cpu.seconds).sum();
+    let causes = summary::causes(&all, rate, seconds_of_all);
+    let sources = Sources { requests: &requested, senders: &senders };
     let (timeline, timeline_is_complete) = summary::timeline(&all, &causes, rate);
     Ok(Document {
-        schema: summary::SCHEMA,
+        schema: document::SCHEMA,
         seconds,
         fifo: order.fifo,
         memory_locked,
-        counter: summary::Counter {
+        counter: document::Counter {
             name: counter::NAME,
             hz: rate.per_ns * 1e9,
             invariant: counter::is_invariant(),
@@ -283,12 +322,32 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
         },
         tracing,
         cpus,
-        worst: summary::worst(&all, rate),
+        worst: summary::worst(&all, &sources, rate),
+        senders: sources.table(&all, seconds_of_all),
+        gaps: order.has_parts.then(|| summary::gaps(&all, &causes, &sources, rate)),
+        windows: sampler.map(|sampler| sampler.finish(&all, rate)),
         causes,
         timeline,
         timeline_is_complete,
         counters,
     })
+}
+
+/// The requests that the interrupts of a CPU answer, by the place of the interrupt's event.
+fn answered(
+    requests: &[requests::Request],
+    cpu: usize,
+    events: &[trace::Event],
+    pair: Pair,
+    rate: Rate,
+    error_ns: f64,
+) -> HashMap<usize, usize> {
+    let of_cpu = requests.iter().enumerate().filter(|(_, request)| request.targets.contains(&cpu));
+    let mut sent: Vec<_> = of_cpu
+        .map(|(at, request)| (tracing::count_at(request.time, pair, rate), request.wanted, at))
+        .collect();
+    sent.sort_by_key(|(count, _, at)| (*count, *at));
+    requests::answers(events, &sent, rate.counts(error_ns))
 }
 
 /// The thread of one CPU: pin, warm up, wait for the common start, and measure.
@@ -316,29 +375,6 @@ fn spin_on(
     };
     let spun = spin::spin(begin + time, warm.minimum, threshold, stop, buffer);
     Ok(Found { pair, thread: nix::unistd::gettid().as_raw(), threshold, spun })
-}
-
-/// Explain unexplained time by the hypervisor where /proc/stat shows that it took time. Return that time in ns.
-///
-/// The counters have steps of a tick, so that only windows in which they grew are considered, with a tick more time than they
-/// show.
-fn attribute_steal(gaps: &mut [join::Explained], samples: &[(u64, u64)], rate: Rate) -> u64 {
-    let tick_ns = 1_000_000_000 / observed::ticks_per_second().max(1);
-    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0 };
-    let ticks = last.1.saturating_sub(first.1);
-    if ticks == 0 {
-        return 0;
-    }
-    let slack = rate.counts(tick_ns as f64);
-    let windows: Vec<(u64, u64)> =
-        samples.windows(2).filter(|pair| pair[1].1 > pair[0].1).map(|pair| (pair[0].0, pair[1].0)).collect();
-    let admits = |gap: &join::Explained| {
-        let end = gap.start + gap.length;
-        windows.iter().any(|(from, to)| end + slack >= *from && gap.start <= *to)
-    };
-    let budget = rate.counts(((ticks + 1) * tick_ns) as f64);
-    join::attribute(gaps, join::HYPERVISOR, budget, usize::MAX, admits);
-    ticks * tick_ns
 }
 
 /// The largest difference between the counters of two CPUs at one instant of CLOCK_MONOTONIC_RAW.

@@ -40,6 +40,23 @@ pub enum Kind {
     Nmi,
 }
 
+/// How a task leaves its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaves {
+    /// It was preempted, or waits uninterruptibly (state D) within one request to the kernel.
+    ToGoOn,
+    /// It waits for something to do, or has ended.
+    Done,
+}
+
+impl Leaves {
+    /// The meaning of `prev_state` (TASK_REPORT, include/linux/sched.h): `R`, `R+`, `D`, `D|N`, `S`, `I`, … `D|K`
+    /// waits killably.
+    fn of(state: &str) -> Self {
+        if state.starts_with(['R', 'D']) { Self::ToGoOn } else { Self::Done }
+    }
+}
+
 /// Meaning of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
@@ -55,8 +72,8 @@ pub enum What {
         to: i32,
         /// Name of the next task.
         name: String,
-        /// Whether the previous task goes on later: it does not wait.
-        is_preempted: bool,
+        /// How the previous task leaves the CPU.
+        leaves: Leaves,
     },
     /// A task is woken.
     Wake(i32),
@@ -82,20 +99,41 @@ pub fn parse(line: &str) -> Option<(Time, What)> {
     if line.contains(" EVENTS]") && line.starts_with("CPU:") {
         return Some((Time::Counts(0), What::Lost));
     }
-    let (_, rest) = after_cpu(line)?;
-    let (_flags, rest) = rest.split_once(' ')?;
-    let (time, rest) = rest.trim_start().split_once(": ")?;
-    let (name, fields) = rest.split_once(": ").or_else(|| rest.split_once(':'))?;
-    Some((parse_time(time)?, meaning(name, fields)?))
+    let line = Line::of(line)?;
+    let (name, fields) = line.event.split_once(": ").or_else(|| line.event.split_once(':'))?;
+    Some((line.time, meaning(name, fields)?))
 }
 
-/// The CPU in brackets, and the text after it. The name of a task may contain brackets, but the CPU's number has at least
-/// three digits and the flags follow.
-fn after_cpu(line: &str) -> Option<(u32, &str)> {
+/// A line by its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Task and process number, as `comm-pid`.
+    pub task: &'a str,
+    /// CPU on which the event was recorded.
+    pub cpu: usize,
+    /// Time.
+    pub time: Time,
+    /// Name and fields.
+    pub event: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// The columns of a line; `None` if it is not an event.
+    pub fn of(line: &'a str) -> Option<Self> {
+        let (task, cpu, rest) = at_cpu(line)?;
+        let (_flags, rest) = rest.split_once(' ')?;
+        let (time, event) = rest.trim_start().split_once(": ")?;
+        Some(Self { task, cpu, time: parse_time(time)?, event })
+    }
+}
+
+/// The text before the CPU in brackets, the CPU, and the text after it. The name of a task may contain brackets, but the CPU's
+/// number has at least three digits and the flags follow.
+fn at_cpu(line: &str) -> Option<(&str, usize, &str)> {
     line.match_indices(" [").find_map(|(at, _)| {
         let (number, rest) = line[at + 2..].split_once("] ")?;
         let digits = number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| Some((number.parse().ok()?, rest)))?
+        digits.then(|| Some((line[..at].trim(), number.parse().ok()?, rest)))?
     })
 }
 
@@ -164,7 +202,7 @@ fn meaning(event: &str, fields: &str) -> Option<What> {
                 from: word_after(before, "prev_pid=")?.parse().ok()?,
                 to: next.split(' ').next()?.parse().ok()?,
                 name: task_name(name),
-                is_preempted: word_after(before, "prev_state=")?.starts_with('R'),
+                leaves: Leaves::of(word_after(before, "prev_state=")?),
             }
         }
         other => {
@@ -187,7 +225,7 @@ fn word_after<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
 
 /// The name of a task without the number of its CPU: `kworker/1:2-events` is `task kworker`, `ksoftirqd/1` is
 /// `task ksoftirqd`. A CPU without another task runs its idle task.
-fn task_name(comm: &str) -> String {
+pub fn task_name(comm: &str) -> String {
     let (name, number) = comm.split_once('/').unwrap_or((comm, ""));
     let is_numbered =
         number.starts_with(|first: char| first.is_ascii_digit() || first == 'u' || first == 'R');

@@ -11,13 +11,17 @@ pub const NAME: &str = "tsc";
 #[cfg(target_arch = "aarch64")]
 pub const NAME: &str = "arch_sys_counter";
 
-/// Read the counter.
+/// Read the counter, after all earlier instructions: without the fence a processor may read the counter twice at nearly the same
+/// time, and two readings in a row would differ by less than the time of a reading (Intel SDM, RDTSC).
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn read() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction; Linux leaves it enabled in user mode unless a process asks
+    // SAFETY: every x86-64 processor has the instructions; Linux leaves them enabled in user mode unless a process asks
     // otherwise (PR_SET_TSC).
-    unsafe { core::arch::x86_64::_rdtsc() }
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
 }
 
 /// Read the counter.

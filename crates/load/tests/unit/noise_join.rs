@@ -1,7 +1,9 @@
 //! Unit tests of `noise/join.rs`. Times are counts, of which a nanosecond has one.
 
+use std::collections::HashMap;
+
 use super::{ENTRY, Explained, Gap, Joined, UNEXPLAINED, attribute, join};
-use crate::noise::trace::{Event, Kind, What};
+use crate::noise::trace::{Event, Kind, Leaves, What};
 
 const SPINNER: i32 = 7;
 
@@ -14,12 +16,16 @@ fn exit(at: u64, kind: Kind) -> Event {
 }
 
 fn switch(at: u64, from: i32, to: i32, name: &str) -> Event {
-    Event { at, what: What::Switch { from, to, name: name.to_owned(), is_preempted: true } }
+    leave(at, from, to, name, Leaves::ToGoOn)
+}
+
+fn leave(at: u64, from: i32, to: i32, name: &str, leaves: Leaves) -> Event {
+    Event { at, what: What::Switch { from, to, name: name.to_owned(), leaves } }
 }
 
 fn joined(gaps: &[(u64, u64)], minimum: u64, events: &[Event]) -> Joined {
     let gaps: Vec<Gap> = gaps.iter().map(|(start, end)| Gap { start: *start, end: *end }).collect();
-    let joined = join(&gaps, minimum, events, SPINNER, 1.0);
+    let joined = join(&gaps, minimum, events, &HashMap::new(), SPINNER, 1.0);
     for gap in &joined.gaps {
         assert_eq!(gap.parts.iter().map(|part| part.own).sum::<u64>(), gap.length, "{gap:?}");
     }
@@ -92,8 +98,91 @@ fn a_work_item_that_a_switch_interrupted_goes_on_under_its_name() {
     let result = joined(&[(10, 20), (110, 131)], 0, &events);
     assert_eq!(parts(&result.gaps[0]), [("task kworker", 2), ("slow_work", 8)]);
     assert_eq!(parts(&result.gaps[1]), [("task kworker", 1), ("slow_work", 20)]);
-    let rests = |gap: usize| result.gaps[gap].parts.iter().map(|part| part.is_rest).collect::<Vec<_>>();
-    assert_eq!((rests(0), rests(1)), (vec![false, false], vec![true, true]));
+    assert_eq!(occurrences(&result), [vec![1, 2], vec![1, 2]]);
+}
+
+/// Numbers of the occurrences in each gap, without the time outside all intervals.
+fn occurrences(result: &Joined) -> Vec<Vec<u64>> {
+    let numbers = |gap: &Explained| {
+        gap.parts.iter().filter(|part| part.span.is_some()).map(|part| part.occurrence).collect()
+    };
+    result.gaps.iter().map(numbers).collect()
+}
+
+#[test]
+fn a_task_that_waits_uninterruptibly_goes_on_and_a_task_that_sleeps_has_ended() {
+    for (leaves, expected) in [(Leaves::ToGoOn, [vec![1], vec![1]]), (Leaves::Done, [vec![1], vec![2]])] {
+        let events = [
+            switch(10, SPINNER, 32, "task dropper"),
+            leave(20, 32, SPINNER, "task spinner", leaves),
+            switch(110, SPINNER, 32, "task dropper"),
+            leave(130, 32, SPINNER, "task spinner", Leaves::Done),
+        ];
+        let result = joined(&[(10, 20), (110, 131)], 0, &events);
+        assert_eq!(occurrences(&result), expected, "{leaves:?}");
+    }
+}
+
+#[test]
+fn an_occurrence_whose_beginning_is_in_no_gap_counts_in_its_first_gap() {
+    let events = [
+        switch(10, SPINNER, 32, "task kworker"),
+        enter(12, Kind::Work, "slow_work"),
+        switch(20, 32, SPINNER, "task spinner"),
+        switch(110, SPINNER, 32, "task kworker"),
+        switch(115, 32, SPINNER, "task spinner"),
+        switch(210, SPINNER, 32, "task kworker"),
+        exit(220, Kind::Work),
+        leave(221, 32, SPINNER, "task spinner", Leaves::Done),
+        switch(300, SPINNER, 32, "task kworker"),
+        leave(310, 32, SPINNER, "task spinner", Leaves::Done),
+    ];
+    // The first switch is between two gaps.
+    let result = joined(&[(100, 120), (200, 230), (290, 320)], 0, &events);
+    assert_eq!(occurrences(&result), [vec![1, 2], vec![1, 2], vec![3]]);
+    let names: Vec<_> = parts(&result.gaps[1]).into_iter().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(names, ["task kworker", "slow_work", ENTRY]);
+}
+
+#[test]
+fn a_work_item_that_ended_between_two_gaps_does_not_go_on() {
+    let events = [
+        switch(10, SPINNER, 32, "task kworker"),
+        enter(12, Kind::Work, "slow_work"),
+        switch(20, 32, SPINNER, "task spinner"),
+        switch(50, SPINNER, 32, "task kworker"),
+        exit(51, Kind::Work),
+        leave(52, 32, SPINNER, "task spinner", Leaves::Done),
+        switch(110, SPINNER, 32, "task kworker"),
+        leave(130, 32, SPINNER, "task spinner", Leaves::Done),
+    ];
+    let result = joined(&[(10, 20), (110, 131)], 0, &events);
+    assert_eq!(occurrences(&result), [vec![1, 2], vec![3]]);
+}
+
+#[test]
+fn the_inclusive_time_of_a_part_contains_the_parts_inside() {
+    let events = [
+        switch(10, SPINNER, 32, "task planted"),
+        enter(20, Kind::Vector, "timer interrupt"),
+        enter(25, Kind::Softirq, "softirq RCU"),
+        exit(28, Kind::Softirq),
+        exit(30, Kind::Vector),
+        leave(60, 32, SPINNER, "task spinner", Leaves::Done),
+    ];
+    let result = joined(&[(5, 70)], 0, &events);
+    let gap = &result.gaps[0];
+    assert_eq!(parts(gap)[..3], [("task planted", 40), ("timer interrupt", 7), ("softirq RCU", 3)]);
+    assert_eq!([0, 1, 2].map(|part| gap.inclusive(part)), [50, 10, 3]);
+    assert_eq!([0, 1, 2].map(|part| gap.parts[part].span), [(10, 60), (20, 30), (25, 28)].map(Some));
+}
+
+#[test]
+fn an_interrupt_carries_the_request_that_it_answers() {
+    let events = [enter(20, Kind::Vector, "reschedule interrupt"), exit(25, Kind::Vector)];
+    let gaps = [Gap { start: 10, end: 30 }];
+    let result = join(&gaps, 0, &events, &HashMap::from([(0, 5)]), SPINNER, 1.0);
+    assert_eq!(result.gaps[0].parts[0].request, Some(5));
 }
 
 #[test]

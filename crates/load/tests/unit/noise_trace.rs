@@ -1,6 +1,6 @@
 //! Unit tests of `noise/trace.rs`.
 
-use super::{Kind, Time, What, parse};
+use super::{Kind, Leaves, Time, What, parse};
 
 fn what(event: &str) -> What {
     let line = format!("          python-20441   [001] d.h.. 3961998393230: {event}");
@@ -57,7 +57,7 @@ fn switches_name_the_next_task_without_the_number_of_its_cpu() {
             "sched_switch: prev_comm=odd ==> name prev_pid=9 prev_prio=120 prev_state=R+ ==> next_comm={comm} next_pid=32 next_prio=120"
         );
         match what(&line) {
-            What::Switch { from: 9, to: 32, name, is_preempted: true } => name,
+            What::Switch { from: 9, to: 32, name, leaves: Leaves::ToGoOn } => name,
             other => panic!("{other:?}"),
         }
     };
@@ -71,6 +71,24 @@ fn switches_name_the_next_task_without_the_number_of_its_cpu() {
     ];
     for (comm, name) in names {
         assert_eq!(switch(comm), name);
+    }
+}
+
+#[test]
+fn a_task_goes_on_after_a_preemption_and_after_an_uninterruptible_wait() {
+    for (state, expected) in [
+        ("R", Leaves::ToGoOn),
+        ("R+", Leaves::ToGoOn),
+        ("D", Leaves::ToGoOn),
+        ("D|K", Leaves::ToGoOn),
+        ("S", Leaves::Done),
+        ("I", Leaves::Done),
+        ("Z", Leaves::Done),
+    ] {
+        let line = format!(
+            "sched_switch: prev_comm=a prev_pid=9 prev_prio=120 prev_state={state} ==> next_comm=b next_pid=32 next_prio=120"
+        );
+        assert!(matches!(what(&line), What::Switch { leaves, .. } if leaves == expected), "{state}");
     }
 }
 

@@ -9,7 +9,20 @@ from math import ceil, floor, log10
 from markupsafe import Markup
 
 from schedlab.report.html.page import environment, policy, text
-from schedlab.report.noise import CORRELATION, Cpu, Noise, breakdown, clock, duration, percent, source, warnings
+from schedlab.report.noise import (
+    CORRELATION,
+    INCLUSIVE,
+    Cpu,
+    Noise,
+    breakdown,
+    by_correlation,
+    clock,
+    correlated,
+    duration,
+    percent,
+    source,
+    warnings,
+)
 from schedlab.report.numbers import figure
 
 WIDTH, HEIGHT = 720, 300
@@ -85,6 +98,9 @@ def render(noise: Noise) -> str:
             clock=clock(noise),
             warnings=list(warnings(noise)),
             correlation=CORRELATION,
+            inclusive=INCLUSIVE,
+            correlated=correlated,
+            by_correlation=by_correlation,
             timelines=[(cpu, _timeline(noise, cpu)) for cpu in noise.cpus],
             histograms=[(cpu, _histogram(cpu)) for cpu in noise.cpus],
             legend=[*enumerate(names, 1), *([(0, OTHERS)] if len(noise.causes) > COLOURS else [])],
