@@ -19,6 +19,9 @@
 With ``timeline``, a path, ``run`` writes a trace in Perfetto's format to the file during the simulation. After an error
 the file is not a valid trace.
 
+``write_interruptions(path, document)`` writes a measurement of interruptions, the JSON of
+``schedlab_timeline::Interruptions``, as a trace in the same format.
+
 ``machines()`` and ``kernels()`` return the TOML texts of the shipped models by name. ``workloads()`` and
 ``native_program()`` are the registry of native workloads, see :mod:`schedlab.workloads.declarations`.
 """
@@ -40,7 +43,7 @@ class NotBuilt(SchedlabError):
 
 _FUNCTIONS = (
     "check", "check_kernel", "check_machine", "kernels", "machines", "native_program", "read_rt_app", "run",
-    "workloads",
+    "workloads", "write_interruptions",
 )  # fmt: skip
 
 

@@ -99,6 +99,12 @@ fn check_kernel(py: Python<'_>, text: &str) -> PyResult<()> {
     kernel_of(text).map(drop).map_err(|error| raise(py, error))
 }
 
+/// Write a measurement of interruptions, the JSON of `schedlab_timeline::Interruptions`, as a timeline to a file.
+#[pyfunction]
+fn write_interruptions(py: Python<'_>, path: PathBuf, document: &str) -> PyResult<()> {
+    py.detach(|| timeline::write(&path, document)).map_err(|error| raise(py, error))
+}
+
 /// Names and TOML texts of the shipped machines.
 #[pyfunction]
 fn machines() -> BTreeMap<&'static str, &'static str> {
@@ -122,6 +128,7 @@ fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(native_program, module)?)?;
     module.add_function(wrap_pyfunction!(check_machine, module)?)?;
     module.add_function(wrap_pyfunction!(check_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(write_interruptions, module)?)?;
     module.add_function(wrap_pyfunction!(machines, module)?)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     Ok(())

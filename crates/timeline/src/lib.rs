@@ -9,11 +9,15 @@
 //! tracks, thread states, wake-up arrows and query tables from them. The kernel model's work appears as slices on a track of
 //! each CPU.
 //!
+//! `interruptions.rs` writes the gaps of a measurement on a real kernel with the same packets.
+//!
 //! Memory use is a buffer for each CPU and two numbers for each live task, for any length of the simulation.
 
 mod cpu;
+mod interruptions;
 pub mod schema;
 mod track;
 mod writer;
 
+pub use interruptions::{Gap, Interruptions, write_interruptions};
 pub use writer::Timeline;

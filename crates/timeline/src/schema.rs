@@ -249,6 +249,9 @@ pub struct Annotation {
     /// A number.
     #[prost(int64, optional, tag = "4")]
     pub int_value: Option<i64>,
+    /// A text.
+    #[prost(string, optional, tag = "6")]
+    pub string_value: Option<String>,
 }
 
 /// Names by number.

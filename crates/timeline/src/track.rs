@@ -39,7 +39,11 @@ pub(crate) fn describe<W: Write>(sink: &mut Sink<W>, cpus: usize) {
 
 /// An instant on the track of the machine.
 pub(crate) fn instant(at: Ns, name: &str, value: Option<i64>) -> Packet {
-    let annotation = value.map(|value| Annotation { name: Some("value".to_owned()), int_value: Some(value) });
+    let annotation = value.map(|value| Annotation {
+        name: Some("value".to_owned()),
+        int_value: Some(value),
+        ..Annotation::default()
+    });
     let event = TrackEvent {
         r#type: Some(INSTANT),
         track_uuid: Some(SIMULATION),

@@ -26,7 +26,7 @@ pub struct Timeline<W: Write> {
 impl<W: Write> Timeline<W> {
     /// Timeline of a simulation of this machine and kernel, written to `out` in small pieces.
     pub fn new(out: W, machine: &Machine, kernel: &Kernel) -> Self {
-        let mut sink = Sink { out, bytes: Vec::new(), error: None };
+        let mut sink = Sink::new(out);
         sink.packet(&about(machine, kernel));
         track::describe(&mut sink, machine.cpus());
         Self {
@@ -43,10 +43,7 @@ impl<W: Write> Timeline<W> {
         self.tracks.iter_mut().for_each(|track| track.close(&mut self.sink));
         self.cpus.iter_mut().for_each(|cpu| cpu.write(&mut self.sink));
         self.sink.packet(&track::instant(closed_ns, "end", None));
-        match self.sink.error {
-            Some(error) => Err(error),
-            None => self.sink.out.flush().map(|()| self.sink.out),
-        }
+        self.sink.finish()
     }
 }
 
@@ -106,6 +103,19 @@ pub(crate) struct Sink<W: Write> {
 }
 
 impl<W: Write> Sink<W> {
+    /// A destination without packets.
+    pub fn new(out: W) -> Self {
+        Self { out, bytes: Vec::new(), error: None }
+    }
+
+    /// Return the first failed write, or none.
+    pub fn finish(mut self) -> io::Result<W> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.out.flush().map(|()| self.out),
+        }
+    }
+
     /// Write a packet, unless a write has failed before.
     pub fn packet(&mut self, packet: &Packet) {
         if self.error.is_some() {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, SshConfig
+from schedlab.cli.options import NoiseFormat, Output, SshConfig
 
 
 def noise(
@@ -27,14 +27,27 @@ def noise(
         bool, typer.Option("--trace/--no-trace", help="Name causes with the kernel's trace; needs root.")
     ] = True,
     target: Annotated[
-        str, typer.Option("--target", metavar="TARGET", help="The machine: host or ssh:[USER@]HOST[:PORT].")
+        str,
+        typer.Option(
+            "--target", metavar="TARGET", help="The machine: host, ssh:[USER@]HOST[:PORT] or vm:KERNEL[@TOPOLOGY]."
+        ),
     ] = "host",
+    cmdline: Annotated[
+        str | None,
+        typer.Option(metavar="WORDS", help="Boot parameters of a vm: target, such as 'isolcpus=1 nohz_full=1'."),
+    ] = None,
     read: Annotated[
         Path | None,
         typer.Option("--read", metavar="FILE", help="Show a measurement stored with --format json instead."),
     ] = None,
     ssh_config: SshConfig = None,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: Annotated[
+        NoiseFormat,
+        typer.Option(
+            "--format",
+            help="text for people, json for scripts, html for a browser, perfetto for the viewer at ui.perfetto.dev.",
+        ),
+    ] = NoiseFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Measure what interrupts CPUs: a loop on each CPU finds the gaps, the kernel's trace names their causes.
@@ -44,21 +57,29 @@ def noise(
     """
     import os
 
+    from schedlab.cli import noise_perfetto as perfetto
     from schedlab.cli import noise_run
     from schedlab.cli.json_output import json_text
     from schedlab.cli.report_output import present_text, write
     from schedlab.report import noise as report
     from schedlab.report.html import noise as html
 
+    if form is NoiseFormat.PERFETTO:
+        perfetto.require_file(output)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    measured = (
-        noise_run.stored(read) if read else noise_run.measured(cpus, time, threshold, priority, target, trace=trace)
+    wanted = noise_run.Wanted(
+        cpus, time, threshold, priority, target, cmdline, trace, parts=form in (NoiseFormat.JSON, NoiseFormat.PERFETTO)
     )
+    measured = noise_run.stored(read) if read else noise_run.measured(wanted)
     match form:
-        case PageFormat.TEXT:
-            present_text(report.render(measured), output)
-        case PageFormat.JSON:
+        case NoiseFormat.TEXT:
+            from schedlab.report.noise_text import render
+
+            present_text(render(measured), output)
+        case NoiseFormat.JSON:
             write(json_text(report.to_json(measured)), output)
-        case PageFormat.HTML:
+        case NoiseFormat.HTML:
             write(html.render(measured), output)
+        case NoiseFormat.PERFETTO:
+            perfetto.write(measured, output)
