@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Engine, delete
 from typer.testing import CliRunner, Result
 
+from schedlab.cli import publish_run
 from schedlab.cli.app import app
 from schedlab.store import schema
 from tests import histories as stored
@@ -101,6 +102,22 @@ def test_a_second_call_writes_only_what_changed(engine: Engine, tmp_path: Path) 
     assert len([name for name in written if name.startswith("data/series/")]) == 4
 
 
+def test_an_update_reads_only_the_runs_that_are_new_or_not_complete(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[list[int]] = []
+    chosen = publish_run.reader.chosen
+    monkeypatch.setattr(publish_run.reader, "chosen", lambda engine, numbers: (
+        read.append(list(numbers)), chosen(engine, numbers))[1])  # fmt: skip
+    stored.record(engine, 4)
+    edit_run(engine, 2, state="interrupted")
+    schedlab("publish", tmp_path / "site", store=engine)
+    stored.record(engine, 1, first=4)
+    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("publish", tmp_path / "site", store=engine)
+    assert read == [[4, 3, 2, 1], [5, 2], [2]]
+
+
 def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 10)
     schedlab("publish", tmp_path / "grown", store=engine)
@@ -119,8 +136,6 @@ def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> Non
 
 
 def test_a_killed_call_loses_nothing(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from schedlab.cli import publish_run
-
     stored.record(engine, 5)
     monkeypatch.setattr(publish_run, "SAVED_EVERY", 1)
 

@@ -90,12 +90,17 @@ def test_completion_changes_nothing(fake: System, tmp_path: Path, monkeypatch: p
     assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
 
 
-def test_the_values_of_a_live_run_are_reported_as_its_values(schedlab: Schedlab, fake: System, tmp_path: Path) -> None:
+def test_the_values_of_a_live_run_are_reported_by_commands_that_show_the_machine(
+    schedlab: Schedlab, fake: System, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Journal.open(tmp_path / "journals", "alive", fake) as journal:
         journal.put({"vm.stat_interval": 7})
         done = schedlab("tunables", "list", "stat_interval")
         assert f"a run is alive: alive (process {os.getpid()}); the machine has the values of this run" in done.words
         assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
+        for command in ("history", "publish", "serve", "report", "runs", "compare"):
+            recovery.recover_at_start([command], tmp_path / "journals")
+        assert "alive" not in capsys.readouterr().err
     assert "alive" not in schedlab("tunables", "list", "stat_interval").err
 
 

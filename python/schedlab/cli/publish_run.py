@@ -49,9 +49,11 @@ class PublishedPoint(BaseModel):
 
 
 class PublishedRun(BaseModel):
-    """A run on the site. ``key`` changes when the run changes; ``reason``: why a run is damaged or has no page."""
+    """A run on the site. ``key`` changes when the run changes, ``mark`` when a complete run changes: with an equal mark
+    the run is not read again. ``reason``: why a run is damaged or has no page."""
 
     key: str
+    mark: str = ""
     name: str
     state: str
     machine: str
@@ -131,7 +133,7 @@ def publish(
     Raises OutputError for a folder that is no site, or that cannot be written.
     """
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
-    listed = reader.listing(engine)
+    marks = reader.marks(engine)
     published, is_new = _published(folder, sha256(str(engine.url.database).encode()).hexdigest()[:16])
     _make(folder / "run")
     _make(folder / "data" / "series")
@@ -139,15 +141,25 @@ def publish(
         for path, text in site.assets().items():
             _make((folder / path).parent)
             write_whole(folder / path, text)
-    with_page = {run.id for run in listed[: len(listed) if pages is None else pages]}
+    with_page = set(list(marks)[: len(marks) if pages is None else pages])
+
+    def lacks_page(number: int, old: PublishedRun) -> bool:
+        return number in with_page and not old.page and not old.reason
+
+    doubtful = [
+        number
+        for number, mark in marks.items()
+        if (old := published.runs.get(number)) is None or not mark or old.mark != mark or lacks_page(number, old)
+    ]
     changed = [
         run
-        for run in listed
-        if (old := published.runs.get(run.id)) is None
-        or old.key != _key(run)
-        or (run.id in with_page and not old.page and not old.reason)
+        for run in reader.chosen(engine, doubtful)
+        if (old := published.runs.get(run.id)) is None or old.key != _key(run) or lacks_page(run.id, old)
     ]
-    removed = published.runs.keys() - {run.id for run in listed}
+    for number in doubtful:
+        if number in published.runs:
+            published.runs[number].mark = marks[number]
+    removed = published.runs.keys() - marks.keys()
     published.pending |= _forget(folder, published, removed) | _remove_pages(folder, published, with_page)
     has_moved = address not in (None, published.address)
     published.address = published.address if address is None else address
@@ -155,6 +167,7 @@ def publish(
         advance(done, len(changed))
         published.pending |= _forget(folder, published, [run.id] if run.id in published.runs else [])
         published.pending |= _add(engine, folder, published, run, run.id in with_page)
+        published.runs[run.id].mark = marks[run.id]
         if done % SAVED_EVERY == SAVED_EVERY - 1:
             _save(folder, published)
     advance(len(changed), len(changed))
@@ -164,7 +177,7 @@ def publish(
         _write_lists(folder, published, all_series)
         _save(folder, published)
     worse = len(feeds.entries(all_series))
-    return Outcome(len(listed), len(changed), len(removed), len(all_series), worse)
+    return Outcome(len(marks), len(changed), len(removed), len(all_series), worse)
 
 
 def _published(folder: Path, store: str) -> tuple[Published, bool]:

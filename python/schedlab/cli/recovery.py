@@ -19,12 +19,18 @@ ASKING = ("-h", "--help", "-V", "--version", "--install-completion", "--show-com
 UNDO = ["tunables", "undo"]
 """The command whose task is recovery."""
 
+OF_STORES = ("compare", "examples", "history", "import", "merge", "publish", "report", "runs", "serve", "store")
+"""Commands that neither measure nor show this machine: a live run does not concern their output."""
+
+ALIVE, ALIVE_OF_ROOT = "a run is alive:", "a run of root is alive:"
+"""Labels of the lines that name live runs."""
+
 
 def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> None:
     """Recover unless the command only prints facts about schedlab, and print a line for each outcome.
 
-    A line also names each run whose values cannot be put back now: a live run, or a run of root that this user cannot
-    recover. ``folder`` is the folder of journals, by default the folder of this user.
+    A line also names each run whose values cannot be put back now: a killed run of root that this user cannot recover,
+    and a live run unless the command only reads stores. ``folder`` is the folder of journals, by default this user's.
     """
     asks = not arguments or any(option in arguments for option in ASKING) or "_SCHEDLAB_COMPLETE" in os.environ
     if asks or list(arguments[:2]) == UNDO:
@@ -33,6 +39,8 @@ def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> No
     lines = _recovered(folder) if _is_anything_left(folder) else []
     if os.geteuid() != 0:
         lines += _runs_of_root(folders.journals(uid=0))
+    if arguments[0] in OF_STORES:
+        lines = [line for line in lines if line[0] not in (ALIVE, ALIVE_OF_ROOT)]
     if lines:
         from schedlab.cli.console import make
 
@@ -61,7 +69,7 @@ def _recovered(folder: Path) -> list[tuple[str, str]]:
         for journal in pending(folder):
             if journal.live and journal.values:
                 text = f"{journal.run_id} (process {journal.process}); the machine has the values of this run"
-                lines.append(("a run is alive:", text))
+                lines.append((ALIVE, text))
     except (OSError, CannotRunHere) as error:
         lines = [("a run was killed, and its journal cannot be used:", str(error))]
     return lines
@@ -76,7 +84,7 @@ def _runs_of_root(folder: Path) -> list[tuple[str, str]]:
     for name in names:
         run, _, process = name.partition(".")
         if Path(f"/proc/{process.partition('.')[0]}").exists():
-            lines.append(("a run of root is alive:", f"{run}; the machine may have the values of this run"))
+            lines.append((ALIVE_OF_ROOT, f"{run}; the machine may have the values of this run"))
         else:
             todo = "'schedlab tunables undo' as root puts the values back"
             lines.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from statistics import fmean, median
@@ -27,11 +27,13 @@ __all__ = [
     "DamagedRun",
     "Run",
     "blocks_done",
+    "chosen",
     "conditions",
     "counters",
     "failed_outputs",
     "failures",
     "listing",
+    "marks",
     "run",
     "runs",
     "times",
@@ -49,6 +51,18 @@ def listing(engine: Engine) -> list[Run | DamagedRun]:
     """Return every run, newest first."""
     with engine.connect() as connection:
         return run_rows.listing(backends.of(engine).rows_of(connection), str(engine.url.database))
+
+
+def marks(engine: Engine) -> dict[int, str]:
+    """Return a mark for each run, newest first; see :func:`schedlab.store.run_rows.marks`."""
+    with engine.connect() as connection:
+        return run_rows.marks(backends.of(engine).rows_of(connection))
+
+
+def chosen(engine: Engine, numbers: Sequence[int]) -> list[Run | DamagedRun]:
+    """Return the runs of these numbers that exist, newest first."""
+    with engine.connect() as connection:
+        return run_rows.chosen(backends.of(engine).rows_of(connection), str(engine.url.database), numbers)
 
 
 def runs(engine: Engine) -> list[Run]:

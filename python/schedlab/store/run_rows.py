@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
@@ -26,6 +26,9 @@ CHECKSUM_BYTES = 4
 
 LAST_SECOND = 253_402_300_800
 """Seconds from 1970 (UTC) to the year 10000, where Python's calendar ends."""
+
+MOST_CHOSEN = 500
+"""Numbers of runs that a query names; for more runs all are read."""
 
 
 class Rows(Protocol):
@@ -109,13 +112,31 @@ class DamagedRun(NamedTuple):
 
 def listing(rows: Rows, store: str) -> list[Run | DamagedRun]:
     """Return every run of a store, newest first; ``store`` is its path or URL."""
+    return _listing(rows, store, "ORDER BY id DESC")
+
+
+def _listing(rows: Rows, store: str, which: str) -> list[Run | DamagedRun]:
     listed: list[Run | DamagedRun] = []
-    for row in _rows(rows, "ORDER BY id DESC"):
+    for row in _rows(rows, which):
         try:
             listed.append(_run(rows, row, store))
         except Damaged as error:
             listed.append(DamagedRun(row["id"], error))
     return listed
+
+
+def marks(rows: Rows) -> dict[int, str]:
+    """Return a text for each run, newest first, that changes when a complete run changes; empty for other runs."""
+    query = "SELECT id, CASE WHEN state = 'complete' THEN checksum END, finished FROM run ORDER BY id DESC"
+    return {number: "" if checksum is None else f"{checksum} {end}" for number, checksum, end in rows.read(query)}
+
+
+def chosen(rows: Rows, store: str, numbers: Sequence[int]) -> list[Run | DamagedRun]:
+    """Return the runs of these numbers that exist, newest first."""
+    if len(numbers) > MOST_CHOSEN:
+        wanted = set(numbers)
+        return [run for run in listing(rows, store) if run.id in wanted]
+    return _listing(rows, store, f"WHERE id IN ({', '.join(f'{number:d}' for number in numbers)}) ORDER BY id DESC")
 
 
 def run(rows: Rows, store: str, run_id: int | None) -> Run:
