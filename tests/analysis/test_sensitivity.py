@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from schedlab.analysis.sensitivity import HIGHER, SEEDS, best_points, mean, response, shares
+from schedlab.analysis.sensitivity import HIGHER, SEEDS, best_points, first_order, mean, response, shares
 
 GRID = list(product(range(3), range(2), range(4)))
 LEVELS = {name: [point[place] for point in GRID] for place, name in enumerate("abc")}
@@ -71,3 +72,20 @@ def test_the_best_point_is_left_out_in_at_most_the_stated_share_of_sweeps() -> N
     for _ in range(sweeps):
         missed += 0 not in best_points(random.normal(size=(10, 5)), higher=True)
     assert missed / sweeps <= 0.05 + 2 * (0.05 * 0.95 / sweeps) ** 0.5
+
+
+def test_first_order_indices_of_a_sum_are_the_shares_of_its_parts() -> None:
+    """Of 2a + b with equal ranges, a explains 4/5 of the variance."""
+    pytest.importorskip("SALib", reason="SALib is not installed: pip install 'schedlab[scale]'")
+    random = np.random.default_rng(3)
+    points = {"a": random.random(128), "b": random.random(128)}
+    values = (2 * points["a"] + points["b"])[:, np.newaxis]
+    found = first_order(values, points, 1)
+    assert found is not None
+    assert [each.factor for each in found] == ["a", "b"]
+    assert [each.first for each in found] == [pytest.approx(0.8, abs=0.15), pytest.approx(0.2, abs=0.15)]
+
+
+def test_without_salib_there_are_no_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "SALib.analyze", None)
+    assert first_order(np.ones((4, 1)), {"a": np.arange(4.0)}, 1) is None

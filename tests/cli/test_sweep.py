@@ -187,8 +187,10 @@ def test_a_sweep_has_no_report_of_verdicts(
     assert "schedlab sweep --show 1" in done.words
 
 
-@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
-def test_without_ray_the_command_names_the_installation(schedlab: Schedlab, file: Path, tmp_path: Path) -> None:
+def test_without_ray_the_command_names_the_installation(
+    schedlab: Schedlab, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "find_spec", lambda name: None)
     done = schedlab(file, "--ray", "local")
     assert (done.code, "pip install 'schedlab[scale]'" in done.words) == (3, True)
     assert not (tmp_path / "s.sqlite").exists()

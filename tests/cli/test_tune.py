@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from schedlab.execution import tuning
 from tests.cli.in_process import Done, Schedlab, runner
 
 FILE = """
@@ -29,9 +29,6 @@ use = "hackbench"
 groups = 2
 loops = 5
 """
-needs_optuna = pytest.mark.skipif(
-    find_spec("optuna") is None, reason="Optuna is not installed: pip install 'schedlab[scale]'"
-)
 
 
 @pytest.fixture
@@ -52,14 +49,15 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return with_store
 
 
-@pytest.mark.skipif(find_spec("optuna") is not None, reason="Optuna is installed")
-def test_without_optuna_the_command_names_the_installation(schedlab: Schedlab, file: Path, tmp_path: Path) -> None:
+def test_without_optuna_the_command_names_the_installation(
+    schedlab: Schedlab, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "find_spec", lambda name: None)
     done = schedlab("tune", file)
     assert (done.code, "pip install 'schedlab[scale]'" in done.words) == (3, True)
     assert not (tmp_path / "s.sqlite").exists()
 
 
-@needs_optuna
 @pytest.mark.parametrize("sampler", ["tpe", "random"])
 def test_the_winner_is_measured_again_on_fresh_blocks(schedlab: Schedlab, file: Path, sampler: str) -> None:
     done = schedlab("tune", file, "--trials", 6, "--sampler", sampler, "--format", "json")
@@ -72,14 +70,12 @@ def test_the_winner_is_measured_again_on_fresh_blocks(schedlab: Schedlab, file: 
     assert found["confirmation"]["ratio"] != found["optimistic_ratio"]
 
 
-@needs_optuna
 def test_the_same_seed_gives_the_same_result(schedlab: Schedlab, file: Path) -> None:
     first, second = (json.loads(schedlab("tune", file, "--trials", 3, "--format", "json").out) for _ in range(2))
     assert [point["values"] for point in first["points"]] == [point["values"] for point in second["points"]]
     assert first["optimistic_ratio"] == second["optimistic_ratio"]
 
 
-@needs_optuna
 def test_a_search_goes_on_with_more_points(schedlab: Schedlab, file: Path) -> None:
     first = json.loads(schedlab("tune", file, "--trials", 2, "--format", "json").out)
     done = schedlab("tune", file, "--trials", 4, "--resume", "--format", "json")
@@ -88,7 +84,6 @@ def test_a_search_goes_on_with_more_points(schedlab: Schedlab, file: Path) -> No
     assert found["points"][:2] == first["points"]
 
 
-@needs_optuna
 def test_the_text_shows_the_optimistic_figure_beside_the_verdict(schedlab: Schedlab, file: Path) -> None:
     text = schedlab("tune", file, "--trials", 6).out
     assert "optimistic as the best of 6 points" in text
@@ -96,14 +91,12 @@ def test_the_text_shows_the_optimistic_figure_beside_the_verdict(schedlab: Sched
     assert schedlab("tune", "--show", 1).out == text
 
 
-@needs_optuna
 def test_without_a_better_point_nothing_is_confirmed(schedlab: Schedlab, file: Path) -> None:
     file.write_text(FILE.replace("= 10_000_000", "= 500_000").replace("to = 5_000_000", "to = 1010"))
     found = json.loads(schedlab("tune", file, "--trials", 1, "--format", "json").out)
     assert (len(found["points"]), found["winner"], found["confirmation"]) == (1, None, None)
 
 
-@needs_optuna
 def test_a_search_has_no_report_of_verdicts(schedlab: Schedlab, file: Path) -> None:
     schedlab("tune", file, "--trials", 1)
     assert "schedlab tune --show 1" in schedlab("report", 1).words

@@ -7,7 +7,7 @@ workers. A chunk whose worker died is repeated; a chunk that ends several worker
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,7 +52,7 @@ class Place:
 
 
 @dataclass
-class _Chunks:
+class Chunks:
     """Queue of cells in chunks. The first chunks have one cell, from which the time of a cell is learnt."""
 
     cells: deque[int]
@@ -60,7 +60,13 @@ class _Chunks:
     seconds: float = 0.0
     ended: int = 0
 
+    @classmethod
+    def of(cls, cells: Iterable[int]) -> Chunks:
+        """Return the queue of these cells."""
+        return cls(deque(cells))
+
     def next(self) -> Chunk | None:
+        """Return the next chunk, or None if no cell is left now."""
         if self.repeated:
             return self.repeated.popleft()
         size = 1
@@ -70,6 +76,7 @@ class _Chunks:
         return chunk or None
 
     def add(self, measured: list[Measurement]) -> None:
+        """Learn the time of a cell from a chunk that ended."""
         self.ended += len(measured)
         self.seconds += sum(measurement.elapsed for measurement in measured)
 
@@ -88,7 +95,7 @@ def run_sweep(sweep: Sweep, text: str, engine: Engine, run_id: int, place: Place
     trials, seed = sweep.plan.trials, sweep.plan.seed
     with _recorded(engine, run_id) as finish:
         done = writer.done(engine, run_id)
-        chunks = _Chunks(deque(trial.index for trial in trials if trial.index not in done))
+        chunks = Chunks.of(trial.index for trial in trials if trial.index not in done)
         stored, lost, given_up = len(done), Counter[int](), list[int]()
         for chunk, measured in place.ended(partial(simulated, text, seed), chunks.next):
             if measured is None:

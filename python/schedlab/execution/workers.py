@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from signal import SIG_IGN, SIGINT, signal
@@ -18,6 +17,7 @@ from threading import Thread
 from typing import Any
 
 from schedlab.errors import CannotRunHere
+from schedlab.extension import build
 from schedlab.results.measurement import Measurement
 
 Chunk = Sequence[int]
@@ -96,35 +96,60 @@ def of_ray(work: Work, next_chunk: Callable[[], Chunk | None], address: str, pro
 
     CannotRunHere without the library Ray, or when the cluster does not answer.
     """
-    ray = _ray(address, processes)
+    ray = connected_ray(address, processes)
     try:
-        task = ray.remote(num_cpus=1, max_retries=0)(work_on)
-        # One further chunk for each CPU waits at its node, so that a CPU does not wait for this process.
-        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        running: dict[Any, Chunk] = {}
-        shared = ray.put(work)
-        crashes = (
-            ray.exceptions.WorkerCrashedError,
-            ray.exceptions.NodeDiedError,
-            ray.exceptions.OutOfMemoryError,
-        )
-        while True:
-            while len(running) < most and (chunk := next_chunk()) is not None:
-                running[task.remote(shared, chunk)] = chunk
-            if not running:
-                return
-            for reference in ray.wait(list(running), num_returns=1)[0]:
-                results = None
-                with suppress(*crashes):
-                    results = ray.get(reference)
-                yield running.pop(reference), results
+        yield from ray_tasks(ray, work, next_chunk)
     finally:
         ray.shutdown()
 
 
-def work_on(work: Work, chunk: Chunk) -> list[Measurement]:
-    """Work on a chunk in a task of Ray."""
+def ray_tasks(ray: Any, work: Work, next_chunk: Callable[[], Chunk | None]) -> Ended:
+    """Work in tasks of a connected Ray; arguments and error as for :func:`of_ray`."""
+    task = ray.remote(num_cpus=1, max_retries=0)(work_on)
+    running: dict[Any, Chunk] = {}
+    shared = ray.put((build(), work))
+    errors = ray.exceptions
+    losses = (
+        errors.WorkerCrashedError,
+        errors.NodeDiedError,
+        errors.LocalRayletDiedError,
+        errors.ObjectLostError,
+        errors.OutOfMemoryError,
+    )
+    while True:
+        # One further chunk for each CPU waits at its node, so that a CPU does not wait for this process. Nodes may
+        # join and leave.
+        most = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        while len(running) < most and (chunk := next_chunk()) is not None:
+            running[task.remote(shared, chunk)] = chunk
+        if not running:
+            return
+        for reference in ray.wait(list(running), num_returns=1)[0]:
+            results = None
+            try:
+                results = ray.get(reference)
+            except losses:
+                pass
+            except errors.RayTaskError as error:
+                raise _refusal(error) from error
+            yield running.pop(reference), results
+
+
+def work_on(build_and_work: tuple[str, Work], chunk: Chunk) -> list[Measurement]:
+    """Work on a chunk in a task of Ray; CannotRunHere if this node has another build of the simulator."""
+    expected, work = build_and_work
+    if build() != expected:
+        raise CannotRunHere(f"a node has the build {build()} of the simulator, this machine {expected}")
     return work(chunk)
+
+
+def _refusal(error: Any) -> Exception:
+    """Return the error of a task: a node that cannot work on this sweep, or a fault of schedlab."""
+    cause = error.cause
+    if isinstance(cause, CannotRunHere | ImportError):
+        todo = "install the same wheel of schedlab on every node"
+        return CannotRunHere(getattr(cause, "what", f"a node lacks schedlab: {cause}"), where="--ray", todo=todo)
+    return cause if isinstance(cause, Exception) else error
 
 
 def require_ray() -> None:
@@ -133,10 +158,12 @@ def require_ray() -> None:
         raise CannotRunHere("the library Ray is not installed", where="--ray", todo=SCALE)
 
 
-def _ray(address: str, processes: int | None) -> Any:
-    """Return the module Ray, connected."""
+def connected_ray(address: str, processes: int | None) -> Any:
+    """Return the module Ray, connected; arguments and error as for :func:`of_ray`."""
     require_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray's default is 15: on a machine with other work its processes would hardly run.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     import ray
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -146,6 +173,9 @@ def _ray(address: str, processes: int | None) -> Any:
         ray.init(address=address, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        todo = "start a cluster with 'ray start --head', and give its address HOST:PORT"
+        todo = (
+            "start a cluster with 'ray start --head', and give its address HOST:PORT; a cluster with a token needs "
+            "RAY_AUTH_MODE=token and the token in RAY_AUTH_TOKEN, see docs/sweeps.md"
+        )
         raise CannotRunHere(f"no cluster answers at {address!r}: {reason}", where="--ray", todo=todo) from error
     return ray
