@@ -65,7 +65,8 @@ def workloads() -> str:
             parts.append(f"| `{key}` | {default} | {_one_line(field.description)} |")
         parts.append("\n| metric | unit | better | judged |\n|---|---|---|---|")
         parts += [
-            f"| `{spec.name}` | {spec.unit} | {spec.direction} | {'yes' if spec.judged else 'if named'} |"
+            f"| `{spec.name}` | {spec.unit} | {spec.direction} | {'yes' if spec.judged else 'if named'}"
+            f"{', worst case' if spec.worst else ''} |"
             for spec in adapter.metrics
         ]
         parts.append("")

@@ -78,8 +78,13 @@ def judge_rows(baseline: Floats, variant: Floats, options: Options) -> Judged:
     )
 
 
-def judge_run(baseline: Floats, variant: Floats, options: Options) -> list[Verdict]:
-    """Judge all rows as rows of one run. The samples have shape (rows, blocks, iterations)."""
+def judge_run(
+    baseline: Floats, variant: Floats, options: Options, *, worst: bool = False, seconds: float | None = None
+) -> list[Verdict]:
+    """Judge all rows as rows of one run. The samples have shape (rows, blocks, iterations).
+
+    ``worst`` and ``seconds`` are those of :class:`schedlab.analysis.verdicts.Question`.
+    """
     rows, blocks, iterations = baseline.shape
     labels = pl.Series([f"row{i:05}" for i in range(rows)])
     frames = [
@@ -92,5 +97,5 @@ def judge_run(baseline: Floats, variant: Floats, options: Options) -> list[Verdi
         ).with_columns(variant=pl.lit(name), parameters=pl.lit("{}"), metric=pl.lit("time"))
         for name, samples in ((BASELINE, baseline), (VARIANT, variant))
     ]
-    questions = [Question(label, "{}", "time", "s", "lower") for label in labels]
+    questions = [Question(label, "{}", "time", "s", "lower", worst=worst, seconds=seconds) for label in labels]
     return judge(pl.concat(frames), questions, [BASELINE, VARIANT], None, options)

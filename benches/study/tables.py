@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import sqrt
+from math import inf, sqrt
 
 from benches.study import changes, fences, interim
+from benches.study import maxima as maxima_study
 from benches.study.changes import Changes
 from benches.study.coverage import Coverage
 from benches.study.equivalence import Equivalence
+from benches.study.events import RATIOS, Events
 from benches.study.false_alarms import ALPHA, Shares, bound
 from benches.study.fences import Outliers
 from benches.study.interim import Sequential
 from benches.study.machines import Summary
 from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
+from benches.study.maxima import Maxima
 from benches.study.power import SHIFTS, Power
 from benches.study.real import DESIGNS, Alarms
 from benches.study.recorded import Recording, components
@@ -197,3 +200,46 @@ def machines(results: Iterable[Summary], campaigns: int) -> str:
         cells += [percent(share, high=high) for share in real] or ["", ""]
         rows.append([spread, str(each.machines), str(each.blocks), *cells])
     return table(head, rows)
+
+
+def maxima(results: Iterable[Maxima]) -> str:
+    """Format false alarms, found changes and coverage of methods for worst cases."""
+    head = ["worst cases", "blocks", "false alarms: ranks / logs / means", "fit", "ranks, twice the time"]
+    head += ["doubled scale found: ranks / logs / means", "interval covers"]
+    return table(
+        head,
+        (
+            [
+                each.kind,
+                str(each.blocks),
+                " / ".join(percent(share, high=bound(each.count)) for share in each.alarms),
+                percent(each.fitted, high=bound(each.count // maxima_study.FITTED)),
+                percent(each.unequal, high=bound(each.count)),
+                " / ".join(percent(share) for share in each.found),
+                percent(each.covered, LOW),
+            ]
+            for each in results
+        ),
+    )
+
+
+def events(results: Iterable[Events]) -> str:
+    """Format false alarms, found changes and coverage for rates that may be 0."""
+    changes_of_rate = " / ".join(f"{100 * (ratio - 1):.0f} %" for ratio in RATIOS)
+    head = ["events", "blocks", "rows with a 0", "false alarms", f"found: {changes_of_rate}"]
+    head += [f"interval covers: 0 / {changes_of_rate}", "bound if none occurs"]
+    return table(
+        head,
+        (
+            [
+                each.kind,
+                str(each.blocks),
+                percent(each.zeros),
+                percent(each.alarms, high=bound(each.count)),
+                " / ".join(percent(share) for share in each.found),
+                " / ".join(percent(share, LOW) for share in each.covered),
+                f"{100 * (each.bound - 1):+.1f} %" if each.bound < inf else "none",
+            ]
+            for each in results
+        ),
+    )

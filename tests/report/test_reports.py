@@ -15,6 +15,7 @@ from schedlab.experiment.plan import Trial
 from schedlab.findings.run import findings
 from schedlab.report import changelog, data, markdown, text, words
 from schedlab.report.build import build, run_part
+from schedlab.report.html import page
 from schedlab.report.numbers import change, figure, interval, p_value
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
@@ -24,7 +25,7 @@ ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
     "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "arithmetic_ratio", "within_control", "detectable",
     "exact", "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
-    "kind",
+    "kind", "statistic",
 }  # fmt: skip
 
 
@@ -163,3 +164,69 @@ def test_a_change_over_fewer_blocks_names_the_baseline_of_these_blocks(
 @pytest.mark.parametrize(("ratio", "shown"), [(0.872, "MDE -78.5 %"), (1.1, "MDE +365.0 %")])
 def test_a_minimum_detectable_effect_has_the_direction_of_the_change(ratio: float, shown: str) -> None:
     assert words.mde(towards(3.65, ratio)) == shown
+
+
+NOISE = """
+[experiment]
+name = "quiet"
+
+[design]
+blocks = 8
+control = false
+
+[[variant]]
+name = "base"
+
+[[variant]]
+name = "quiet"
+nice = 1
+
+[[workload]]
+use = "noise"
+duration = 12
+cause = "vmstat_update"
+metrics = ["gap-longest", "cause-per-second", "cause-longest"]
+"""
+
+
+def interrupted(variant: str) -> Callable[[Trial], Measurement]:
+    """Return a script in which a cause interrupts only one variant."""
+
+    def script(trial: Trial) -> Measurement:
+        quiet = trial.variant.name != variant
+        values = {
+            "gap-longest": (50 if quiet else 100) * (1 + 0.01 * trial.block),
+            "cause-per-second": 0.0 if quiet else 1.0,
+            "cause-longest": 0.0 if quiet else 4.0,
+        }
+        return Measurement("ok", 0, 1, metrics=trial.row.adapter.measured(values))
+
+    return script
+
+
+def test_every_format_shows_a_cause_that_disappeared(
+    run_script: Callable[..., tuple[int, object]], engine: Engine
+) -> None:
+    run_id, _ = run_script(interrupted("base"), NOISE)
+    judged = findings(engine, run_id)
+    assert {(v.question.metric, v.word.value, v.statistic) for v in judged.verdicts} == {
+        ("gap-longest", "better", "ranks"),
+        ("cause-per-second", "better", "differences"),
+        ("cause-longest", "better", "ranks"),
+    }
+    report = build(judged)
+    shown = text.to_text(report, 100)
+    assert "-100.0 … -96.1" in shown
+    assert "Worst cases: median" in " ".join(shown.split())
+    assert "Rows with a value of 0" in " ".join(shown.split())
+    (rate,) = [row for row in json.loads(data.to_json(report))["rows"] if row["metric"] == "cause-per-second"]
+    assert (rate["ratio"], rate["value"], rate["statistic"]) == (0.0, 0.0, "differences")
+    assert "-96.1" in markdown.render(report)
+    assert "-100.0\N{NO-BREAK SPACE}%" in page.render(report)
+
+
+def test_a_cause_that_appears_has_a_lower_bound(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
+    run_id, _ = run_script(interrupted("quiet"), NOISE)
+    shown = text.to_text(build(findings(engine, run_id)), 100)
+    assert "from 0" in shown
+    assert "worse" in shown

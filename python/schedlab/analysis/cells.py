@@ -36,7 +36,7 @@ _KEYS = ["workload", "parameters", "metric", "variant"]
 
 
 def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
-    """Average each cell's metrics over its iterations.
+    """Average each cell's metrics over its iterations; a worst case is the worst of its iterations.
 
     Columns: block, variant, workload, parameters, metric, position (mean index in the plan), value, iterations, least
     and most (of the iterations' values); sorted by the first five columns. Values that are not finite are left out.
@@ -60,8 +60,14 @@ def average_blocks(cells: Sequence[CellSamples]) -> pl.DataFrame:
     least, most = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
     np.minimum.at(least, key_of_value[measured], values[measured])
     np.maximum.at(most, key_of_value[measured], values[measured])
+    worst = {i: cell.direction for i, cell in zip(index, cells, strict=True) if cell.worst}
+
+    def value(i: int) -> float:
+        mean = float(totals[i] / counts[i])
+        return float(most[i] if worst[i] == "lower" else least[i]) if i in worst else mean
+
     lines = [
-        (*key, places[i] / counts[i], totals[i] / counts[i], int(counts[i]), float(least[i]), float(most[i]))
+        (*key, places[i] / counts[i], value(i), int(counts[i]), float(least[i]), float(most[i]))
         for key, i in keys.items()
         if counts[i]
     ]
@@ -108,9 +114,17 @@ class Blocks:
             :func:`average_blocks`. Values that are not finite count as lost.
         recorded: recorded trials; without them no trial counts as lost.
         progress: interim analyses so far. The blocks up to the last analysis count; without an analysis, all blocks.
+        worst: rows whose block value is the worst of its iterations, see :func:`schedlab.analysis.rows.worst_rows`.
     """
 
-    def __init__(self, samples: pl.DataFrame, recorded: Recorded | None = None, progress: Course | None = None) -> None:
+    def __init__(
+        self,
+        samples: pl.DataFrame,
+        recorded: Recorded | None = None,
+        progress: Course | None = None,
+        worst: Mapping[RowKey, Direction] | None = None,
+    ) -> None:
+        self._worst = worst or {}
         last = progress.blocks if progress is not None and progress.taken else None
         samples = samples if last is None else samples.filter(pl.col("block") <= last)
         self.samples = samples
@@ -120,10 +134,12 @@ class Blocks:
         frame = samples.filter(pl.col("value").is_finite()).group_by([*_KEYS, "block"])
         columns = (pl.col("value").mean(), pl.col("iterations").sum(), pl.col("least").min(), pl.col("most").max())
         self._cells: dict[Key, dict[int, tuple[float, int, float, float]]] = {}
-        for workload, parameters, metric, variant, block, *statistics in (
+        for workload, parameters, metric, variant, block, mean, count, least, most in (
             frame.agg(*columns).sort([*_KEYS, "block"]).rows()
         ):
-            self._cells.setdefault((workload, parameters, metric, variant), {})[block] = tuple(statistics)
+            direction = self._worst.get((workload, parameters, metric))
+            value = mean if direction is None else most if direction == "lower" else least
+            self._cells.setdefault((workload, parameters, metric, variant), {})[block] = (value, count, least, most)
         self._recorded = {
             key: dict(by_block) if last is None else _upto(by_block, last) for key, by_block in (recorded or {}).items()
         }
@@ -137,8 +153,12 @@ class Blocks:
         return earlier
 
     def means(self, row: RowKey, variant: str) -> dict[int, float]:
-        """Return the means over a block's iterations by block, in the order of the blocks."""
+        """Return the means over a block's iterations by block, in their order; the worst of a worst case."""
         return {block: mean for block, (mean, *_) in self._cells.get((*row, variant), {}).items()}
+
+    def iterations(self, row: RowKey, variant: str) -> dict[int, int]:
+        """Return the number of iterations with a value, by block."""
+        return {block: count for block, (_, count, *_) in self._cells.get((*row, variant), {}).items()}
 
     def lost(self, row: RowKey, variant: str) -> dict[int, int]:
         """Return the number of lost trials by block, without blocks that lost no trial."""
@@ -180,7 +200,7 @@ class Blocks:
             cell = self._cells.get((*row, name), {})
             for block, lost in self.lost(row, name).items():
                 mean, count = cell[block][:2] if block in cell else (worst, 0)
-                filled[name][block] = (mean * count + worst * lost) / (count + lost)
+                filled[name][block] = worst if row in self._worst else (mean * count + worst * lost) / (count + lost)
         return {name: dict(sorted(cell.items())) for name, cell in filled.items()}
 
     def resolution(self, row: RowKey, variants: Sequence[str]) -> float:

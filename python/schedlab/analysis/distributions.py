@@ -17,6 +17,7 @@ class CellSamples:
     Attributes:
         position: index in the plan of the cell's first trial; iterations follow each other.
         values: one value for each iteration; nan where the trial failed or lacks the metric.
+        worst: whether the value of a block is the worst of its iterations, and not their mean.
         imported: all samples of a cell that was imported, whose only value is their mean; None for measured cells.
     """
 
@@ -30,6 +31,7 @@ class CellSamples:
     direction: str
     values: NDArray[np.float64]
     imported: NDArray[np.float64] | None = None
+    worst: bool = False
 
     @property
     def iterations(self) -> NDArray[np.int64]:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf, isnan, nan
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from schedlab.analysis import cells
 from schedlab.analysis.bootstrap import bca
 from schedlab.analysis.cells import Blocks, Recorded
 from schedlab.analysis.multiplicity import adjust
-from schedlab.analysis.paired import EQUIVALENT_FROM, estimate, log_ratios, p_equivalent, steps_unknown
+from schedlab.analysis.paired import EQUIVALENT_FROM, steps_unknown
 from schedlab.analysis.resolution import blocks_for_a_verdict, blocks_needed, detectable
-from schedlab.analysis.rows import RowKey
+from schedlab.analysis.rows import RowKey, worst_rows
+from schedlab.analysis.scales import Compared, compare
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.simultaneous import by_block, step_down
 from schedlab.analysis.verdicts import Options, Question, Verdict, Word, families, tests_of, word
 from schedlab.notation.units import counted
+from schedlab.results.metrics import Direction
 
 
 def judge(
@@ -53,7 +54,7 @@ def judge(
         progress = course(options.looks, options.alpha, complete if isinstance(complete, int) else 0)
     comparing = [name for name in variants[1:] if name != control]
     tests = tests_of(len(questions), len(comparing), options)
-    judging = _Judging(samples, variants[0], control, options, progress, tests, recorded)
+    judging = _Judging(samples, variants[0], control, options, progress, tests, recorded, worst_rows(questions))
     pairs = {(i, name): judging.pairs(row, name) for i, row in enumerate(questions) for name in variants[1:]}
     verdicts: dict[tuple[int, str], Verdict] = {}
     for family in families(comparing, control, options):
@@ -70,9 +71,11 @@ def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict
     return replace(verdict, within_control=control.low <= verdict.ratio <= control.high)
 
 
-Floats = NDArray[np.float64]
-Logs = Mapping[int, float]
-"""Log-ratios variant / baseline by block."""
+UNEQUAL_TIMES = "the variants have different numbers of trials in each block, and the worst of more trials is worse"
+"""Reason of a row of worst cases without blocks that can be compared."""
+
+NOTHING = Compared("logs", {}, {})
+"""A comparison without blocks."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +83,18 @@ class _Pair:
     """One variant in one row before the tests, in the blocks of one analysis.
 
     ``draft`` contains the figures that no test changes; its ``reason`` says why there is no test. ``worst`` are the
-    log-ratios with the lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the
+    block values with the lost trials as the worst values; None if no trial was lost. ``resolution`` is a step of the
     metric, relative to its values.
     """
 
     draft: Verdict
-    logs: Logs
-    worst: Logs | None = None
+    compared: Compared
+    worst: Compared | None = None
     resolution: float = 0.0
 
-    def with_lost(self, *, worst: bool) -> Logs:
-        """Return the log-ratios with the lost trials as the worst values, or without the lost trials."""
-        return self.worst if worst and self.worst is not None else self.logs
-
-    def ratios(self, *, worst: bool = False) -> Floats:
-        """Return the values of :meth:`with_lost`."""
-        return np.array(list(self.with_lost(worst=worst).values()), dtype=np.float64)
+    def with_lost(self, *, worst: bool) -> Compared:
+        """Return the block values with the lost trials as the worst values, or without the lost trials."""
+        return self.worst if worst and self.worst is not None else self.compared
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,9 @@ class _Judging:
         progress: Course | None,
         tests: int,
         recorded: Recorded | None,
+        worst: Mapping[RowKey, Direction],
     ) -> None:
-        blocks = Blocks(samples, recorded, progress)
+        blocks = Blocks(samples, recorded, progress, worst)
         self._values = cells.block_values(blocks.samples) if options.interval == "bootstrap" else {}
         self._baseline, self._control, self._options, self._tests = baseline, control, options, tests
         self._cuts: Sequence[int | None] = [None] if progress is None else options.looks[: progress.taken]
@@ -135,23 +135,45 @@ class _Judging:
 
     def _pair(self, question: Question, variant: str, blocks: Blocks) -> _Pair:
         row, names = _row(question), (self._baseline, variant)
-        below, above = (blocks.means(row, name) for name in names)
+        below, above = self._block_values(question, names, blocks)
         draft = Verdict(
             question, variant, variant == self._control, 0, nan, nan, nan, nan, nan, nan, nan, nan, nan,
             Word.INCONCLUSIVE, nan, None, failed=sum(blocks.count_lost(row, name)[0] for name in names),
         )  # fmt: skip
         if not below or not above:
-            missing = [name for name, cell in zip(names, (below, above), strict=True) if not cell]
-            return _Pair(replace(draft, reason=f"no measurement of {' and '.join(missing)}"), {})
+            missing = [name for name in names if not blocks.means(row, name)]
+            reason = f"no measurement of {' and '.join(missing)}" if missing else UNEQUAL_TIMES
+            return _Pair(replace(draft, reason=reason), NOTHING)
+        each = (question.seconds or nan) * max(blocks.iterations(row, names[0]).values())
         try:
-            logs = _logs(below, above)
+            compared = compare(below, above, worst=question.worst, events_per_unit=each)
             lost = draft.failed > 0
             filled = blocks.with_lost_as_worst(row, names, question.direction) if lost else {}
-            worst = _logs(*(filled[name] for name in names)) if lost else None
+            worst = compare(*(filled[name] for name in names), worst=question.worst) if lost else None
         except ValueError as error:
-            return _Pair(replace(draft, reason=str(error)), {})
+            return _Pair(replace(draft, reason=str(error)), NOTHING)
         reasons = [reason for name in names if (reason := blocks.not_fair(row, name))]
-        return _Pair(replace(draft, reason=reasons[0] if reasons else ""), logs, worst, blocks.resolution(row, names))
+        reason = reasons[0] if reasons else ""
+        return _Pair(replace(draft, reason=reason), compared, worst, blocks.resolution(row, names))
+
+    @staticmethod
+    def _block_values(question: Question, names: Sequence[str], blocks: Blocks) -> tuple[dict[int, float], ...]:
+        """Return baseline and variant by block.
+
+        The worst of many trials is worse than the worst of few. Blocks in which the two variants have different numbers
+        of trials are left out of worst cases.
+        """
+        row = _row(question)
+        cells = tuple(blocks.means(row, name) for name in names)
+        if not question.worst:
+            return cells
+        counts = [blocks.iterations(row, name) for name in names]
+        equal = {block for block in cells[0] if counts[0][block] == counts[1].get(block)}
+        # Blocks without a partner are kept: they are not compared, but they are measurements.
+        return tuple(
+            {block: value for block, value in cell.items() if block in equal or block not in other}
+            for cell, other in zip(cells, reversed(cells), strict=True)
+        )
 
     def family(self, pairs: Sequence[Sequence[_Pair]]) -> list[Verdict]:
         """Return the verdicts on pairs, each at every analysis, that are corrected together."""
@@ -166,23 +188,23 @@ class _Judging:
     def _findings(self, pairs: Sequence[Sequence[_Pair]], *, worst: bool) -> list[list[_Finding]]:
         """Return the findings on each pair at each analysis, with lost trials left out or as the worst values."""
         options, looks = self._options, self._options.looks
-        ratios = [[pair.ratios(worst=worst) for pair in of_row] for of_row in pairs]
+        compared = [[pair.with_lost(worst=worst) for pair in of_row] for of_row in pairs]
         same = [
             [
-                p_equivalent(logs, options.delta, pair.resolution) if not pair.draft.reason else 1.0
-                for pair, logs in zip(of_row, logs_of_row, strict=True)
+                row.p_equivalent(options.delta, pair.resolution, options.seed) if not pair.draft.reason else 1.0
+                for pair, row in zip(of_row, compared_row, strict=True)
             ]
-            for of_row, logs_of_row in zip(pairs, ratios, strict=True)
+            for of_row, compared_row in zip(pairs, compared, strict=True)
         ]
         if options.correction == "max-t":
             # Include the pairs that are not judged: a family chosen by its figures would bias the p values.
             joint = [
-                step_down(by_block([pair.with_lost(worst=worst) for pair in at_analysis]), options.seed)
-                for at_analysis in zip(*pairs, strict=True)
+                step_down(by_block([row.by_block() for row in at_analysis]), options.seed)
+                for at_analysis in zip(*compared, strict=True)
             ]
             raw = [[float(p[i]) for p in joint] for i in range(len(pairs))]
         else:
-            raw = [[p_value(logs, options.seed) for logs in logs_of_row] for logs_of_row in ratios]
+            raw = [[p_value(row.scores, options.seed) for row in compared_row] for compared_row in compared]
         different = [
             [p if not pair.draft.reason else 1.0 for pair, p in zip(of_row, p_of_row, strict=True)]
             for of_row, p_of_row in zip(pairs, raw, strict=True)
@@ -201,9 +223,8 @@ class _Judging:
                 # A correction may reject at a later analysis than the analysis with the row's smallest p.
                 source = different if p_same[i] > options.alpha else same
                 smallest = int(np.argmin(source[i][: analysis + 1])) if looks else analysis
-                logs = ratios[i][smallest]
-                ratio = float(logs.mean()) if len(logs) else nan
-                result = word(of_row[-1].draft.question, 1 + ratio, p_different[i], p_same[i], options.alpha)
+                direction = compared[i][smallest].direction()
+                result = word(of_row[-1].draft.question, 1 + direction, p_different[i], p_same[i], options.alpha)
                 findings[i].append(_Finding(result, p_different[i], p_same[i], smallest))
         return findings
 
@@ -226,7 +247,7 @@ class _Judging:
             )
         return replace(
             verdict,
-            p=p_value(pair.ratios(), self._options.seed),
+            p=p_value(pair.compared.scores, self._options.seed),
             p_adjusted=finding.different,
             p_equivalent=finding.same,
             word=Word.INCONCLUSIVE if decided is None else finding.word,
@@ -242,16 +263,18 @@ class _Judging:
 
     def _estimated(self, pair: _Pair, analysis: int, level: float) -> Verdict:
         """Return the draft with the estimates from the blocks of an analysis; −1 is the last analysis or all blocks."""
-        options, verdict, ratios = self._options, pair.draft, pair.ratios()
+        options, verdict, compared = self._options, pair.draft, pair.compared
         row, names = _row(verdict.question), (self._baseline, verdict.variant)
-        below, above = (self._blocks[analysis].means(row, name) for name in names)
-        mean = cells.geometric_mean if len(ratios) else cells.mean
-        effect = estimate(ratios, 1 - level, options.seed)
+        below, above = self._block_values(verdict.question, names, self._blocks[analysis])
+        effect = compared.estimate(1 - level, options.seed)
         low, high = effect.low, effect.high
-        blocks = list(pair.logs)
+        blocks = compared.blocks
         if blocks:
             below, above = ({block: cell[block] for block in blocks} for cell in (below, above))
-        if options.interval == "bootstrap" and effect.blocks > 1:
+        logs = compared.kind == "logs"
+        means = (cells.geometric_mean(below), cells.geometric_mean(above)) if logs and blocks else None
+        means = means or (compared.means() if blocks else (cells.mean(below), cells.mean(above)))
+        if options.interval == "bootstrap" and effect.blocks > 1 and logs:
             baseline, variant = (cells.table(self._values[*row, name], blocks) for name in names)
             low, high = bca(baseline, variant, 1 - level, options.seed)
         rule = options.rule(self._tests, analysis)
@@ -261,17 +284,20 @@ class _Judging:
         return replace(
             verdict,
             n=effect.blocks,
-            baseline_mean=mean(below),
+            baseline_mean=means[0],
             baseline_spread=cells.spread(below),
-            mean=mean(above),
+            mean=means[1],
             ratio=effect.ratio,
-            arithmetic_ratio=cells.mean(above) / cells.mean(below) if blocks else nan,
+            arithmetic_ratio=cells.mean(above) / cells.mean(below) if blocks and logs else nan,
             low=low,
             high=high,
             detectable=detectable(effect.spread, effect.blocks, rule) if effect.blocks > 1 else nan,
-            blocks_needed=blocks_needed(effect.spread, options.delta, options.rule(self._tests)),
+            blocks_needed=None
+            if blocks and isnan(effect.spread)
+            else blocks_needed(effect.spread, options.delta, options.rule(self._tests)),
             level=level,
             reason=reason,
+            statistic=compared.kind,
         )
 
     def _level(self, analysis: int) -> float:
@@ -307,8 +333,3 @@ class _Judging:
 
 def _row(question: Question) -> RowKey:
     return question.workload, question.parameters, question.metric
-
-
-def _logs(below: dict[int, float], above: dict[int, float]) -> Logs:
-    blocks = sorted(below.keys() & above.keys())
-    return dict(zip(blocks, log_ratios(below, above).tolist(), strict=True))

@@ -5,7 +5,7 @@ The store saves questions and layouts without judging them, so that this module 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from schedlab.results.metrics import Direction
@@ -18,6 +18,9 @@ RowKey = tuple[str, str, str]
 class Question:
     """One row to judge: a metric of a workload with one set of parameters (canonical JSON).
 
+    A ``worst`` metric is a worst case, see :class:`schedlab.results.metrics.MetricSpec`. ``seconds`` is the time over
+    which each trial counts the events of a rate; None if the metric does not count events in a fixed time.
+
     ``label`` is the name of the row in the report of an imported source, ``decimals`` the number of digits that the
     source prints.
     """
@@ -29,6 +32,17 @@ class Question:
     direction: Direction
     label: str = ""
     decimals: int | None = None
+    worst: bool = False
+    seconds: float | None = None
+
+
+def worst_rows(questions: Iterable[Question]) -> dict[RowKey, Direction]:
+    """Return the rows whose block value is the worst of its iterations, with the better direction."""
+    return {
+        (question.workload, question.parameters, question.metric): question.direction
+        for question in questions
+        if question.worst
+    }
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Literal
 from schedlab.analysis.multiplicity import Correction
 from schedlab.analysis.resolution import Rule
 from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
+from schedlab.analysis.scales import Kind
 from schedlab.analysis.sequential import nominal
 from schedlab.results.kinds import is_counted
 
@@ -72,7 +73,7 @@ class Verdict:
         control: whether the variant is the A/A control.
         n: paired: number of blocks with both variant and baseline; unpaired: size of the smaller group.
         baseline_mean, mean: geometric means of the compared block means (unpaired: of the values); their ratio is
-            ``ratio``. If there is no ratio, arithmetic means of all blocks.
+            ``ratio``. If there is no ratio, arithmetic means of all blocks. See ``statistic`` for other rows.
         baseline_spread: standard deviation of the baseline's block means.
         ratio: variant / baseline.
         low, high: interval of the ratio at 1 − level, not adjusted for many rows.
@@ -88,6 +89,8 @@ class Verdict:
             have produced the ratio. The word does not depend on this field.
         exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
+        statistic: ``logs``, or in paired rows ``ranks`` for worst cases: medians of the blocks, whose ratio is the
+            median of all means of two log-ratios; ``differences`` if a value is 0: arithmetic means.
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
         level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential design.
@@ -120,6 +123,7 @@ class Verdict:
     decided: int | None = None
     arithmetic_ratio: float = nan
     exact: bool = False
+    statistic: Kind = "logs"
 
 
 def tests_of(rows: int, variants: int, options: Options) -> int:

@@ -74,7 +74,7 @@ def _fields(name: str, adapter: AnyAdapter) -> dict[str, Any]:
         "missing": [tool.program for tool in missing(adapter)],
         "parameters": list(adapter.parameters.model_fields),
         "metrics": [
-            {"name": spec.name, "unit": spec.unit, "better": spec.direction, "judged": spec.judged}
+            {"name": spec.name, "unit": spec.unit, "better": spec.direction, "judged": spec.judged, "worst": spec.worst}
             for spec in adapter.metrics
         ],
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import log
+from math import inf, log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -200,7 +200,7 @@ def _effects(measured: Findings, predicted: Findings) -> list[Effect]:
         for each in measured.verdicts
         if not each.control and (each.question, each.variant) in of_model
     ]
-    return [pair for pair in pairs if pair.measured.ratio > 0 and pair.predicted.ratio > 0]
+    return [pair for pair in pairs if 0 < pair.measured.ratio < inf and 0 < pair.predicted.ratio < inf]
 
 
 def _counters(frame: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:

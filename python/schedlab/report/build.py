@@ -187,6 +187,7 @@ def _rows(findings: Findings) -> list[document.Row]:
 _SAME_IN_VERDICT = (
     "variant", "control", "method", "n", "failed", "ratio", "arithmetic_ratio", "low", "high", "level", "p",
     "p_mann_whitney", "p_adjusted", "p_equivalent", "within_control", "exact", "blocks_needed", "decided", "reason",
+    "statistic",
 )  # fmt: skip
 
 

@@ -133,6 +133,11 @@ class Row(Part):
         "instructions of a deterministic guest"
     )
     exact: bool = Field(description="counted instructions have the same ratio under all random seeds")
+    statistic: str = Field(
+        description="`logs`: log-ratios of means; `ranks`: worst cases, whose `baseline` and `value` are medians over "
+        "the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and `ratio` and `high` "
+        "are null if the baseline is 0"
+    )
 
 
 class Unmatched(Part):

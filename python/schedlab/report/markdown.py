@@ -8,7 +8,7 @@ from itertools import groupby
 
 from schedlab.report import counters, effects, printed, words
 from schedlab.report.document import Report, Row
-from schedlab.report.numbers import change, figure, interval
+from schedlab.report.numbers import figure, interval
 
 _MARKS = re.compile(r"([\\`*\[\]<>|]|\b_|_\b)")
 
@@ -118,7 +118,7 @@ def _cells(row: Row, report: Report, remark: str) -> list[str]:
         "",
         escape(row.variant),
         figure(row.value),
-        change(row.ratio),
+        words.size_of_change(row),
         interval(row.low, row.high),
         *words.evidence(row, report),
         (f"**{word}**" if words.different(row) else word) + (f" {escape(remarks)}" if remarks else ""),

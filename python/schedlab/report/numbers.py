@@ -30,10 +30,9 @@ def change(ratio: Number) -> str:
 
 
 def interval(low: Number, high: Number) -> str:
-    """Format an interval of ratios as changes in per cent: ``-2.9 … -0.3``."""
-    if low is None or high is None or not (isfinite(low) and isfinite(high)):
-        return UNKNOWN
-    return f"{100 * (low - 1):+.1f} … {100 * (high - 1):+.1f}"
+    """Format an interval of ratios as changes in per cent: ``-2.9 … -0.3``. An unknown end is left out."""
+    ends = ["" if end is None or not isfinite(end) else f"{100 * (end - 1):+.1f}" for end in (low, high)]
+    return " … ".join(ends).strip() if any(ends) else UNKNOWN
 
 
 def spread(percent: float) -> str:

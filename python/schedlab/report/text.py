@@ -14,7 +14,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.report import counters, effects, printed, words
 from schedlab.report.columns import Column, Columns, Kind, fold_words
 from schedlab.report.document import Counter, PrintedTable, Report, Row
-from schedlab.report.numbers import change, figure, interval
+from schedlab.report.numbers import figure, interval
 
 LISTED = 10
 """Most lines of a list of failed trials or unmatched rows. The JSON report contains all failures."""
@@ -121,7 +121,7 @@ def _row_table(rows: Sequence[Row], report: Report) -> Columns:
         [report.baseline, figure(words.baseline_of(rows)), *empty, Text("baseline", style="dim")]
     ]
     for row in rows:
-        size = change(row.ratio), interval(row.low, row.high)
+        size = words.size_of_change(row), interval(row.low, row.high)
         verdict = _verdict(row, report, words.other_baseline(row, rows))
         lines.append([row.variant, figure(row.value), *size, *words.evidence(row, report), verdict])
     return _columns(headings, lines)

@@ -207,6 +207,11 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
     return row.verdict, _in_parentheses(remarks)
 
 
+def size_of_change(row: Row) -> str:
+    """Return the change of a row in per cent; ``from 0`` if the baseline is 0 and the variant is not."""
+    return "from 0" if row.ratio is None and row.baseline == 0 and row.value else change(row.ratio)
+
+
 def instructions(row: Row) -> str:
     """Describe a difference of counted instructions: ``312 more instructions: exact for this kernel build; …``."""
     difference = (row.value or 0.0) - (row.baseline or 0.0)
@@ -310,6 +315,13 @@ GAIN_SIGN = "gain: + is better"
 """Meaning of the sign of a gain, the convention of MMTests' tables, changelogs and previews of imports."""
 
 
+STATISTICS = {
+    "ranks": "Worst cases: median of the blocks' worst values; change: median of their ratios; p: signed ranks.",
+    "differences": "Rows with a value of 0: arithmetic means; p: sign-flip permutation of the differences.",
+}
+"""Explanations of rows that are not compared by geometric means."""
+
+
 def method(report: Report) -> str:
     """Explain the columns of a table and the method of its verdicts."""
     judging = report.judging
@@ -323,6 +335,8 @@ def method(report: Report) -> str:
         f"Verdicts at α = {judging.alpha:g}. {Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum "
         f"detectable effect, the change that this {'run' if report.paired else 'comparison'} finds with 80 % power."
     )
+    statistics = {row.statistic for row in report.rows} if report.paired else set()
+    text += "".join(f" {explanation}" for kind, explanation in STATISTICS.items() if kind in statistics)
     undecided = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
     needed = [row.blocks_needed for row in undecided if row.blocks_needed is not None]
     if not needed:

@@ -16,13 +16,17 @@ class MetricSpec:
     """Name, unit and better direction of one metric.
 
     A ``judged`` metric gets a verdict unless the experiment names other metrics. Other metrics are stored and can be
-    shown.
+    shown. A ``worst`` metric is the worst of many values over a trial's time, such as the longest gap: the value of a
+    block is the worst of its trials, which must all measure for the same time. ``per`` names the parameter with the
+    seconds over which a trial counts the events of a rate; empty if the metric does not count events in a fixed time.
     """
 
     name: str
     unit: str
     direction: Direction
     judged: bool = True
+    worst: bool = False
+    per: str = ""
 
 
 @dataclass(frozen=True)

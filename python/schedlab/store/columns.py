@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine, select
 
 from schedlab.analysis.distributions import CellSamples, ColumnRow, Columns
-from schedlab.analysis.rows import Question, RowKey
+from schedlab.analysis.rows import Question, RowKey, worst_rows
 from schedlab.store import cells, schema
 from schedlab.store.backends import snapshot
 from schedlab.store.cells import Samples
@@ -48,10 +48,11 @@ def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None
     with snapshot(engine) as connection:
         stored = cells.read(connection, schema.cell.c.run_id == run.id, schema.current)
         imported = {} if run.design.paired else _imported_samples(connection, run)
+    worst = worst_rows(run.design.questions)
     return [
         CellSamples(
             cell.block, cell.variant, cell.workload, cell.parameters, cell.position, metric, unit, direction, values,
-            imported.get((cell.id, metric)),
+            imported.get((cell.id, metric)), (cell.workload, cell.parameters, metric) in worst,
         )
         for cell in stored
         if cell.measured and (variants is None or cell.variant in variants)

@@ -95,7 +95,12 @@ def questions_of(plan: Plan, kind: str = REAL) -> list[Question]:
     for row in plan.rows:
         for name in row.judged:
             spec = spec_of(row.adapter.spec(name), kind)
-            questions.append(Question(row.label, row.parameters_json, name, spec.unit, spec.direction))
+            seconds = float(getattr(row.validated, spec.per)) if spec.per else None
+            questions.append(
+                Question(
+                    row.label, row.parameters_json, name, spec.unit, spec.direction, worst=spec.worst, seconds=seconds
+                )
+            )
     return questions
 
 

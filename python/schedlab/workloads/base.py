@@ -112,11 +112,14 @@ class Equivalent:
         parameters: parameters of the native workload.
         metrics: metrics of the native workload by the tool's metrics, of the same unit and direction. Other metrics of
             the tool have no counterpart.
+        watches: whether the simulator derives the tool's output from the interruptions of the CPU under test. Then
+            all metrics have a counterpart.
     """
 
     use: str
     parameters: Mapping[str, Any]
     metrics: Mapping[str, str]
+    watches: bool = False
 
 
 class Adapter(ABC, Generic[P]):

@@ -77,7 +77,8 @@ def adapter(name: str) -> Native:
     """The adapter of a native workload; KeyError for an unknown name."""
     definition = definitions()[name]
     metrics = [
-        MetricSpec(each["name"], each["unit"], each["direction"], each["judged"]) for each in definition["metrics"]
+        MetricSpec(each["name"], each["unit"], each["direction"], each["judged"], each["worst"])
+        for each in definition["metrics"]
     ]
     attributes = {
         "__doc__": definition["summary"],

@@ -155,6 +155,8 @@ pub struct MetricDefinition {
     pub direction: Better,
     /// Whether the metric gets a verdict unless an experiment names other metrics.
     pub judged: bool,
+    /// Whether the metric is the largest of many values over the window: a worst case.
+    pub worst: bool,
     /// The reported metric whose samples are stored with this metric.
     pub samples: Option<String>,
 }
@@ -245,11 +247,12 @@ fn documentation<T: Workload>() -> (String, String) {
 fn metrics<T: Workload>() -> Vec<MetricDefinition> {
     let mut metrics: Vec<MetricDefinition> = Vec::new();
     let programs = T::examples().into_iter().filter_map(|example| example.build().ok());
-    for Metric { name, unit, direction, .. } in programs.flat_map(|program| program.metrics) {
+    for Metric { name, unit, direction, quantity, .. } in programs.flat_map(|program| program.metrics) {
         if metrics.iter().all(|metric| metric.name != name) {
             let judged = T::JUDGED.contains(&name.as_str());
             let samples = T::SAMPLES.filter(|(stored, _)| *stored == name).map(|(_, from)| from.to_owned());
-            metrics.push(MetricDefinition { name, unit, direction, judged, samples });
+            let worst = matches!(quantity, Quantity::Percentile(_, percent) if percent >= 100.0);
+            metrics.push(MetricDefinition { name, unit, direction, judged, worst, samples });
         }
     }
     let judged = metrics.iter().filter(|metric| metric.judged).count();

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 
 from schedlab.analysis.verdicts import Word
 from schedlab.notation.units import counted
 from schedlab.report import words
 from schedlab.report.document import Report, Row
-from schedlab.report.numbers import change
 
 _NAMED = 3
 """Maximum number of rows that a sentence names. The table contains all rows."""
@@ -55,8 +54,8 @@ def _remark(word: Word, rows: Sequence[Row]) -> str:
         return _undetected(rows)
     if word is Word.EQUIVALENT:
         return ""
-    largest = sorted(rows, key=lambda row: -abs(log(row.ratio or 1)))
-    return words.listed([f"{words.row_name(row)} {change(row.ratio)}" for row in largest], _NAMED)
+    largest = sorted(rows, key=lambda row: -abs(log(row.ratio)) if row.ratio else -inf)
+    return words.listed([f"{words.row_name(row)} {words.size_of_change(row)}" for row in largest], _NAMED)
 
 
 def _undetected(rows: Sequence[Row]) -> str:

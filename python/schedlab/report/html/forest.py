@@ -52,7 +52,9 @@ class Axis:
     reach: float
 
     def place(self, ratio: float) -> float:
-        """Return per cent of the plot's width, 50 for no change; clamped to the plot."""
+        """Return per cent of the plot's width, 50 for no change; clamped to the plot. A ratio of 0 is at its edge."""
+        if ratio <= 0:
+            return 0.0
         return round(min(max(50 + 50 * asinh(log(ratio) / self.linear) / self.reach, 0.0), 100.0), 2)
 
     @property

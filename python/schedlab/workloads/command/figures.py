@@ -38,7 +38,8 @@ class Figure(BaseModel):
 
     A figure has either ``regex`` or ``json``. Each match of ``regex`` is a sample; the only group of ``regex`` matches
     the number. ``json`` is the path of a number or of a list of numbers in a JSON document: keys and indices with
-    points between them, and ``*`` for all elements.
+    points between them, and ``*`` for all elements. The value is the mean of the samples, or for a ``worst`` figure the
+    worst sample: a worst case, for a command that always measures for the same time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -47,6 +48,7 @@ class Figure(BaseModel):
     unit: Annotated[str, Field(min_length=1, max_length=20, pattern=_UNIT)]
     better: Literal["lower", "higher"]
     judged: bool = True
+    worst: bool = False
     stream: Literal["stdout", "stderr"] = "stdout"
     regex: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
     json_path: str | None = Field(None, alias="json", min_length=1)
@@ -81,15 +83,16 @@ class Figure(BaseModel):
     @property
     def spec(self) -> MetricSpec:
         """The metric."""
-        return MetricSpec(self.name, self.unit, self.better, self.judged)
+        return MetricSpec(self.name, self.unit, self.better, self.judged, self.worst)
 
     def read(self, stdout: str, stderr: str) -> Metric:
-        """Return the mean of the samples in the output; NotUnderstood when a number is missing or wrong."""
+        """Return the value of the samples in the output; NotUnderstood when a number is missing or wrong."""
         text = stdout if self.stream == "stdout" else stderr
         samples = list(self._matches(text) if self.regex is not None else self._elements(text))
         if not samples:
             raise NotUnderstood(f"metric {self.name!r}: {self._source} has no number in {self.stream}")
-        value = fsum(samples) / len(samples)
+        extreme = max if self.better == "lower" else min
+        value = extreme(samples) if self.worst else fsum(samples) / len(samples)
         return Metric(self.spec, value, samples if len(samples) > 1 else None)
 
     @property

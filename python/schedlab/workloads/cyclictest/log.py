@@ -16,7 +16,7 @@ METRICS = (
     MetricSpec("latency-p50", "us", "lower", judged=False),
     MetricSpec("latency-p99.9", "us", "lower", judged=False),
     MetricSpec("latency-mean", "us", "lower", judged=False),
-    MetricSpec("latency-max", "us", "lower", judged=False),
+    MetricSpec("latency-max", "us", "lower", judged=False, worst=True),
 )
 _LATENCY = MetricSpec("latency", "us", "lower")
 _PERCENTILES = {"latency-p50": 0.5, "latency-p99": 0.99, "latency-p99.9": 0.999}

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
-from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
 from schedlab.workloads.tools import SCHEDLOAD, need
 
 SCHEMA = 1
@@ -82,13 +82,13 @@ class Noise(Adapter[NoiseParameters]):
     parameters = NoiseParameters
     metrics = (
         MetricSpec("gap-p99.9", "us", "lower"),
-        MetricSpec("gap-longest", "us", "lower"),
-        MetricSpec("gaps-per-second", "gaps/s", "lower"),
+        MetricSpec("gap-longest", "us", "lower", worst=True),
+        MetricSpec("gaps-per-second", "gaps/s", "lower", per="duration"),
         MetricSpec("stolen", "%", "lower"),
         *(MetricSpec(name, "%", "lower", judged=False) for name in GROUP_METRICS),
-        MetricSpec(COUNT, "1/s", "lower", judged=False),
+        MetricSpec(COUNT, "1/s", "lower", judged=False, per="duration"),
         MetricSpec(SHARE, "%", "lower", judged=False),
-        MetricSpec(LONGEST, "us", "lower", judged=False),
+        MetricSpec(LONGEST, "us", "lower", judged=False, worst=True),
     )
     tools = (SCHEDLOAD,)
     note = "causes need root and the kernel's trace; without it all time is stolen-unexplained or stolen-hypervisor"
@@ -103,6 +103,10 @@ class Noise(Adapter[NoiseParameters]):
         if parameters.fifo is not None:
             words += ["--fifo", str(parameters.fifo)]
         return Command((need(SCHEDLOAD), "noise", *words))
+
+    def equivalent(self, parameters: NoiseParameters) -> Equivalent:
+        """The native loop, whose interruptions the simulator observes."""
+        return Equivalent("busyloop", {"duration": parameters.duration}, {}, watches=True)
 
     def parse(self, parameters: NoiseParameters, output: Output) -> list[Metric]:
         """The figures of schedload's document; NotUnderstood for another document, or lost events of the trace."""
