@@ -16,6 +16,9 @@
   ``on_at_end``, ``file`` (/proc/schedstat, None if schedstats were never on) and ``tasks`` (/proc/PID/sched of the
   wanted PIDs).
 
+- ``interruptions``: None without ``watched``, a list of CPUs. Otherwise start and end of the program's window, and each
+  time in the window in which one of these CPUs did not run the program: CPU, start, and parts as (cause, length).
+
 With ``timeline``, a path, ``run`` writes a trace in Perfetto's format to the file during the simulation. After an error
 the file is not a valid trace.
 

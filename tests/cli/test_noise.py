@@ -99,7 +99,7 @@ def test_a_stored_measurement_is_shown_in_each_format(schedlab: Schedlab, form: 
         (["--cpus", "0", "--threshold", "fast"], "--threshold"),
         (["--cpus", "0", "--priority", "rr:5"], "write fifo:1 to fifo:99"),
         (["--cpus", "0", "--priority", "fifo:100"], "write fifo:1 to fifo:99"),
-        (["--cpus", "0", "--target", "sim:laptop-4"], "name host, ssh:"),
+        (["--cpus", "0", "--target", "box"], "name host, ssh:"),
         (["--cpus", "0", "--cmdline", "isolcpus=0"], "only a guest is booted with these parameters"),
         (["--cpus", "0", "--target", "vm:"], "names no kernel"),
         (["--read", __file__], "is not a measurement"),

@@ -8,6 +8,7 @@
 //! `schedlab_workload::library`.
 
 mod error;
+mod interruptions;
 mod outcome;
 mod setup;
 mod timeline;
@@ -24,9 +25,9 @@ use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
 
 /// Simulate a program and return its outcome; see `schedlab.extension` for the keys. A timeline is written to
-/// a file while the simulation runs.
+/// a file while the simulation runs; the interruptions of `watched` CPUs are part of the outcome.
 #[pyfunction]
-#[pyo3(signature = (machine, kernel, program, settings, timeline=None))]
+#[pyo3(signature = (machine, kernel, program, settings, timeline=None, watched=None))]
 fn run<'py>(
     py: Python<'py>,
     machine: &str,
@@ -34,18 +35,29 @@ fn run<'py>(
     program: &str,
     settings: Settings,
     timeline: Option<PathBuf>,
+    watched: Option<Vec<usize>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let pids = settings.pids.clone();
+    let mut interrupted = None;
     let simulated = py.detach(|| {
         let simulation = simulation(machine, kernel, program, settings)?;
-        let outcome = match timeline {
-            Some(path) => timeline::run(&simulation, &path)?,
-            None => simulation.run()?,
+        let outcome = match (timeline, watched) {
+            (Some(path), _) => timeline::run(&simulation, &path)?,
+            (None, Some(cpus)) => {
+                let mut observer = interruptions::observer(&simulation, &cpus);
+                let outcome = simulation.run_observed(&mut observer)?;
+                interrupted = Some(observer);
+                outcome
+            }
+            (None, None) => simulation.run()?,
         };
         Ok((simulation, outcome))
     });
     let (simulation, outcome) = simulated.map_err(|error| raise(py, error))?;
-    outcome::to_dict(py, &simulation, &pids, outcome)
+    let interrupted = interrupted.map(|observer| interruptions::plain(&simulation, observer));
+    let outcome = outcome::to_dict(py, &simulation, &pids, outcome)?;
+    outcome.set_item("interruptions", interrupted)?;
+    Ok(outcome)
 }
 
 /// Raise the exception that `run` would raise before the simulation begins.

@@ -58,6 +58,6 @@ pub use error::{SimError, Waiting};
 pub use kernel::{Change, Kernel, kernel, kernel_files, kernel_names};
 pub use ledger::{Account, Ledger};
 pub use machine::{CpuMask, Machine, machine, machine_files, machine_names};
-pub use observe::{Birth, End, Observer, Outcome};
+pub use observe::{Birth, Cause, End, Interruption, Interruptions, Observer, Outcome, Part};
 pub use simulation::Simulation;
 pub use tasks::{Attributes, Class};

@@ -29,13 +29,20 @@ def noise(
     target: Annotated[
         str,
         typer.Option(
-            "--target", metavar="TARGET", help="The machine: host, ssh:[USER@]HOST[:PORT] or vm:KERNEL[@TOPOLOGY]."
+            "--target",
+            metavar="TARGET",
+            help="The machine: host, ssh:[USER@]HOST[:PORT], vm:KERNEL[@TOPOLOGY] or sim:MACHINE[/KERNEL].",
         ),
     ] = "host",
     cmdline: Annotated[
         str | None,
-        typer.Option(metavar="WORDS", help="Boot parameters of a vm: target, such as 'isolcpus=1 nohz_full=1'."),
+        typer.Option(metavar="WORDS", help="Boot parameters of a vm: or sim: target: 'isolcpus=1 nohz_full=1'."),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="TUNABLE=VALUE", help="A tunable's value on a sim: target; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of a sim: target; default 0.")] = None,
     read: Annotated[
         Path | None,
         typer.Option("--read", metavar="FILE", help="Show a measurement stored with --format json instead."),
@@ -53,7 +60,8 @@ def noise(
     """Measure what interrupts CPUs: a loop on each CPU finds the gaps, the kernel's trace names their causes.
 
     Prints causes with count, rate, longest time, total and share, and the longest gaps with their parts. The machine is
-    not changed; the private instance of the trace is removed at the end, also after a kill.
+    not changed; the private instance of the trace is removed at the end, also after a kill. On a simulated machine the
+    simulator's ledger divides every gap into its causes.
     """
     import os
 
@@ -68,9 +76,8 @@ def noise(
         perfetto.require_file(output)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    wanted = noise_run.Wanted(
-        cpus, time, threshold, priority, target, cmdline, trace, parts=form in (NoiseFormat.JSON, NoiseFormat.PERFETTO)
-    )
+    parts = form in (NoiseFormat.JSON, NoiseFormat.PERFETTO)
+    wanted = noise_run.Wanted(cpus, time, threshold, priority, target, cmdline, trace, parts, tuple(set_ or ()), seed)
     measured = noise_run.stored(read) if read else noise_run.measured(wanted)
     match form:
         case NoiseFormat.TEXT:

@@ -13,7 +13,7 @@ from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
 from schedlab.notation.units import parse_time_ns
 from schedlab.report.noise import Noise, noise_of
-from schedlab.targets.selection import SSH, VM
+from schedlab.targets.selection import SIM, SSH, VM
 from schedlab.tunables.journal.client import Client
 from schedlab.workloads.base import Command
 from schedlab.workloads.launcher import run_by
@@ -30,7 +30,10 @@ LONGEST = 3600.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of a measurement, as written; ``parts``: whether the parts of all gaps are wanted."""
+    """The options of a measurement, as written.
+
+    ``parts``: whether the parts of all gaps are wanted. ``tunables`` and ``seed`` belong to simulated machines.
+    """
 
     cpus: str | None
     time: str
@@ -40,6 +43,8 @@ class Wanted:
     cmdline: str | None
     trace: bool
     parts: bool = False
+    tunables: tuple[str, ...] = ()
+    seed: int | None = None
 
 
 def measured(wanted: Wanted) -> Noise:
@@ -47,12 +52,20 @@ def measured(wanted: Wanted) -> Noise:
     target = wanted.target
     if wanted.cpus is None:
         raise SchedlabError("no CPUs are named", where="--cpus", todo="name the CPUs under test: --cpus 3")
-    if wanted.cmdline is not None and not target.startswith(VM):
-        todo = "name a guest: --target vm:debian-6.12@1x2"
+    if wanted.cmdline is not None and not target.startswith((VM, SIM)):
+        todo = "name a guest or a simulated machine: --target vm:debian-6.12@1x2, --target sim:laptop-4"
         raise SchedlabError("only a guest is booted with these parameters", where="--cmdline", todo=todo)
     seconds = _nanoseconds(wanted.time, "--for") / 1e9
     if not 0.01 <= seconds <= LONGEST:
         raise SchedlabError(f"{wanted.time!r} is not between 10ms and 1h", where="--for", todo="for example --for 60s")
+    if target.startswith(SIM):
+        return _simulated(wanted, seconds)
+    if wanted.tunables or wanted.seed is not None:
+        raise SchedlabError(
+            "only simulated machines take tunables and a seed",
+            where="--set, --seed",
+            todo="name a simulated machine, such as --target sim:laptop-4; a real machine is measured as it is",
+        )
     words = ["--cpus", _cpus(wanted.cpus), "--for", f"{seconds:.9f}s"]
     if wanted.threshold != "auto":
         words += ["--threshold", str(_nanoseconds(wanted.threshold, "--threshold"))]
@@ -80,6 +93,40 @@ def _on_machine(target: str, words: list[str], limit: float) -> str:
     return launched.stdout
 
 
+def _simulated(wanted: Wanted, seconds: float) -> Noise:
+    """Simulate a loop on each CPU; the errors of :mod:`schedlab.simulation.errors`."""
+    from schedlab.cli.simulation_run import pair
+    from schedlab.simulation import interruptions, models
+    from schedlab.simulation.run import Pool, Simulation
+    from schedlab.simulation.settings import Settings, attributes, seed_of, tunable
+    from schedlab.targets.selection import split_simulated
+
+    if not wanted.trace:
+        raise SchedlabError("a simulation has no trace to leave out", where="--no-trace", todo="omit --no-trace")
+    cpus = parse_cpu_list(_cpus(wanted.cpus or ""))
+    least_ns = 1 if wanted.threshold == "auto" else _nanoseconds(wanted.threshold, "--threshold")
+    machine_name, kernel_name = split_simulated(wanted.target)
+    machine, kernel = models.machine(machine_name), models.kernel(kernel_name or models.DEFAULT_KERNEL)
+    if (last := max(cpus)) >= machine.cpus:
+        todo = f"name CPUs from 0 to {machine.cpus - 1}"
+        raise SchedlabError(f"{machine.name} has no CPU {last}", where="--cpus", todo=todo)
+    fifo = None if wanted.priority is None else int(_fifo(wanted.priority))
+    policy, listed = ("other" if fifo is None else "fifo"), format_cpu_list(cpus)
+    settings = Settings(
+        seed=seed_of(wanted.seed or 0),
+        tunables=dict(tunable(*pair(text, "--set")) for text in wanted.tunables),
+        command_line=wanted.cmdline or "",
+        attributes=attributes(policy, fifo, 0, None, listed, kernel),
+    )
+    loops = interruptions.loop(f"{round(seconds * 1e9)}ns", len(cpus), machine.cpus)
+    simulation = Simulation(machine, kernel, loops, settings, tuple(cpus))
+    simulation.check()
+    with Pool(1) as pool:
+        outcome = pool.submit(simulation).result()
+    document = interruptions.document(outcome, machine, cpus, least_ns, parts=wanted.parts)
+    return noise_of({**document, "fifo": fifo}, f"{SIM}{machine.name}/{kernel.name}")
+
+
 def stored(path: Path) -> Noise:
     """Return a stored measurement; SchedlabError when the file is not one."""
     try:
@@ -100,7 +147,7 @@ def _agent(target: str) -> Iterator[Client]:
             yield agent
         return
     if not target.startswith(SSH):
-        todo = "name host, ssh:[USER@]HOST[:PORT] or vm:KERNEL[@TOPOLOGY]"
+        todo = "name host, ssh:[USER@]HOST[:PORT], vm:KERNEL[@TOPOLOGY] or sim:MACHINE[/KERNEL]"
         raise SchedlabError(f"{target!r} is not a machine whose CPUs can be measured", where="--target", todo=todo)
     from schedlab.targets.ssh.target import Remote
 

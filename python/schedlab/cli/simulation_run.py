@@ -61,7 +61,7 @@ def simulate(request: Request) -> Result:
     chosen, parameters = _program(request, machine.cpus)
     settings = Settings(
         seed=seed_of(request.seed),
-        tunables=dict(tunable(*_pair(text, "--set")) for text in request.tunables),
+        tunables=dict(tunable(*pair(text, "--set")) for text in request.tunables),
         changes=[_change(text) for text in request.changes],
         command_line=request.command_line,
         horizon_ns=None if request.horizon is None else nanoseconds(request.horizon, "--horizon"),
@@ -96,11 +96,12 @@ def _program(request: Request, cpus: int) -> tuple[Program, Mapping[str, Any]]:
     if not request.words:
         raise ProgramError("name a program or give --program FILE", todo=f"programs: {', '.join(native_names())}")
     name, *rest = request.words
-    parameters = {key: _value(text) for key, text in (_pair(word, name) for word in rest)}
+    parameters = {key: _value(text) for key, text in (pair(word, name) for word in rest)}
     return program(name, parameters, cpus), parameters
 
 
-def _pair(text: str, where: str) -> tuple[str, str]:
+def pair(text: str, where: str) -> tuple[str, str]:
+    """Divide ``KEY=VALUE``; SettingRefused for another text."""
     key, equals, value = text.partition("=")
     if not (key and equals):
         raise SettingRefused(f"{text!r} is not KEY=VALUE", where=where, todo="write the name, '=' and the value")
@@ -114,7 +115,7 @@ def _change(text: str) -> tuple[int, str, int]:
         raise SettingRefused(
             f"{text!r} is not TIME:TUNABLE=VALUE", where="--change", todo="write 10ms:kernel.numa_balancing=0"
         )
-    return nanoseconds(at, "--change"), *tunable(*_pair(rest, "--change"))
+    return nanoseconds(at, "--change"), *tunable(*pair(rest, "--change"))
 
 
 def _value(text: str) -> Any:

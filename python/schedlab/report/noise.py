@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from schedlab.notation.cpulist import format_cpu_list
 from schedlab.notation.units import counted
 from schedlab.report.numbers import figure
+from schedlab.results.kinds import REAL, SIMULATED
 
 PARTS = 5
 """Most parts of a gap that the text lists; the largest come first."""
@@ -223,10 +224,14 @@ class GapParts(_Table):
 
 
 class Noise(_Table):
-    """A measurement. ``timeline`` has (CPU, start in ns, length in ns, index of the main cause in ``causes``)."""
+    """A measurement; ``kind`` is the kind of its figures.
+
+    ``timeline`` has (CPU, start in ns, length in ns, index of the main cause in ``causes``).
+    """
 
     schema_version: int
     target: str
+    kind: str = REAL
     seconds: float
     fifo: int | None
     memory_locked: bool
@@ -258,7 +263,8 @@ def noise_of(document: dict[str, Any], target: str) -> Noise:
 def to_json(noise: Noise) -> dict[str, Any]:
     """Return the fields of the JSON object; correlations replace the windows from which they were computed."""
     fields = noise.model_dump(mode="json", exclude={"schema_version", "windows"})
-    return {"schema": SCHEMA, "attribution": "trace" if noise.tracing.traced else "correlation", **fields}
+    way = "ledger" if noise.kind == SIMULATED else "trace" if noise.tracing.traced else "correlation"
+    return {"schema": SCHEMA, "attribution": way, **fields}
 
 
 def duration(ns: float) -> str:
@@ -300,11 +306,15 @@ def source(noise: Noise) -> str:
     cpus = format_cpu_list(cpu.cpu for cpu in noise.cpus)
     policy = "SCHED_OTHER" if noise.fifo is None else f"SCHED_FIFO {noise.fifo}"
     names = f"CPU {cpus}" if len(noise.cpus) == 1 else f"CPUs {cpus}"
-    return f"{names} of {noise.target}, {figure(noise.seconds, 4)} s under {policy}"
+    origin = "" if noise.kind == REAL else f" [{noise.kind}]"
+    return f"{names} of {noise.target}, {figure(noise.seconds, 4)} s under {policy}{origin}"
 
 
 def clock(noise: Noise) -> str:
     """Return the counter, its uncertainty, and how the causes were found."""
+    if noise.kind == SIMULATED:
+        cycles = f"{noise.counter.name}, cycles of {figure(noise.counter.hz / 1e6, 5)} MHz"
+        return f"{cycles}; {noise.tracing.recorded:,} parts of gaps, from the simulator's ledger"
     counter = f"{noise.counter.name} at {figure(noise.counter.hz / 1e6, 5)} MHz (± {duration(noise.counter.error_ns)})"
     tracing = noise.tracing
     if not tracing.traced:

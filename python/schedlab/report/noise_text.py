@@ -57,7 +57,7 @@ def _parts(noise: Noise) -> Iterator[RenderableType]:
     yield _lengths(noise.cpus)
     if noise.tracing.traced:
         yield Text()
-        yield _causes(noise.causes)
+        yield _causes(noise.causes) if noise.causes else Text("No gap.")
         yield from _rest(noise.causes)
         if noise.causes and any(cause.inclusive_total_ns is not None for cause in noise.causes):
             yield _Folded(INCLUSIVE)

@@ -23,12 +23,16 @@ Outcome = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """The input of a simulation. The outcome of a simulation depends only on this input."""
+    """The input of a simulation. The outcome of a simulation depends only on this input.
+
+    The outcome contains the interruptions of the ``watched`` CPUs, unless a timeline is written.
+    """
 
     machine: Model
     kernel: Model
     program: Program
     settings: Settings
+    watched: tuple[int, ...] = ()
 
     def check(self) -> None:
         """Raise the error that would prevent the simulation from beginning, see :mod:`schedlab.simulation.errors`."""
@@ -40,7 +44,8 @@ class Simulation:
         ``timeline`` is a file for a Perfetto trace, written while the simulation runs; the file is incomplete after an
         error.
         """
-        outcome: Outcome = extension().run(*self._plain(), None if timeline is None else str(timeline))
+        path, watched = None if timeline is None else str(timeline), list(self.watched) or None
+        outcome: Outcome = extension().run(*self._plain(), path, watched)
         return outcome
 
     def _plain(self) -> tuple[str, str, str, dict[str, Any]]:

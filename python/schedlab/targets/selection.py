@@ -100,6 +100,11 @@ def _guest(spec: str, table: TargetTable) -> TargetTable:
     return TargetTable(kind="vm", kernel=kernel, topology=str(topology), **kept)
 
 
+def split_simulated(spec: str) -> tuple[str, str | None]:
+    """Return machine and kernel, or None for the default kernel, of ``sim:MACHINE`` or ``sim:MACHINE/KERNEL``."""
+    return _split(spec.removeprefix(SIM))
+
+
 def _split(rest: str) -> tuple[str, str | None]:
     """Machine and kernel of ``MACHINE[/KERNEL]``, where a machine's path may contain slashes."""
     match = None if Path(rest).is_file() else re.fullmatch(r"(.+\.toml|[^/]+)/(.+)", rest)

@@ -2,6 +2,7 @@
 
 mod counters;
 mod histogram;
+mod interruptions;
 mod locks;
 mod observer;
 mod outcome;
@@ -9,6 +10,7 @@ mod records;
 
 pub use counters::{Balancing, ByDistance, Counters};
 pub use histogram::Histogram;
+pub use interruptions::{Cause, Interruption, Interruptions, Part};
 pub(crate) use locks::LockUses;
 pub use locks::{LockReport, LockUse};
 pub use observer::{Birth, Observer};

@@ -13,6 +13,8 @@ pub struct Birth<'a> {
     pub parent: Option<TaskIx>,
     /// Whether the task is a thread of its parent's process.
     pub thread: bool,
+    /// Function of the work queue that a kernel thread executes.
+    pub work: Option<&'static str>,
     /// Returns the task's name. The string is built only on request.
     pub name: &'a dyn Fn() -> String,
 }

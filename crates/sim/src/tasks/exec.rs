@@ -44,6 +44,17 @@ pub(crate) enum Script {
     None,
 }
 
+impl Script {
+    /// Function of the work queue that a kernel thread executes.
+    pub fn work(&self) -> Option<&'static str> {
+        match self {
+            Self::Vmstat(Duty::Fold) => Some("vmstat_update"),
+            Self::Vmstat(Duty::Search) => Some("vmstat_shepherd"),
+            Self::Program | Self::Main | Self::None => None,
+        }
+    }
+}
+
 /// Result of beginning an action, or of its effect.
 #[derive(Debug)]
 pub(crate) enum Progress {

@@ -54,9 +54,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task.mask = self.tasks.mask(&[cpu].into_iter().collect());
         task.footprint_kib = self.costs.footprint_kib;
         let entity = self.rq.policy.entity(crate::sched::weight::of_nice(0), 0, None);
+        let work = script.work();
         let task = self.insert(task, entity, (script, Cursor::of_nothing()));
         self.numa.born_in_kernel(task);
-        self.report_birth(self.time.now, cpu, task);
+        self.report_birth(self.time.now, cpu, task, work);
         task
     }
 
@@ -123,18 +124,19 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let clock = self.cpus[cpu].clock;
         self.tasks[task].woken_at = clock;
-        self.report_birth(clock, cpu, task);
+        self.report_birth(clock, cpu, task, None);
         self.records.observer.woken(clock, cpu, task, target, false);
         self.activate_task(target, task, Enqueue::New);
         self.check_preempt_curr(cpu, target, task);
     }
 
     /// Report a new task to the observer.
-    pub(super) fn report_birth(&mut self, at: Ns, cpu: usize, task: TaskIx) {
+    pub(super) fn report_birth(&mut self, at: Ns, cpu: usize, task: TaskIx, work: Option<&'static str>) {
         let (plan, created) = (self.world.plan, &self.tasks[task]);
         let parent = (created.parent != NOBODY).then_some(created.parent);
         let name = || created.name(plan);
-        self.records.observer.created(at, cpu, Birth { task, parent, thread: created.thread, name: &name });
+        let birth = Birth { task, parent, thread: created.thread, work, name: &name };
+        self.records.observer.created(at, cpu, birth);
     }
 
     /// Begin an action that is not a step of a program.

@@ -74,7 +74,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
         let first = self.rq.housekeeping.lowest().unwrap_or(0);
-        self.report_birth(0, first, main);
+        self.report_birth(0, first, main, None);
         self.activate_task(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();

@@ -8,7 +8,7 @@ under the same tick phases, addresses and draws (common random numbers).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,17 +26,22 @@ from schedlab.simulation.settings import Attributes, Settings, attributes, numbe
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting
 from schedlab.workloads import declarations
-from schedlab.workloads.base import AnyAdapter
+from schedlab.workloads.base import AnyAdapter, Parameters
 from schedlab.workloads.registry import adapter
 
 
 @dataclass(frozen=True)
 class RowProgram:
-    """A row's program; ``metrics`` maps a tool's metrics to the metrics of the native program that replaces it."""
+    """A row's program; ``metrics`` maps a tool's metrics to the metrics of the native program that replaces it.
+
+    ``watches``: the tool's ``parameters`` name a CPU, whose interruptions give the tool's metrics.
+    """
 
     adapter: AnyAdapter
     program: Program
     metrics: Mapping[str, str] | None
+    watches: bool = False
+    parameters: Parameters | None = None
 
     @property
     def note(self) -> str:
@@ -57,6 +62,12 @@ def row_program(row: Row, machine: Model) -> RowProgram:
         message = f"{row.use!r} is a tool without an equivalent native program"
         todo = f"simulate one of {', '.join(declarations.names())}, or measure on the host"
         raise ProgramError(message, where=row.label, todo=todo)
+    if equivalent.watches:
+        if (cpu := parameters.model_dump()["cpu"] or 0) >= machine.cpus:
+            todo = f"name a CPU from 0 to {machine.cpus - 1}"
+            raise ProgramError(f"{machine.name} has no CPU {cpu}", where=row.label, todo=todo)
+        chosen = program(equivalent.use, equivalent.parameters, machine.cpus)
+        return RowProgram(tool, chosen, {}, True, parameters)
     missing = [name for name in row.judged if name not in equivalent.metrics]
     if missing:
         raise ProgramError(
@@ -86,14 +97,27 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     """Return the trial's simulation; the trial's timeout limits its virtual time."""
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
+    chosen = attributes_of(variant, kernel)
+    chosen, watched = _watching(row, chosen, machine) if row.watches else (chosen, ())
     settings = Settings(
         seed=simulation_seed(seed, trial.block, trial.iteration),
         tunables=numbers(variant.tunables.values()),
         command_line=variant.cmdline or "",
         horizon_ns=round(trial.row.timeout * 1e9),
-        attributes=attributes_of(variant, kernel),
+        attributes=chosen,
     )
-    return Simulation(machine, kernel, row.program, settings)
+    return Simulation(machine, kernel, row.program, settings, watched)
+
+
+def _watching(row: RowProgram, chosen: Attributes, machine: Model) -> tuple[Attributes, tuple[int, ...]]:
+    """Return the attributes of a loop on the CPU under test, by default the last CPU of the variant, and this CPU."""
+    wanted = row.parameters.model_dump() if row.parameters is not None else {}
+    allowed = machine.cpus - 1 if chosen.cpus is None else max(chosen.cpus)
+    cpu = allowed if wanted["cpu"] is None else wanted["cpu"]
+    pinned = replace(chosen, cpus=(cpu,))
+    if wanted["fifo"] is not None:
+        pinned = replace(pinned, policy="fifo", priority=wanted["fifo"], nice=0)
+    return pinned, (cpu,)
 
 
 def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> Iterator[MissingRequirement]:

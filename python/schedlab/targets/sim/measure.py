@@ -10,11 +10,12 @@ from typing import Any
 from schedlab.experiment.plan import Trial
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric, NotUnderstood
-from schedlab.simulation import schedstats
+from schedlab.simulation import interruptions, schedstats
 from schedlab.simulation.errors import SimulationFailed
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Running, Simulation
 from schedlab.targets.sim.cases import RowProgram
+from schedlab.workloads.base import Output
 
 
 def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: Running) -> Measurement:
@@ -30,7 +31,7 @@ def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: 
         reason = f"still running after {trial.row.timeout:g} s of virtual time"
         return Measurement("timeout", started, running.seconds, reason=reason, command=command, stdout=output)
     try:
-        metrics = _metrics(row, outcome)
+        metrics = _metrics(row, outcome, simulation)
     except NotUnderstood as error:
         return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=output)
     return Measurement(
@@ -44,8 +45,13 @@ def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: 
     )
 
 
-def _metrics(row: RowProgram, outcome: Mapping[str, Any]) -> list[Metric]:
+def _metrics(row: RowProgram, outcome: Mapping[str, Any], simulation: Simulation) -> list[Metric]:
     """Return the program's metrics, under the names of the tool that it replaces."""
+    if row.watches and row.parameters is not None:
+        least = row.parameters.model_dump()["threshold"]
+        document = interruptions.document(outcome, simulation.machine, simulation.watched, least or 1)
+        text = json.dumps(document)
+        return row.adapter.parse(row.parameters, Output(text, "", 0.0, 0.0, 0.0, 0))
     measured = row.program.metrics(outcome)
     if row.metrics is None:
         return measured
