@@ -123,8 +123,10 @@ def plain(case: Case, campaigns: int) -> tuple[int, float]:
 
 
 def line(case: Case, campaigns: int) -> str:
-    """Return a row of the table."""
+    """Return a row of the table. Long searches for small changes among many states get a fifth of the campaigns."""
     kind, states, steps = case
+    if steps == (-0.02,) and states > 16:
+        campaigns //= 5
     rng = generator(kind, SEED, states)
     results, blocks = [], []
     for _ in range(campaigns):
@@ -137,9 +139,8 @@ def line(case: Case, campaigns: int) -> str:
     planted = ", ".join(f"{100 * step:+.0f} %" for step in steps) or "none"
     other = "" if len(steps) != 1 else "{1:.0f} (k = {0})".format(*plain(case, campaigns))
     mean, most = statistics.fmean(blocks), max(blocks)
-    return (
-        f"| {kind} | {states} | {planted} | {right:.1f} | {wrong:.1f} | {covered:.1f} | {mean:.0f} | {most} | {other} |"
-    )
+    shares = f"{right:.1f} | {wrong:.1f} | {covered:.1f}"
+    return f"| {kind} | {states} | {planted} | {campaigns} | {shares} | {mean:.0f} | {most} | {other} |"
 
 
 def main() -> None:
@@ -149,8 +150,8 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="write the table into docs/bisection.md")
     arguments = options.parse_args()
     lines = [
-        "| noise | states | planted | right % | wrong % | in the set % | blocks, mean | most | binary search |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| noise | states | planted | campaigns | right % | wrong % | in the set % | blocks | most | binary search |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
     for case in CASES:

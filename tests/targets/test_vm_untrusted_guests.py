@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,13 @@ def guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guests]:
 
 def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
     measurement = guest.measure("result(**good)")
+    assert (measurement.state, measurement.reason) == ("ok", "")
+
+
+def test_a_trial_of_a_search_which_is_in_no_plan_is_a_boot(guest: Guests) -> None:
+    session = guest.new_session("result(**good)")
+    session._plan = replace(session._plan, trials=())
+    measurement = session.run(replace(guest.trial, index=7))
     assert (measurement.state, measurement.reason) == ("ok", "")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedlab.analysis.changepoint import CONFIDENCE
+from schedlab.analysis.changepoint import CONFIDENCE, CREDIBLE
 from schedlab.execution.bisection import Bisection, State
 from schedlab.notation.units import counted, format_time
 from schedlab.report.columns import Column, Columns
@@ -104,12 +104,10 @@ def _parts(result: Bisection) -> Iterator[RenderableType]:
     yield Text(sentence(result), style="bold")
     if result.posterior.two_changes > 0.5 and result.candidates != [None]:
         yield Text("A second change is likely: bisect the states before and after this state separately.")
+    if len(result.posterior.credible_set()) > 1:
+        yield Text(f"Credible set ({CREDIBLE:.0%}): {_names(result)}")
     if not result.decided:
-        yield Text(
-            f"With {CONFIDENCE:.0%} probability the state is one of: {_names(result)}. To go on: --resume with a "
-            f"larger "
-            "--blocks or --budget."
-        )
+        yield Text("To go on: --resume with a larger --blocks or --budget.")
     yield Text()
     yield _table(result)
     skipped = [state for state in result.states if state.skipped]

@@ -167,6 +167,8 @@ class GuestSession:
         rest = self._plan.trials[trial.index :]
         of_block = (trial.phase, trial.block, trial.variant.name)
         trials = list(takewhile(lambda each: (each.phase, each.block, each.variant.name) == of_block, rest))
+        # The trials of a search are in no plan. Each of them is a boot.
+        trials = trials or [trial]
         machine = machines.machine(self._table, trial.variant, self._plan.seed, trial.block)
         return _Running(trials, ExitStack(), machine)
 
