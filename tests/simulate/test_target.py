@@ -347,7 +347,11 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
         assert same is None
         return
     if same is None:
-        assert name in ("cyclictest", "noise", "perfstat", "command")
+        assert name in ("cyclictest", "perfstat", "command")
+        return
+    if same.watches:
+        # The simulator's observer yields all metrics; test_interruptions.py compares them with the adapter's.
+        assert not same.metrics
         return
     native = registry.adapter(same.use)
     native.parameters.model_validate(same.parameters)

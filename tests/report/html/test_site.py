@@ -106,15 +106,15 @@ def opened(page: Page) -> None:
 def test_a_row_shows_its_runs_its_change_and_a_tooltip(visit: Open) -> None:
     page = visit("history.html")
     opened(page)
-    assert page.locator("details.row").count() == 2
+    expect(page.locator("details.row")).to_have_count(2)
     change = page.locator('.mark-rule line[stroke="var(--worse)"]')
-    assert change.count() == 1
+    expect(change).to_have_count(1)
     # A vertical line has no width, and hover() would take the line for hidden.
     place = change.evaluate("line => { const box = line.getBoundingClientRect(); return [box.x, box.y + 40]; }")
     page.mouse.move(*place)
     expect(page.locator("#vg-tooltip-element")).to_contain_text(re.compile(r"worse \+\d+\.\d % from run 10 on"))
     page.get_by_text("All runs as a table").click()
-    assert page.locator("details.values tbody tr").count() == 20
+    expect(page.locator("details.values tbody tr")).to_have_count(20)
     expect(page.locator("details.values td.worse")).to_have_text(re.compile(r"worse \+(29|30)"))
 
 
