@@ -8,7 +8,7 @@ import pytest
 
 from schedlab.cli.kernel_boot_command import Method, boot
 from schedlab.errors import SchedlabError
-from schedlab.targets.boots import boot as boots
+from schedlab.experiment.model import BootMethod
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 
@@ -35,4 +35,10 @@ def test_a_wrong_limit_and_a_missing_console_command_are_named() -> None:
 
 
 def test_every_method_of_booting_can_be_chosen() -> None:
-    assert tuple(method.value for method in Method) == get_args(boots.Method)
+    assert tuple(method.value for method in Method) == get_args(BootMethod)
+
+
+def test_a_boot_command_and_its_method_go_together() -> None:
+    for arguments in ({"boot_command": "boot-once"}, {"method": Method.COMMAND}):
+        with pytest.raises(SchedlabError, match="needs --boot-command"):
+            boot("ssh:box", **arguments)  # type: ignore[arg-type]

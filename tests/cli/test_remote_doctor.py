@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from schedlab.cli.remote_doctor import boot_checks
-from tests.targets.boots.fake_machine import FakeMachine
+from tests.targets.boots.fake_machine import GRUB, SYSTEMD_BOOT, FakeMachine
 from tests.targets.ssh import loopback
 
 
@@ -97,8 +97,7 @@ def test_guests_and_simulated_machines_are_refused(tmp_path: Path) -> None:
         ({"user": "1000"}, None, "boots", ["not root", "ssh:root@"]),
         ({"tools": "/bin/gzip"}, None, "boots", ["no tar", "apt-get install tar"]),
         ({"boot": "vmlinuz-6.1"}, None, "boots", ["no initial file system", "initramfs"]),
-        ({}, "\x1eother\n", "boot once", ["no configuration of GRUB", "kexec"]),
-        ({}, "\x1eother\nsystemd-boot\n", "boot once", ["systemd-boot", "kexec"]),
+        ({}, "", "boot once", ["no configuration of GRUB", "kexec"]),
     ],
 )
 def test_each_fault_of_boots_is_reported_with_its_remedy(
@@ -112,11 +111,19 @@ def test_each_fault_of_boots_is_reported_with_its_remedy(
     assert all(word in check.text for word in words), check.text
 
 
-def test_a_machine_without_faults_can_boot_by_both_methods() -> None:
-    assert {check.subject: check.state for check in boot_checks(FakeMachine(), "fake")} == {
-        "kexec": "fine",
-        "boot once": "fine",
-    }
+@pytest.mark.parametrize(
+    ("facts", "state", "words"),
+    [
+        ("\x1eloader\n", "fine", 'boot_method = "grub"'),
+        (SYSTEMD_BOOT, "fine", 'boot_method = "systemd-boot"'),
+        (SYSTEMD_BOOT.replace("debian.conf", ""), "limited", "bootctl set-default"),
+    ],
+)
+def test_a_machine_without_faults_can_boot_by_kexec_and_its_boot_loader(facts: str, state: str, words: str) -> None:
+    fake = FakeMachine(systemd_boot=facts, grub=GRUB if state == "fine" else "")
+    checks = {check.subject: check for check in boot_checks(fake, "fake")}
+    assert {subject: check.state for subject, check in checks.items()} == {"kexec": "fine", "boot once": state}
+    assert words in checks["boot once"].text
 
 
 @pytest.mark.slow

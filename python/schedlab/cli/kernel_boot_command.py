@@ -21,6 +21,8 @@ class Method(StrEnum):
 
     KEXEC = "kexec"
     GRUB = "grub"
+    SYSTEMD_BOOT = "systemd-boot"
+    COMMAND = "command"
 
 
 def boot(
@@ -46,8 +48,12 @@ def boot(
         typer.Option("--back", help="Return the machine to its default kernel and remove schedlab's files from it."),
     ] = False,
     method: Annotated[
-        Method, typer.Option(help="Start the kernel by kexec, or through firmware and GRUB, chosen for one boot.")
+        Method, typer.Option(help="Start the kernel by kexec, or through the firmware and a boot loader, for one boot.")
     ] = Method.KEXEC,
+    boot_command: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="The command of the machine for --method command; see the documentation."),
+    ] = None,
     limit: Annotated[
         str, typer.Option(metavar="TIME", help="A kernel that does not answer by then has failed to come up.")
     ] = "5min",
@@ -74,6 +80,9 @@ def boot(
     from schedlab.targets.ssh.connection import CONFIG, Address, Connection
     from schedlab.workloads.tools import SCHEDLOAD, find
 
+    if (method is Method.COMMAND) != (boot_command is not None):
+        todo = "give both, or neither of them"
+        raise SchedlabError("--method command needs --boot-command", where="--boot-command", todo=todo)
     if not machine.startswith(SSH) or machine == SSH:
         raise SchedlabError(
             f"{machine!r} is not a remote machine", where="MACHINE", todo="write ssh:[user@]host[:port]"
@@ -93,7 +102,10 @@ def boot(
         control(shlex.split(power) if power else None, shlex.split(console) if console else None) as commands,
         closing(Connection(address)) as connection,
     ):
-        boots = Boots(connection, machine, program.read_bytes(), limit=seconds, method=method.value, control=commands)
+        boots = Boots(
+            connection, machine, program.read_bytes(), limit=seconds, method=method.value, command=boot_command,
+            control=commands,
+        )  # fmt: skip
         try:
             if back:
                 typer.echo(f"{machine} runs its default kernel {boots.end().release}")

@@ -15,6 +15,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.targets.boots import machine
 from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.shell import Shell, Unreachable
+from schedlab.targets.boots.systemd_boot import NOT_STARTED, SystemdBoot
 from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.ssh.requirements import preparation_fault
 from schedlab.targets.ssh.target import Remote
@@ -84,12 +85,22 @@ def boot_checks(shell: Shell, where: str) -> Iterator[Check]:
         yield Check("kexec", _sentence(*fault), "limited")
     if not of_kexec:
         yield Check("kexec", "ready: kernels can be started by kexec" if not every else "the kernel offers kexec")
-    try:
-        Grub(shell, where)
-    except CannotRunHere as error:
-        yield Check("boot once", _sentence(error.what, error.todo), "limited")
-    else:
-        yield Check("boot once", 'ready: GRUB can start an entry once (boot_method = "grub")')
+    yield _boot_once(shell, where)
+
+
+def _boot_once(shell: Shell, where: str) -> Check:
+    """Return which boot loader can start an entry once, or what GRUB lacks on a machine without systemd-boot."""
+    faults: list[CannotRunHere] = []
+    for method, loader in (("systemd-boot", SystemdBoot), ("grub", Grub)):
+        try:
+            loader(shell, where)
+        except CannotRunHere as error:
+            faults.append(error)
+        else:
+            return Check("boot once", f'ready: an entry can be started once (boot_method = "{method}")')
+    of_systemd_boot, of_grub = faults
+    fault = of_grub if of_systemd_boot.what == NOT_STARTED else of_systemd_boot
+    return Check("boot once", _sentence(fault.what, fault.todo), "limited")
 
 
 def _workloads(agent: Agent) -> tuple[list[Readiness], list[Tool]]:

@@ -173,17 +173,26 @@ class About(_Table):
     question: str = ""
 
 
-FOR_BOOTS = ("boot_method", "boot_limit", "power", "console")
+FOR_BOOTS = ("boot_method", "boot_command", "boot_limit", "power", "console")
 """Keys of a target that is another machine."""
+
+BootMethod = Literal["kexec", "grub", "systemd-boot", "command"]
+"""Ways to start a kernel under test: see :mod:`schedlab.targets.boots.loaders`."""
+
+
+def _require_boot_command(method: BootMethod | None, command: str | None) -> None:
+    if (method == "command") != (command is not None):
+        raise ValueError('boot_method = "command" and boot_command go together')
 
 
 class TargetTable(_Table):
     """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
 
     Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches. Variants
-    with a kernel or a command line boot the other machine, by kexec or through GRUB (``boot_method``); ``boot_limit``
-    is the time in which a kernel has to come up. ``power`` is a command of this machine that switches a hanging machine
-    off and on, ``console`` a command that prints the console of the other machine all the time.
+    with a kernel or a command line boot the other machine, by kexec or through a boot loader (``boot_method``), which a
+    command of that machine may control (``boot_command``); ``boot_limit`` is the time in which a kernel has to come up.
+    ``power`` is a command of this machine that switches a hanging machine off and on, ``console`` a command that prints
+    the console of the other machine all the time.
 
     A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
     the name of a shipped model or the path of a TOML file.
@@ -196,7 +205,8 @@ class TargetTable(_Table):
 
     kind: Literal["host", "ssh", "sim", "vm"] = "host"
     host: Annotated[str, Field(min_length=1)] | None = None
-    boot_method: Literal["kexec", "grub"] | None = None
+    boot_method: BootMethod | None = None
+    boot_command: Annotated[str, Field(min_length=1)] | None = None
     boot_limit: Limit | None = None
     power: CommandWords | None = None
     console: CommandWords | None = None
@@ -220,6 +230,7 @@ class TargetTable(_Table):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
         if self.kind != "ssh" and (keys := sorted(self.model_fields_set & set(FOR_BOOTS))):
             raise ValueError(f'only kind = "ssh" takes: {", ".join(keys)}')
+        _require_boot_command(self.boot_method, self.boot_command)
         if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
@@ -258,10 +269,16 @@ class MachineTable(_Table):
     """``[[machine]]``: a machine of a fleet, on which the whole experiment runs, with the keys of an ssh target."""
 
     host: Annotated[str, Field(min_length=1)]
-    boot_method: Literal["kexec", "grub"] | None = None
+    boot_method: BootMethod | None = None
+    boot_command: Annotated[str, Field(min_length=1)] | None = None
     boot_limit: Limit | None = None
     power: CommandWords | None = None
     console: CommandWords | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> MachineTable:
+        _require_boot_command(self.boot_method, self.boot_command)
+        return self
 
 
 class Design(_Table):

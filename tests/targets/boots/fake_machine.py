@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 
-from schedlab.targets.boots.boot import FOLDER, Clock
+from schedlab.targets.boots.boot import FOLDER, UNDO, Clock
 from schedlab.targets.boots.shell import Done, Unreachable
 
 DEFAULT_RELEASE, DEFAULT_LINE = "6.1.0-1-amd64", "BOOT_IMAGE=/boot/vmlinuz root=/dev/vda1 quiet"
@@ -15,6 +15,11 @@ GRUB = (
     "\x1eabstraction\n\n\x1etype\next2\n\x1euuid\nab-12\n\x1epath\n/boot\n"
 )
 """What a machine with GRUB on ext4 shows of it."""
+
+SYSTEMD_BOOT = (
+    "\x1etool\n/bin/bootctl\n\x1eloader\nsystemd-boot\n\x1emount\n rw\n\x1efolder\n/efi\n\x1edefault\ndebian.conf\n"
+)
+"""What a machine with systemd-boot shows of it."""
 
 STARTING = 20.0
 """Seconds of a restart."""
@@ -40,6 +45,7 @@ class FakeMachine:
     user: str = "0"
     facts: dict[str, str] = field(default_factory=dict)
     grub: str = GRUB
+    systemd_boot: str = "\x1eloader\n"
     chosen: str | None = None
     kept: str = ""
     files: dict[str, str] = field(default_factory=dict)
@@ -65,7 +71,7 @@ class FakeMachine:
     def drop(self) -> None:
         """End the connection."""
 
-    def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:  # noqa: PLR0911
+    def run(self, script: str, data: bytes = b"", timeout: float = 60.0) -> Done:  # noqa: PLR0911, PLR0912
         """Answer a script."""
         if self.now < self.silent_until:
             self.now += min(timeout, 5.0)
@@ -74,14 +80,25 @@ class FakeMachine:
             return self._request(request[1])
         if "\\n'; cat /proc/sys/kernel/random/boot_id" in script:
             return Done(0, self._facts(), "")
-        if script == "test -e /boot/schedlab":
-            return Done(0 if self.chosen is not None else 1, "", "")
+        if "command -v bootctl" in script:
+            return Done(0, self.systemd_boot, "")
         if "for folder in /boot/grub " in script:
             return Done(0, self.grub, "")
         if script.startswith("grub-editenv"):
             return Done(0, self.kept, "")
-        if script.startswith("rm -rf /boot/schedlab"):
+        if script.startswith("ls /sys/firmware"):
+            return Done(0, self.kept, "")
+        if script == f"[ ! -e {UNDO} ] || sh {UNDO}":
+            script = self.files.get(UNDO, "")
+        if script.startswith(("rm -rf /boot/schedlab", "rm -rf /efi/schedlab", "boot-once undo")):
             self.chosen, self.kept = None, ""
+        if "bootctl set-oneshot 00-schedlab.conf" in script:
+            options = re.search(r"\noptions (.*)\n", script)
+            assert options
+            self.chosen = options[1]
+        if "boot-once once" in script:
+            (line,) = re.findall(r"\nexport (.*)\nboot-once once\n", script)
+            self.chosen = dict(word.split("=", 1) for word in shlex.split(line))["SCHEDLAB_CMDLINE"]
         if "grub-reboot schedlab" in script:
             line = re.search(r"  linux /boot/schedlab/image (.*)\n", script)
             assert line

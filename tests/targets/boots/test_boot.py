@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import CannotRunHere
+from schedlab.experiment.model import BootMethod
 from schedlab.targets.boots import machine
 from schedlab.targets.boots.boot import FOLDER, BootFailed, Boots
 from schedlab.targets.boots.control import Control
-from tests.targets.boots.fake_machine import DEFAULT_LINE, DEFAULT_RELEASE, FakeMachine
+from tests.targets.boots.fake_machine import DEFAULT_LINE, DEFAULT_RELEASE, SYSTEMD_BOOT, FakeMachine
 
 LIMIT = 60.0
 TEST_KERNEL = "installed:6.12.1"
@@ -138,10 +139,27 @@ def test_missing_rights_and_kernels_are_refused() -> None:
         boots_of(FakeMachine()).kernel("installed:5.0")
 
 
-def grub_boots(fake: FakeMachine) -> Boots:
-    boots = Boots(fake, "fake", b"\x7fELF", limit=LIMIT, method="grub", clock=fake.clock)
+def loader_boots(fake: FakeMachine, method: BootMethod, command: str | None = None) -> Boots:
+    boots = Boots(fake, "fake", b"\x7fELF", limit=LIMIT, method=method, command=command, clock=fake.clock)
     boots.begin()
     return boots
+
+
+def grub_boots(fake: FakeMachine) -> Boots:
+    return loader_boots(fake, "grub")
+
+
+@pytest.mark.parametrize(("method", "command"), [("grub", None), ("systemd-boot", None), ("command", "boot-once")])
+def test_another_process_undoes_the_choice_of_a_killed_run(method: BootMethod, command: str | None) -> None:
+    fake = FakeMachine(next_release="6.12.1", systemd_boot=SYSTEMD_BOOT)
+    boots = loader_boots(fake, method, command)
+    line = boots.boot(boots.kernel(TEST_KERNEL), "isolcpus=1,2").seen.command_line
+    assert line.startswith("root=/dev/vda1 quiet isolcpus=1,2 rdinit=")
+    assert fake.requests == ["reboot", "confirm"]
+    fake.kept, chosen, fake.chosen = "left by a firmware", fake.chosen, None
+    assert chosen is not None
+    assert Boots(fake, "fake", b"\x7fELF", limit=LIMIT, clock=fake.clock).end().release == DEFAULT_RELEASE
+    assert (fake.kept, fake.files) == ("", {})
 
 
 def test_grub_starts_a_kernel_once_with_every_word_as_it_is() -> None:
@@ -155,9 +173,10 @@ def test_grub_starts_a_kernel_once_with_every_word_as_it_is() -> None:
     assert boots.end().command_line == DEFAULT_LINE
 
 
-def test_a_grub_that_keeps_its_choice_is_refused_and_the_choice_is_removed() -> None:
-    fake = FakeMachine(next_release="6.12.1", kept="next_entry=schedlab")
-    boots = grub_boots(fake)
+@pytest.mark.parametrize("method", ["grub", "systemd-boot"])
+def test_a_boot_loader_that_keeps_its_choice_is_refused_and_the_choice_is_removed(method: BootMethod) -> None:
+    fake = FakeMachine(next_release="6.12.1", kept="next_entry=schedlab", systemd_boot=SYSTEMD_BOOT)
+    boots = loader_boots(fake, method)
     with pytest.raises(BootFailed, match="did not forget"):
         boots.boot(boots.kernel(TEST_KERNEL))
     assert fake.kept == ""
@@ -187,3 +206,20 @@ def test_a_word_that_grub_would_change_is_refused() -> None:
     boots = grub_boots(FakeMachine())
     with pytest.raises(BootFailed, match="backslash"):
         boots.boot(boots.kernel(None), "name=a'b")
+
+
+@pytest.mark.parametrize(
+    ("old", "reason"),
+    [
+        ("\nsystemd-boot", "not started by systemd-boot"),
+        ("/bin/bootctl", "no bootctl"),
+        (" rw", "not mounted for writing"),
+        ("/efi", "no boot partition"),
+        ("debian.conf", "no default entry"),
+    ],
+)
+def test_a_systemd_boot_that_cannot_boot_once_is_refused_before_anything_changes(old: str, reason: str) -> None:
+    fake = FakeMachine(systemd_boot=SYSTEMD_BOOT.replace(old, "", 1))
+    with pytest.raises(CannotRunHere, match=reason):
+        loader_boots(fake, "systemd-boot")
+    assert not fake.requests

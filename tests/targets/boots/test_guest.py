@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.experiment.model import BootMethod
 from schedlab.files.shipped import examples
 from schedlab.kernels import debian
 from schedlab.store import reader
 from schedlab.store.file import open_store
-from schedlab.targets.boots.boot import PROGRAM, BootFailed, Boots, Method
+from schedlab.targets.boots.boot import PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import Control
 from schedlab.targets.ssh.connection import CONFIG, Address, Connection
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -95,7 +96,7 @@ def reached(guest: TestMachine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def boots_of(limit: float = LIMIT, control: Control | None = None, method: Method = "kexec") -> Iterator[Boots]:
+def boots_of(limit: float = LIMIT, control: Control | None = None, method: BootMethod = "kexec") -> Iterator[Boots]:
     program = find(SCHEDLOAD)
     assert program is not None
     connection = Connection(Address("test-machine"))

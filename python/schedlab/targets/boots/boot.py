@@ -1,4 +1,4 @@
-"""Boots of a machine by kexec: one kernel after another, and at the end the default kernel again."""
+"""Boots of a machine: one kernel after another, and at the end the default kernel again."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.experiment.model import BootMethod
 from schedlab.kernels.command_line import NONCE, PANIC, merged
 from schedlab.kernels.images import Image, resolve
-from schedlab.targets.boots import delivery, grub, machine
+from schedlab.targets.boots import delivery, machine
 from schedlab.targets.boots.control import Control
-from schedlab.targets.boots.grub import Grub
+from schedlab.targets.boots.loaders import Loader, loader
 from schedlab.targets.boots.machine import Facts
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
 from schedlab.targets.boots.states import Seen, State, Wanted, fault, is_over, state
 from schedlab.targets.protocol import Fault
-
-Method = Literal["kexec", "grub"]
-"""A kernel starts from the running kernel, or from firmware and GRUB."""
 
 INSTALLED = "installed:"
 """Prefix of the name of a kernel that the machine has in ``/boot``."""
@@ -37,6 +34,9 @@ PARENTS = "/var/lib/schedlab/journal /var/lib/schedlab"
 
 DEFAULT = f"{FOLDER}/default"
 """File with release and command line of the machine's default kernel, as they were before the first boot."""
+
+UNDO = f"{FOLDER}/undo"
+"""Script on the machine that undoes what the boot loader was asked to do."""
 
 SWITCH = "look at its console; switching it off and on starts the default kernel"
 
@@ -105,7 +105,8 @@ class Boots:
         where: the machine's name in messages.
         schedload: the static program ``schedload``, for the machine and for the guard.
         limit: seconds in which a kernel has to come up.
-        method: ``grub`` starts kernels through the firmware, for machines that allow no kexec.
+        method: how kernels start; all methods but ``kexec`` start them through the firmware.
+        command: the command of the machine for the method ``command``.
     """
 
     def __init__(
@@ -115,7 +116,8 @@ class Boots:
         schedload: bytes,
         *,
         limit: float = LIMIT,
-        method: Method = "kexec",
+        method: BootMethod = "kexec",
+        command: str | None = None,
         control: Control | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -123,8 +125,8 @@ class Boots:
         self._limit = limit
         self._control = control or Control()
         self._clock = clock or Clock()
-        self._method = method
-        self._grub: Grub | None = None
+        self._method, self._command = method, command
+        self._loader: Loader | None = None
         self._default: Facts | None = None
         self._sent: set[str] = set()
 
@@ -142,7 +144,7 @@ class Boots:
         self.restore()
         for reason, remedy in self.faults():
             raise CannotRunHere(reason, where=self._where, todo=remedy)
-        self._grub = Grub(self._shell, self._where) if self._method == "grub" else None
+        self._loader = self._found_loader()
         self._sent = set()
         self.clean()
         self._send_program()
@@ -175,12 +177,14 @@ class Boots:
         """Read the machine's facts, and return why it cannot boot kernels, each reason with a remedy."""
         self._default = self._facts()
         faults = list(self.default.faults(kexec=self._method == "kexec"))
-        if self._method == "grub":
-            try:
-                Grub(self._shell, self._where)
-            except CannotRunHere as error:
-                faults.append((error.what, error.todo))
+        try:
+            self._found_loader()
+        except CannotRunHere as error:
+            faults.append((error.what, error.todo))
         return faults
+
+    def _found_loader(self) -> Loader | None:
+        return loader(self._method, self._command, self._shell, self._where, FOLDER)
 
     def kernel(self, name: str | None) -> Kernel:
         """Return the kernel of a variant; None names the machine's default kernel. SchedlabError for wrong names."""
@@ -206,7 +210,7 @@ class Boots:
             prepared = self._clock.now()
             self._load(leaves, image, initrds, line)
             loaded = self._clock.now()
-            self._request(f"{'reboot' if self._grub else 'kexec'} --boot-id {leaves.boot_id}")
+            self._request(f"{'reboot' if self._loader else 'kexec'} --boot-id {leaves.boot_id}")
         except (SchedlabError, TimeoutError) as error:
             raise BootFailed(str(error).partition("\n")[0]) from error
         wanted = Wanted(leaves.boot_id, nonce, kernel.release)
@@ -218,10 +222,10 @@ class Boots:
             self._request(f"confirm --boot-id {seen.boot_id}")
         except SchedlabError as error:
             raise BootFailed(f"the kernel came up, and did not answer further: {error.what}") from error
-        if self._grub is not None and self._do(self._grub.verify()).output.strip():
-            self._do(self._grub.clean())
+        if self._loader is not None and self._do(self._loader.verify()).output.strip():
+            self._do(self._loader.clean())
             raise BootFailed(
-                "GRUB did not forget its choice for one boot, which was removed now: boot kernels by kexec"
+                "the boot loader did not forget its choice for one boot, which was removed now: boot kernels by kexec"
             )
         return Booted(
             seen,
@@ -263,10 +267,9 @@ class Boots:
     def clean(self) -> None:
         """Remove schedlab's files and links from the machine."""
         links = f'for link in /lib/modules/*; do case "$(readlink "$link")" in {FOLDER}/*) rm "$link";; esac; done'
+        self._do(f"[ ! -e {UNDO} ] || sh {UNDO}", timeout=LOADING)
         # The parent folder goes too, unless an agent has its journal there.
         self._do(f"{links}; rm -rf {FOLDER}; rmdir {PARENTS} 2>/dev/null || true")
-        if self._shell.run(f"test -e {grub.FOLDER}").status == 0:
-            self._do(Grub(self._shell, self._where).clean())
 
     def _contact(self) -> Seen:
         """Return the running system; wait for a machine that restarts, and switch a machine that froze off and on.
@@ -374,9 +377,10 @@ class Boots:
         return f"{place}/image", [initrd, f"{place}/initial"]
 
     def _load(self, leaves: Seen, image: str, initrds: Sequence[str], command_line: str) -> None:
-        if self._grub is not None:
+        if self._loader is not None:
             parts = [*initrds, f"{FOLDER}/guard"] if initrds else []
-            self._do(self._grub.prepare(image, parts, command_line), timeout=LOADING)
+            self._send(f"cat > {UNDO}", f"{self._loader.clean()}\n".encode())
+            self._do(self._loader.prepare(image, parts, command_line), timeout=LOADING)
             return
         initrd = f"--initrd {FOLDER}/initrd" if initrds else ""
         if initrds:

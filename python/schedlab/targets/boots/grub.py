@@ -23,9 +23,7 @@ FOLDER = "/boot/schedlab"
 
 _MARK = "\x1e"
 
-_FACTS = f"""printf '{_MARK}other\\n'
-for folder in /boot /efi /boot/efi; do [ -f $folder/loader/loader.conf ] && echo systemd-boot; done
-for folder in /boot/grub /boot/grub2; do
+_FACTS = f"""for folder in /boot/grub /boot/grub2; do
 [ -f $folder/grub.cfg ] || continue
 printf '{_MARK}folder\\n'; echo $folder
 printf '{_MARK}config\\n'; grep -o -e next_entry -e custom.cfg $folder/grub.cfg
@@ -104,10 +102,6 @@ def _fault(found: dict[str, str]) -> Fault | None:
     custom = found.get("custom", "")
     kexec = "boot its kernels by kexec (the default method)"
     faults: list[tuple[bool, Fault]] = [
-        (
-            "folder" not in found and bool(found.get("other")),
-            ("it boots through systemd-boot, not through GRUB", kexec),
-        ),
         ("folder" not in found, ("it has no configuration of GRUB in /boot/grub or /boot/grub2", kexec)),
         ("tool" not in found, ("it has no grub-reboot", "apt-get install grub2-common")),
         (

@@ -158,6 +158,7 @@ class Remote(Target):
                 program.read_bytes(),
                 limit=table.boot_limit or LIMIT,
                 method=table.boot_method or "kexec",
+                command=table.boot_command,
                 control=commands,
             )
 
