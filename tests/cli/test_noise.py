@@ -20,7 +20,7 @@ RECORDED = Path(__file__).parents[1] / "report" / "noise.json"
 
 MOUNTED = """
 set -e
-mount -t tracefs none /sys/kernel/tracing
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 """
 
 TRACES = (

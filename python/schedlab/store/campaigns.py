@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from schedlab.errors import StoreError
 from schedlab.store import schema
-from schedlab.store.backends import snapshot
+from schedlab.store.backends import snapshot, writing
 from schedlab.store.checksums import checked, sealed
 
 ATTEMPTS = 5
@@ -51,7 +51,7 @@ class Candidate:
 def open_campaign(engine: Engine, campaign: Campaign) -> int:
     """Store a new campaign; return its number."""
     row = {field.name: getattr(campaign, field.name) for field in fields(campaign) if field.name != "id"}
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         return schema.insert_row(connection, schema.campaign, sealed("campaign", row | {"opened": time.time()}))
 
 
@@ -89,7 +89,7 @@ def candidate(engine: Engine, campaign: int, content: str, name: str) -> Candida
             return stored
         row: dict[str, Any] = {"campaign_id": campaign, "content": content, "name": name}
         try:
-            with engine.begin() as connection:
+            with writing(engine) as connection:
                 row["position"] = connection.execute(number).scalar_one()
                 schema.insert_row(connection, schema.candidate, sealed("candidate", row))
         except IntegrityError:
@@ -100,7 +100,7 @@ def candidate(engine: Engine, campaign: int, content: str, name: str) -> Candida
 
 def set_run(engine: Engine, candidate: int, run: int, which: Literal["run_id", "holdout_id"]) -> None:
     """Record the run with the candidate's blocks, or with its confirmation."""
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         connection.execute(update(schema.candidate).where(schema.candidate.c.id == candidate).values({which: run}))
 
 

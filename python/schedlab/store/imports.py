@@ -36,7 +36,7 @@ CellKey = tuple[int, str, str]
 
 def record_imports(engine: Engine, imports: Sequence[Import]) -> list[int]:
     """Store all imports in one transaction; return the numbers of the new runs, baselines first."""
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         return [run_id for imported in imports for run_id in _record(connection, imported)]
 
 

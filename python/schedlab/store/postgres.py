@@ -221,6 +221,10 @@ def begin_alone(connection: Connection) -> None:
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_KEY})")
 
 
+def begin_write(connection: Connection) -> None:
+    """Nothing: processes get different numbers, and transactions lock the rows that they change."""
+
+
 def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending. Other processes get other numbers."""
     query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, {count:d})"

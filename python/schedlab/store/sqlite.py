@@ -126,6 +126,12 @@ def begin_alone(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
+def begin_write(connection: Connection) -> None:
+    """Wait until no other process writes. A transaction would otherwise begin with its first change, after its queries:
+    two processes could give two cells the same number."""
+    begin_alone(connection)
+
+
 def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending; the rows are inserted in the same transaction."""
     first = connection.exec_driver_sql(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").scalar_one()

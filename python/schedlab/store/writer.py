@@ -134,7 +134,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "version": version("schedlab"),
         "process": this_process(),
     }
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         number = schema.insert_row(connection, schema.run, sealed("run", values))
         # Before the row is visible: others take a run without a claim for interrupted.
         backends.of(engine).claim(engine, number, "running", this_process())
@@ -145,7 +145,7 @@ def resume(engine: Engine, run_id: int) -> None:
     """Record that this process runs a run, new or again; CannotRunHere while another process executes the run."""
     values = {"state": "running", "finished": None, "process": this_process()}
     r = schema.run.c
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         state, process = connection.execute(select(r.state, r.process).where(r.id == run_id)).one()
         is_free = backends.of(engine).claim(engine, run_id, state, process)
         # Of two processes that have read the same row, the first changes it.
@@ -166,7 +166,7 @@ def _taken(run_id: int, process: str | None) -> CannotRunHere:
 def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "refused"]) -> None:
     """Record the end of a run that this process runs; the state of any other run is left alone."""
     r = schema.run.c
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         mine = update(schema.run).where(r.id == run_id, r.process == this_process())
         connection.execute(mine.values(state=state, finished=time.time()))
     backends.of(engine).release(engine, run_id)
@@ -174,7 +174,7 @@ def end(engine: Engine, run_id: int, state: Literal["complete", "interrupted", "
 
 def add_remarks(engine: Engine, run_id: int, *, notes: Sequence[str] = (), changed: Sequence[str] = ()) -> None:
     """Add notes on missing observations and on changes of the machine to a run. Each text is stored once."""
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         query = select(schema.run).where(schema.run.c.id == run_id).with_for_update()
         stored = connection.execute(query).mappings().one()
         values: dict[str, Any] = {
@@ -196,7 +196,7 @@ def supersede(engine: Engine, run_id: int, positions: Collection[int]) -> None:
     """Mark the cells of recorded trials as superseded by a repetition. The trials stay in the store."""
     c, t = schema.cell.c, schema.trial.c
     chosen = select(c.id).join_from(schema.cell, schema.trial).where(c.run_id == run_id, t.position.in_(positions))
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         for cell in cells.read(connection, c.id.in_(chosen)):
             cells.write(connection, replace(cell, superseded=1))
 
@@ -211,7 +211,7 @@ def record_all(engine: Engine, run_id: int, measured: Iterable[tuple[Trial, Meas
 
     CannotRunHere if another process has resumed the run meanwhile, because a server took this process for dead.
     """
-    with engine.begin() as connection:
+    with backends.writing(engine) as connection:
         # Until the commit, no other process can resume the run (SQLite has one writer at a time).
         process = connection.execute(_PROCESS, {"run": run_id}).scalar_one()
         if process != this_process():
