@@ -6,10 +6,8 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
 from os import environ, sched_getaffinity
 from pathlib import Path
-from signal import SIGINT
 
 from sqlalchemy import Engine
 
@@ -17,10 +15,11 @@ from schedlab.analysis.changepoint import simulated_blocks
 from schedlab.cli import experiment_run
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
+from schedlab.cli.interruption import UNDONE, Points, ending, measuring
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import PageFormat, store_words
+from schedlab.cli.options import PageFormat, seconds_of, store_words
 from schedlab.cli.report_output import present_text, write
-from schedlab.errors import Exit, ExperimentError, SchedlabError
+from schedlab.errors import Exit, ExperimentError
 from schedlab.execution.bisection import bisection, measuring_seconds, pilot_noise
 from schedlab.execution.loop import require_runnable
 from schedlab.execution.pairs import Build
@@ -28,21 +27,19 @@ from schedlab.execution.search import Budget, search
 from schedlab.experiment import changes, states
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.model import Experiment, Variant
-from schedlab.experiment.plan import Plan, Trial, of_one_row
+from schedlab.experiment.plan import Plan, of_one_row
 from schedlab.files import cache
 from schedlab.kernels import git, series_build
 from schedlab.kernels.build_cache import BASE, BuildCache, kernel_name
 from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix
 from schedlab.kernels.source import SeriesRequest, open_series
-from schedlab.notation.units import counted, parse_time_ns
+from schedlab.notation.units import counted
 from schedlab.report import bisection as result_of
-from schedlab.results.measurement import Measurement
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.checkouts import Checkouts
 from schedlab.targets.selection import choose
-from schedlab.tunables import Interrupted, restore_on_signals
 
 EFFECTS = (0.03, 0.1, 0.3)
 """Relative changes for which ``--dry-run`` simulates searches."""
@@ -92,7 +89,7 @@ class Request:
 
 def search_and_print(request: Request, aside: Console, form: PageFormat, output: Path | None) -> int:
     """Search, and print the result; return the exit code. ``aside`` is the console of progress and hints."""
-    budget = Budget(request.blocks, _seconds(request.budget))
+    budget = Budget(request.blocks, seconds_of(request.budget, "--budget"))
     experiment, text = _experiment(request)
     plan = of_one_row(experiment, request.seed)
     name = str(request.file or "the arguments")
@@ -105,19 +102,15 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
         begun = experiment_run.unfinished_run(open_store(request.store, create=False), of_run, complete=True)
     plan = plan if begun is None else replace(plan, seed=begun.seed)
     target = choose(request.target, experiment, request.sysroot)
-    try:
-        with restore_on_signals(), _builds(request, plan, aside) as build:
-            require_runnable(plan, target, experiment_run.show_download)
-            engine = open_store(request.store, create=True)
-            run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
-            search(plan, target, engine, run_id, budget, _Progress(aside, plan.variants[0].name), build)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.command(" ", shlex.join(["schedlab", *request.words, "--resume"]))
-        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
-    finally:
-        for leftover in target.leftovers:
-            aside.say("not put back:", leftover, "red")
+    with (
+        ending(aside, UNDONE, ["schedlab", *request.words, "--resume"]),
+        measuring(aside, target),
+        _builds(request, plan, aside) as build,
+    ):
+        require_runnable(plan, target, experiment_run.show_download)
+        engine = open_store(request.store, create=True)
+        run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
+        search(plan, target, engine, run_id, budget, Points(aside, {plan.variants[0].name}), build)
     print_result(engine, run_id, form, output)
     aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), *store_words(request.store)]))
     return Exit.FINE
@@ -126,7 +119,7 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
 def show_plan(request: Request, pilot: int | None) -> int:
     """``--dry-run``: print the states, the reasons why the search cannot run here, and the blocks that a search
     takes."""
-    console, budget = make(), Budget(request.blocks, _seconds(request.budget))
+    console, budget = make(), Budget(request.blocks, seconds_of(request.budget, "--budget"))
     experiment, _ = _experiment(request)
     plan = of_one_row(experiment, request.seed)
     (row,) = plan.rows
@@ -220,15 +213,6 @@ def _lines(path: Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _seconds(text: str | None) -> float:
-    if text is None:
-        return inf
-    try:
-        return parse_time_ns(text) / 1e9
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--budget", todo="write a time with its unit, such as 2h") from None
-
-
 def _series(request: Request) -> tuple[SeriesRequest, str]:
     """Return source and changes of the commits of a kernel, and the name of the series in the cache of kernels."""
     series = open_series(str(request.tree), None, request.commits, cache.folder())
@@ -278,20 +262,3 @@ def _kernel_builds(request: Request, config: str, plan: Plan, aside: Console) ->
 
         build(plan.variants[0])
         yield build
-
-
-@dataclass
-class _Progress:
-    """Prints a line for each block, and for each failed trial."""
-
-    console: Console
-    reference: str
-
-    def __call__(self, trial: Trial, measurement: Measurement | None) -> None:
-        if appearance.quiet:
-            return
-        if measurement is None and trial.phase == "measure" and trial.variant.name != self.reference:
-            self.console.say(f"block {trial.block}:", trial.variant.name, "dim")
-        if measurement is not None and measurement.state != "ok":
-            reason = measurement.reason.partition("\n")[0]
-            self.console.say("failed:", f"{trial.variant.name}: {reason}", "red")

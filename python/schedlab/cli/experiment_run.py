@@ -7,15 +7,14 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGINT
 from typing import Any
 
-import typer
 from sqlalchemy import Engine
 
 from schedlab.cli import plan_json, plan_text, progress
 from schedlab.cli.console import Console, make
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
+from schedlab.cli.interruption import UNDONE, ending, measuring
 from schedlab.cli.options import store_words
 from schedlab.errors import Exit, RunStopped, StoreError
 from schedlab.execution.design_size import quick
@@ -36,7 +35,6 @@ from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.protocol import Download, MissingRequirement, Target
 from schedlab.targets.selection import boots_of, choose, table_of
-from schedlab.tunables import Interrupted, restore_on_signals
 
 
 @dataclass(frozen=True)
@@ -163,12 +161,8 @@ def judged(request: Request, aside: Console, *, complete: bool = False) -> Findi
     unfinished = None
     if request.resume:
         unfinished = unfinished_run(open_store(request.store, create=False), request, complete=complete)
-    try:
+    with ending(aside, UNDONE, resuming(request)):
         engine, run_id = measure(request, aside, unfinished)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.command(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
-        raise typer.Exit(exit_code(error)) from error
     return findings(engine, run_id)
 
 
@@ -184,19 +178,11 @@ def measure(request: Request, aside: Console, unfinished: reader.Run | None) -> 
     run_id = unfinished.id if unfinished else begin(engine, request, trial_plan, source, target)
     try:
         expected = _estimate(request, trial_plan, engine, target)
-        with restore_on_signals(), progress.shown(aside, trial_plan, expected) as report:
+        with measuring(aside, target), progress.shown(aside, trial_plan, expected) as report:
             execute(trial_plan, target, engine, run_id, report)
     except BrokenPipeError as error:
         raise RunStopped from error
-    finally:
-        for leftover in target.leftovers:
-            aside.say("not put back:", leftover, "red")
     return engine, run_id
-
-
-def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """Return the exit code of a run that a signal ended."""
-    return interrupt.exit_code if isinstance(interrupt, Interrupted) else 128 + SIGINT
 
 
 def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:
@@ -217,6 +203,11 @@ def same_place(request: Request) -> list[str]:
     sysroot = ["--sysroot", str(request.sysroot)] if request.sysroot else []
     target = ["--target", request.target] if request.target else []
     return [*store_words(request.store), *sysroot, *target]
+
+
+def resuming(request: Request) -> list[str]:
+    """Return the command line that resumes the run."""
+    return ["schedlab", *request.source.words, *same_place(request), "--resume"]
 
 
 def _target(request: Request, experiment: Experiment) -> Target:

@@ -21,8 +21,9 @@ from sqlalchemy import Engine
 from schedlab.cli import plan_json
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
-from schedlab.cli.experiment_run import Request, examined, exit_code, same_place, show_plan
+from schedlab.cli.experiment_run import Request, examined, resuming, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn
+from schedlab.cli.interruption import UNDONE, ending, exit_code
 from schedlab.cli.json_output import print_json
 from schedlab.cli.options import store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
@@ -196,27 +197,30 @@ class _Process:
 
 def _run(processes: Sequence[_Process], aside: Console, request: Request) -> None:
     """Run the processes side by side until all have ended. A signal ends all of them, and the command."""
-    try:
-        with restore_on_signals():
-            for process in processes:
-                process.start()
-            for process in processes:
-                process.wait()
-    except KeyboardInterrupt as error:
-        status = exit_code(error)
-        with deferred_signals():
-            started = [process for process in processes if hasattr(process, "process")]
-            for process in started:
-                process.mute = True
-                process.process.send_signal(status - 128)
-            for process in started:
-                process.wait()
-                for line in process.lines:
-                    if line.startswith("not put back:"):
-                        aside.say(process.name, line, "red")
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.command(" ", shlex.join(["schedlab", *request.source.words, *same_place(request), "--resume"]))
-        raise typer.Exit(status) from error
+    with ending(aside, UNDONE, resuming(request)):
+        try:
+            with restore_on_signals():
+                for process in processes:
+                    process.start()
+                for process in processes:
+                    process.wait()
+        except KeyboardInterrupt as error:
+            with deferred_signals():
+                _end(processes, exit_code(error) - 128, aside)
+            raise
+
+
+def _end(processes: Sequence[_Process], signal: int, aside: Console) -> None:
+    """Pass a signal on to the processes, wait for their ends, and print the values that they could not put back."""
+    started = [process for process in processes if hasattr(process, "process")]
+    for process in started:
+        process.mute = True
+        process.process.send_signal(signal)
+    for process in started:
+        process.wait()
+        for line in process.lines:
+            if line.startswith("not put back:"):
+                aside.say(process.name, line, "red")
 
 
 def _machines(engine: Engine, identity: str, names: Sequence[str], processes: Mapping[str, _Process]) -> list[Machine]:

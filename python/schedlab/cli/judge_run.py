@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -12,6 +11,7 @@ from sqlalchemy import Engine
 from schedlab.analysis.verdicts import Word
 from schedlab.cli import experiment_run
 from schedlab.cli.console import make
+from schedlab.cli.interruption import UNDONE, ending, measuring, show_failure
 from schedlab.cli.json_output import print_json
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.campaign import Answer, answer, ask
@@ -20,12 +20,11 @@ from schedlab.experiment import changes
 from schedlab.experiment.candidates import Proposal, check_baseline, propose
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load, parse
-from schedlab.experiment.plan import Plan, Trial, of_one_row, plan
+from schedlab.experiment.plan import Plan, of_one_row, plan
 from schedlab.findings.run import findings
 from schedlab.notation.units import counted, parse_share
 from schedlab.report import campaign as answers_of
 from schedlab.report.text import to_text_of
-from schedlab.results.measurement import Measurement
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.file import open_store
@@ -33,7 +32,8 @@ from schedlab.store.location import Location
 from schedlab.store.run_rows import Run
 from schedlab.targets.protocol import Target
 from schedlab.targets.selection import choose
-from schedlab.tunables import restore_on_signals
+
+INTERRUPTED = f"{UNDONE}. The same command goes on."
 
 
 def open_campaign(
@@ -87,10 +87,8 @@ def ask_and_print(store: Location, number: int | None, file: Path, blocks: int |
     # Every question spends the candidate's share of alpha, so that the candidate is stored before the first trial.
     candidate = campaigns.candidate(engine, campaign.id, proposal.content, proposal.name)
     if candidate.run_id is None or not (result := answer(engine, campaign, candidate)).final:
-        try:
+        with ending(make(stderr=True), INTERRUPTED):
             result = _ask(engine, store, campaign, candidate, proposal, campaign.blocks if blocks is None else blocks)
-        except KeyboardInterrupt as error:
-            return _interrupted(error)
     if as_json:
         print_json(answers_of.to_json(campaign, len(campaigns.candidates(engine, campaign.id)), result))
     else:
@@ -115,8 +113,9 @@ def _ask(
         begun = _begin(engine, store, campaign, trial_plan, text, target, proposal.content)
         campaigns.set_run(engine, candidate.id, begun, "run_id")
         candidate = replace(candidate, run_id=begun)
-    with _measuring(target):
-        return ask(trial_plan, target, engine, campaign, candidate, blocks, _show_failure)
+    aside = make(stderr=True)
+    with measuring(aside, target):
+        return ask(trial_plan, target, engine, campaign, candidate, blocks, partial(show_failure, aside))
 
 
 def confirm_and_print(store: Location, number: int | None, name: str | None, blocks: int, *, as_json: bool) -> int:
@@ -126,10 +125,8 @@ def confirm_and_print(store: Location, number: int | None, name: str | None, blo
     winner = _winner(engine, campaign, name)
     run = None if winner.holdout_id is None else reader.run(engine, winner.holdout_id)
     if run is None or run.state != "complete":
-        try:
+        with ending(make(stderr=True), INTERRUPTED):
             winner = _confirm(engine, store, campaign, winner, run, blocks)
-        except KeyboardInterrupt as error:
-            return _interrupted(error)
     (verdict,) = findings(engine, winner.holdout_id).verdicts
     if as_json:
         print_json(answers_of.confirmation_json(campaign, winner, verdict))
@@ -155,8 +152,9 @@ def _confirm(
         campaigns.set_run(engine, winner.id, begun, "holdout_id")
         winner = replace(winner, holdout_id=begun)
     assert winner.holdout_id is not None
-    with _measuring(target):
-        execute(trial_plan, target, engine, winner.holdout_id, _show_failure)
+    aside = make(stderr=True)
+    with measuring(aside, target):
+        execute(trial_plan, target, engine, winner.holdout_id, partial(show_failure, aside))
     return winner
 
 
@@ -200,27 +198,6 @@ def _begin(
     source = experiment_run.Source(name, ("judge",), lambda: (trial_plan.experiment, text))
     request = experiment_run.Request(source, store, False, None, False, None)
     return experiment_run.begin(engine, request, trial_plan, text, target, candidate=content)
-
-
-@contextmanager
-def _measuring(target: Target) -> Iterator[None]:
-    try:
-        with restore_on_signals():
-            yield
-    finally:
-        for leftover in target.leftovers:
-            make(stderr=True).say("not put back:", leftover, "red")
-
-
-def _interrupted(error: KeyboardInterrupt) -> int:
-    make(stderr=True).print("interrupted; all changes are undone. The same command goes on.")
-    return experiment_run.exit_code(error)
-
-
-def _show_failure(trial: Trial, measurement: Measurement | None) -> None:
-    if measurement is not None and measurement.state != "ok":
-        reason = measurement.reason.partition("\n")[0]
-        make(stderr=True).say("failed:", f"{trial.variant.name}: {reason}", "red")
 
 
 def show_status(store: Location, number: int | None, *, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.options import seconds_of
 
 SSH = "ssh:"
 
@@ -74,7 +75,6 @@ def boot(
     A panic, a reset, and a kernel that does not answer in time lead back to the default kernel.
     """
     from schedlab.errors import CannotRunHere, SchedlabError
-    from schedlab.notation.units import parse_time_ns
     from schedlab.targets.boots.boot import BootFailed, Boots
     from schedlab.targets.boots.control import control
     from schedlab.targets.ssh.connection import CONFIG, Address, Connection
@@ -89,10 +89,7 @@ def boot(
         )
     if back and (kernel or cmdline):
         raise SchedlabError("--back starts the default kernel", where="--back", todo="remove KERNEL and --cmdline")
-    try:
-        seconds = parse_time_ns(limit) / 1e9
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--limit", todo="give a duration such as 5min") from error
+    seconds = seconds_of(limit, "--limit")
     if (program := find(SCHEDLOAD)) is None:
         raise CannotRunHere("schedload is missing", todo=SCHEDLOAD.package)
     if ssh_config is not None:

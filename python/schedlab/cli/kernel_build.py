@@ -6,19 +6,20 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGINT
 
 from schedlab.cli.console import make
+from schedlab.cli.interruption import ending
+from schedlab.cli.options import seconds_of
 from schedlab.cli.output_file import OutputError, write_whole
-from schedlab.errors import Exit, SchedlabError
+from schedlab.errors import Exit
 from schedlab.files import cache
 from schedlab.kernels import debian, experiment_file
 from schedlab.kernels.build_cache import BuildCache, Record, kernel_name, series_name
 from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix, Request, build
 from schedlab.kernels.source import open_series
-from schedlab.notation.units import format_time, parse_time_ns
-from schedlab.tunables import Interrupted, restore_on_signals
+from schedlab.notation.units import format_time
+from schedlab.tunables import restore_on_signals
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def build_series(arguments: Arguments) -> int:
     if arguments.to is not None and arguments.to.exists():
         raise OutputError("exists already", where=str(arguments.to), todo="name a new file with --to")
     console = make()
-    timeout = _seconds(arguments.timeout)
+    timeout = seconds_of(arguments.timeout, "--timeout")
     configuration = recipe(arguments.config, arguments.fragments)
     series = open_series(arguments.tree, arguments.patches, arguments.commits, cache.folder())
     name = series_name(arguments.name or series.name)
@@ -54,12 +55,8 @@ def build_series(arguments: Arguments) -> int:
         series.source, series.changes, configuration, name, jobs, timeout, arguments.nice, arguments.again
     )
     builds = BuildCache.of()
-    try:
-        with restore_on_signals():
-            outcomes = build(request, builds, _Reporter(builds, name))
-    except KeyboardInterrupt as error:
-        console.say("interrupted:", "all processes have ended; finished kernels are kept")
-        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+    with ending(console, "interrupted: all processes have ended; finished kernels are kept"), restore_on_signals():
+        outcomes = build(request, builds, _Reporter(builds, name))
     records = [outcome.record for outcome in outcomes]
     if arguments.to is not None:
         write_whole(arguments.to, experiment_file.experiment(name, records))
@@ -139,16 +136,3 @@ class _Reporter:
             if unmet not in self._printed:
                 self._printed.add(unmet)
                 self._console.say("  configuration:", unmet)
-
-
-_LIMITS = "give a duration such as 30min or 2h"
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = parse_time_ns(text) / 1e9
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--timeout", todo=_LIMITS) from error
-    if seconds <= 0:
-        raise SchedlabError("a limit must be positive", where="--timeout", todo=_LIMITS)
-    return seconds

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from schedlab.cli.complete import targets
+from schedlab.errors import SchedlabError
 from schedlab.store import location
 from schedlab.store.location import Location
 
 
 class OutputFormat(StrEnum):
-    """Formats of a command whose output is no report."""
+    """Formats of a command whose output is not a report."""
 
     TEXT = "text"
     JSON = "json"
@@ -93,6 +95,22 @@ Tables = Annotated[
         "..., or a TOML file with these keys; docs/importing-tables.md lists them.",
     ),
 ]
+
+
+def seconds_of(limit: str | None, option: str) -> float:
+    """Return a limit of time in seconds; infinity without a limit. ``option`` names the limit in messages."""
+    if limit is None:
+        return inf
+    from schedlab.notation.units import parse_time_ns
+
+    remedy = "write a time with its unit, such as 30min or 2h"
+    try:
+        seconds = parse_time_ns(limit) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where=option, todo=remedy) from error
+    if seconds <= 0:
+        raise SchedlabError("a limit must be positive", where=option, todo=remedy)
+    return seconds
 
 
 def store_path(named: Location | None) -> Location:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
 from sqlalchemy import Engine
 
 from schedlab.cli.console import Console
-from schedlab.cli.experiment_run import Request, exit_code, file_source, measure
+from schedlab.cli.experiment_run import Request, file_source, measure
+from schedlab.cli.interruption import ending
 from schedlab.cli.twin_run import compared
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.changes import Changes
@@ -46,11 +46,8 @@ def predict(wanted: Wanted, store: Location, console: Console) -> tuple[reader.R
     require_skill(backtest, wanted.machine)
     kernel = wanted.kernel or _kernel(twins[0].predicted.run)
     request = Request(source, store, False, wanted.seed, False, None, f"{SIM}{wanted.machine}/{kernel}")
-    try:
+    with ending(console, "\ninterrupted"):
         _, number = measure(request, console, None)
-    except KeyboardInterrupt as error:
-        console.print("\ninterrupted")
-        raise typer.Exit(exit_code(error)) from error
     found = findings(engine, number)
     return found.run, predictions(found, backtest), backtest
 
@@ -62,7 +59,7 @@ def _twins(engine: Engine, models: Mapping[str, Any], wanted: Wanted) -> list[Tw
     """
     runs = [run for run in reader.runs(engine) if run.state == "complete"]
     real = {(run.experiment_file, run.seed): run for run in reversed(runs) if run.kind == kinds.REAL}
-    # A simulation has one outcome for each seed, so a repeated simulation is no further comparison.
+    # A simulation has one outcome for each seed, so a repeated simulation adds no comparison.
     pairs = {
         (run.experiment_file, run.seed, run.target): (real[run.experiment_file, run.seed], run)
         for run in runs

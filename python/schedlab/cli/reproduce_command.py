@@ -26,7 +26,7 @@ def reproduce(
     Skill is 1 - mean error / mean error of predicting no change. Simulations in the store are not repeated.
     """
     from schedlab.cli.console import make
-    from schedlab.cli.experiment_run import exit_code
+    from schedlab.cli.interruption import ending
     from schedlab.cli.json_output import json_text
     from schedlab.cli.report_output import present_text, write
     from schedlab.cli.reproduction_run import reproduce as reproduced
@@ -36,11 +36,8 @@ def reproduce(
 
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
     aside = make(stderr=True)
-    try:
+    with ending(aside, "\ninterrupted; the same command goes on"):
         results = reproduced(names, store_path(store), aside, quick=quick)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; the same command goes on")
-        raise typer.Exit(exit_code(error)) from None
     match form:
         case PageFormat.TEXT:
             present_text(reproduction.render(results, tables=not scores), output)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGINT
 from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,6 +15,7 @@ from sqlalchemy import Engine
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
+from schedlab.cli.interruption import ending
 from schedlab.cli.json_output import json_text
 from schedlab.cli.options import SweepFormat
 from schedlab.cli.report_output import present_text, write
@@ -36,7 +36,7 @@ from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.sim.chunks import fingerprint
-from schedlab.tunables import Interrupted, restore_on_signals
+from schedlab.tunables import restore_on_signals
 
 SHOWN_POINTS = 20
 """Most points that ``--dry-run`` prints."""
@@ -101,13 +101,12 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
     aside = make(stderr=True)
     given_up: list[int] = []
     if begun is None or begun.state != "complete":
-        try:
-            with restore_on_signals(), _progress(aside, whole) as progress:
-                given_up = run_sweep(whole, text, engine, run_id, Place(request.ray, request.jobs), progress)
-        except KeyboardInterrupt as error:
-            aside.print("\ninterrupted. Go on with:")
-            aside.say(" ", shlex.join([*request.words, "--resume"]))
-            return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
+        with (
+            ending(aside, "\ninterrupted", [*request.words, "--resume"]),
+            restore_on_signals(),
+            _progress(aside, whole) as progress,
+        ):
+            given_up = run_sweep(whole, text, engine, run_id, Place(request.ray, request.jobs), progress)
     failed = print_report(request.store, run_id, form, output)
     if given_up:
         names = ", ".join(whole.plan.trials[index].variant.name for index in given_up[:10])

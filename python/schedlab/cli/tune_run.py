@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
-from signal import SIGINT
 
 from sqlalchemy import Engine
 
 from schedlab.analysis.verdicts import Verdict
 from schedlab.cli import experiment_run
-from schedlab.cli.appearance import appearance
-from schedlab.cli.console import Console, make
+from schedlab.cli.console import make
+from schedlab.cli.interruption import UNDONE, Points, ending, measuring
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import OutputFormat
+from schedlab.cli.options import OutputFormat, seconds_of
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.loop import execute, require_runnable
@@ -24,20 +21,17 @@ from schedlab.execution.tuning import Sampler, Tuning, require_optuna, tune, tun
 from schedlab.experiment import tuning as files
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import CONTROL, Plan, Trial, of_one_row, plan
+from schedlab.experiment.plan import CONTROL, Plan, of_one_row, plan
 from schedlab.experiment.seeds import confirmation_seed
 from schedlab.experiment.sweep_table import Factor
 from schedlab.findings.run import findings
-from schedlab.notation.units import parse_time_ns
 from schedlab.report import tuning as report
-from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.store.reader import Run
 from schedlab.targets.protocol import Target
 from schedlab.targets.selection import choose, table_of
-from schedlab.tunables import Interrupted, restore_on_signals
 
 
 @dataclass(frozen=True)
@@ -73,7 +67,7 @@ class Request:
 def tune_and_print(request: Request, form: OutputFormat, output: Path | None) -> int:
     """Search, confirm the winner, and print the result; return the exit code."""
     require_optuna()
-    seconds = _seconds(request.budget)
+    seconds = seconds_of(request.budget, "--budget")
     experiment, text = _experiment(request)
     factors = files.space(experiment)
     if table_of(request.target, experiment).kind not in ("host", "sim"):
@@ -88,21 +82,13 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
     _require(search_plan, factors, target)
     run_id = begun.id if begun else _begin(engine, request, search_plan, text, target, tuning=request.sampler)
     aside = make(stderr=True)
-    progress = _Progress(aside, search_plan.variants[0].name)
-    try:
-        with restore_on_signals():
-            budget = Budget(request.blocks, seconds)
-            tune(search_plan, target, engine, run_id, factors, request.sampler, budget, request.points, progress)
-            found = tuning(engine, run_id, factors, request.blocks)
-            if found.best is not None:
-                _confirm(engine, request, found, text, target, progress)
-    except KeyboardInterrupt as error:
-        aside.print("\ninterrupted; all changes are undone. Go on with:")
-        aside.say(" ", shlex.join([*request.words, "--resume"]))
-        return error.exit_code if isinstance(error, Interrupted) else 128 + SIGINT
-    finally:
-        for leftover in target.leftovers:
-            aside.say("not put back:", leftover, "red")
+    progress = Points(aside, {search_plan.variants[0].name, CONTROL})
+    with ending(aside, UNDONE, [*request.words, "--resume"]), measuring(aside, target):
+        budget = Budget(request.blocks, seconds)
+        tune(search_plan, target, engine, run_id, factors, request.sampler, budget, request.points, progress)
+        found = tuning(engine, run_id, factors, request.blocks)
+        if found.best is not None:
+            _confirm(engine, request, found, text, target, progress)
     print_result(request.store, run_id, form, output)
     return Exit.FINE
 
@@ -164,7 +150,7 @@ def _begun(engine: Engine, request: Request, name: str, text: str, target: Targe
     raise StoreError(f"contains no search of {request.file} with these options", where=str(request.store), todo=todo)
 
 
-def _confirm(engine: Engine, request: Request, found: Tuning, text: str, target: Target, progress: _Progress) -> None:
+def _confirm(engine: Engine, request: Request, found: Tuning, text: str, target: Target, progress: Points) -> None:
     """Measure the winner on fresh blocks, or the rest of an interrupted confirmation of the same winner."""
     assert found.best is not None
     experiment, confirming = files.confirmation(text, found.best.values, request.confirm)
@@ -192,29 +178,3 @@ def _confirmed(engine: Engine, run_id: int) -> tuple[int, Verdict] | None:
         return None
     verdicts = findings(engine, run).verdicts
     return run.id, next(verdict for verdict in verdicts if verdict.variant == files.WINNER)
-
-
-def _seconds(text: str | None) -> float:
-    if text is None:
-        return inf
-    try:
-        return parse_time_ns(text) / 1e9
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--budget", todo="write a time with its unit, such as 2h") from None
-
-
-@dataclass
-class _Progress:
-    """Prints a line for each measured point of a block, and for each failed trial."""
-
-    console: Console
-    baseline: str
-
-    def __call__(self, trial: Trial, measurement: Measurement | None) -> None:
-        if appearance.quiet:
-            return
-        if measurement is None and trial.phase == "measure" and trial.variant.name not in (self.baseline, CONTROL):
-            self.console.say(f"block {trial.block}:", trial.variant.name, "dim")
-        if measurement is not None and measurement.state != "ok":
-            reason = measurement.reason.partition("\n")[0]
-            self.console.say("failed:", f"{trial.variant.name}: {reason}", "red")

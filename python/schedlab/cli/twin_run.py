@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import typer
 from sqlalchemy import Engine
 
 from schedlab.cli.console import Console
-from schedlab.cli.experiment_run import Request, exit_code, file_source, measure
+from schedlab.cli.experiment_run import Request, file_source, measure
+from schedlab.cli.interruption import UNDONE, ending
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
@@ -75,11 +75,8 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
         numbers = []
         for target in (wanted.target, model):
             request = Request(source, store, wanted.quick, seed, False, None, target)
-            try:
+            with ending(console, UNDONE):
                 engine, number = measure(request, console, None)
-            except KeyboardInterrupt as error:
-                console.print("\ninterrupted; all changes are undone")
-                raise typer.Exit(exit_code(error)) from error
             numbers.append(number)
     measured, predicted = numbers
     console.hint("again:", f"schedlab twin --runs {measured},{predicted} --store {store}")

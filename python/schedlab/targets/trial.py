@@ -9,7 +9,7 @@ from typing import Any
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
 from schedlab.observe.counters import processes
-from schedlab.results.measurement import State
+from schedlab.results.measurement import Conditions, Measurement, State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
 from schedlab.tunables.journal.local import LocalAgent
@@ -92,6 +92,37 @@ def interpret(
         return "failed", (), str(error)
 
 
+def measured(
+    launched: Launched,
+    outcome: tuple[State, Sequence[Metric], str],
+    span: tuple[float, float],
+    conditions: Conditions,
+    counters: Mapping[str, float],
+) -> Measurement:
+    """Return the measurement of a command that was launched.
+
+    Args:
+        launched: the command with its output.
+        outcome: state, metrics and reason; see :func:`interpret`.
+        span: start in seconds since 1970, and elapsed seconds.
+        conditions: state of the machine.
+        counters: increases of the kernel's counters; the counters of the command's processes are added.
+    """
+    (state, metrics, reason), (started, elapsed) = outcome, span
+    return Measurement(
+        state=state,
+        started=started,
+        elapsed=elapsed,
+        metrics=metrics,
+        reason=reason,
+        conditions=conditions,
+        counters={**counters, **_process_counters(launched)},
+        command=launched.argv,
+        stdout=launched.stdout,
+        stderr=launched.stderr,
+    )
+
+
 def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:
     """Describe how a command failed; empty for a successful command."""
     if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
@@ -117,7 +148,7 @@ def cpu_seconds(launched: Launched) -> float:
     return float(launched.report["user_us"] + launched.report["system_us"]) / 1e6
 
 
-def process_counters(launched: Launched) -> dict[str, float]:
+def _process_counters(launched: Launched) -> dict[str, float]:
     """Counters of the command's processes; see :mod:`schedlab.observe.counters.processes`."""
     if launched.report is None:
         return {}

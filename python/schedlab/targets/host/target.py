@@ -22,7 +22,7 @@ from schedlab.targets.host.requirements import missing_requirements
 from schedlab.targets.protocol import MissingRequirement, Session, Target
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.settling import measured_rows, read_here, settled
-from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, process_counters
+from schedlab.targets.trial import PreparedRow, Remarks, cpu_seconds, interpret, launch, measured
 from schedlab.tunables import Journal, Outcome, System
 from schedlab.workloads.base import Place
 
@@ -172,19 +172,9 @@ class HostSession:
         except TrialFailure as failure:
             return Measurement("failed", started, time.monotonic() - began, reason=str(failure))
         self._remarks.add(trial.variant.name, self._counters.remarks(first))
-        state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
-        return Measurement(
-            state=state,
-            started=started,
-            elapsed=elapsed,
-            metrics=metrics,
-            reason=reason,
-            conditions=between(before, after, during, elapsed, cpu_seconds(launched), self._cpus),
-            counters=self._counters.delta(first, last) | process_counters(launched),
-            command=launched.argv,
-            stdout=launched.stdout,
-            stderr=launched.stderr,
-        )
+        outcome = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
+        conditions = between(before, after, during, elapsed, cpu_seconds(launched), self._cpus)
+        return measured(launched, outcome, (started, elapsed), conditions, self._counters.delta(first, last))
 
     def _check(self) -> None:
         """Raise TrialFailure when the loaded scheduler is not the variant's, and Lost when the tunables are not."""

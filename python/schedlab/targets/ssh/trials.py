@@ -13,7 +13,7 @@ from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.ssh.agent import Agent, contents
-from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, process_counters, under
+from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, measured, under
 from schedlab.targets.vm.jobs import WATCHED
 from schedlab.workloads.base import Command, Place, Tool
 from schedlab.workloads.launcher import Launched, run_by
@@ -108,22 +108,10 @@ def run(
     command, variant, timeout = under(row.command(), trial.variant), trial.variant, trial.row.timeout
     launched = run_by(agent, command, timeout, attributes(variant), files=FILES, samples=samples)
     reply = launched.reply
-    state, metrics, reason = interpret(row.adapter, row.parameters, launched, timeout)
+    outcome = interpret(row.adapter, row.parameters, launched, timeout)
     during = [int(text) for sample in reply["samples"] for text in contents(sample).values()]
     counters, conditions, remarks = observer.observed(reply, launched, during, agent.facts["cpus"])
-    measured = Measurement(
-        state=state,
-        started=reply["started"],
-        elapsed=reply["elapsed"],
-        metrics=metrics,
-        reason=reason,
-        conditions=conditions,
-        counters=counters | process_counters(launched),
-        command=launched.argv,
-        stdout=launched.stdout,
-        stderr=launched.stderr,
-    )
-    return measured, remarks
+    return measured(launched, outcome, (reply["started"], reply["elapsed"]), conditions, counters), remarks
 
 
 def write(files: Mapping[str, bytes], root: Path) -> None:

@@ -17,7 +17,7 @@ from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.sched_ext.slot import note
-from schedlab.targets.trial import cpu_seconds, interpret, process_counters
+from schedlab.targets.trial import cpu_seconds, interpret, measured
 from schedlab.targets.vm.initramfs import SEE_FILES
 from schedlab.targets.vm.results import Garbled
 from schedlab.targets.vm.scripts import GuestRow, hidden
@@ -104,19 +104,7 @@ def measurement(
         raise Garbled(
             f"kernel files of the trial are missing or incomplete, as when its memory is full ({error})"
         ) from error
-    measured = Measurement(
-        state=state,
-        started=started,
-        elapsed=elapsed,
-        metrics=metrics,
-        reason=reason,
-        conditions=conditions,
-        counters=counters | process_counters(launched),
-        command=launched.argv,
-        stdout=launched.stdout,
-        stderr=launched.stderr,
-    )
-    return measured, remarks
+    return measured(launched, (state, metrics, reason), (started, elapsed), conditions, counters), remarks
 
 
 def _killed_for_memory(files: Files) -> bool:
