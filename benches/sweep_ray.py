@@ -1,4 +1,4 @@
-"""Measure what Ray costs a sweep: the same cells in two plain loops, and in tasks of Ray with a store, alternated.
+"""Measure the overhead of Ray in a sweep: cells in two plain loops, and in tasks of Ray with a store, alternated.
 
     .venv/bin/python -m benches.sweep_ray [--cells 5000] [--rounds 10] [--jobs 2]
 

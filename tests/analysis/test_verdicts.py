@@ -228,7 +228,7 @@ def test_fewer_than_six_blocks_do_not_show_equivalence(blocks: int) -> None:
 
 @pytest.mark.parametrize("value", [100 / 3, 10.0, 1000.0, 123456.789])
 def test_values_that_are_all_equal_show_no_step_and_no_equivalence(value: float) -> None:
-    """100 operations in 3 s are 33.3333…, and 101 are 33.6667: the digits are no evidence of fine steps."""
+    """100 operations in 3 s are 33.3333…, and 101 are 33.6667: the digits do not show fine steps."""
     verdict = verdict_of({"base": [value] * 8, "new": [value] * 8})
     assert (verdict.word, verdict.ratio, verdict.n) == ("inconclusive", 1, 8)
     assert verdict.reason.startswith("all values are equal, so that the steps of time are unknown")

@@ -199,7 +199,7 @@ def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(eng
     (tmp_path / "home").mkdir()
     (tmp_path / "home/thesis.txt").write_text("mine")
     refused = schedlab("publish", tmp_path / "home", store=engine)
-    assert "is no site of schedlab" in str(refused.exception)
+    assert "is not a site of schedlab" in str(refused.exception)
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["thesis.txt"]
     schedlab("publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"

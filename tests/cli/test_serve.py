@@ -1,4 +1,4 @@
-"""``schedlab serve``: what the server answers, and whom."""
+"""``schedlab serve``: the answers of the server, and the clients that get answers."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ FOREIGN = {
     "perf.data": (b"PERFILE2" + b"x" * 99, "data of perf record"),
     "store": (b"SQLite format 3\0" + b"x" * 99, "an SQLite file"),
     "program": (b"\x7fELF\2\1\1", "a program"),
-    "words": (b"This is a text.\nIt says nothing of benchmarks.\n", "not output of a known tool"),
+    "words": (b"This is a text.\nIt does not mention benchmarks.\n", "not output of a known tool"),
     "code": (b"#include <stdio.h>\nint main(void) { return 0; }\n", "not output of a known tool"),
     "json": (b'{"name": "x", "seconds": [1, 2]}', "JSON of an unknown tool .its keys: name, seconds"),
     "cut.json": (b'{\n "name": "x",\n "seconds": [1, 2', "middle of its JSON"),

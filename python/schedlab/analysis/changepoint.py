@@ -112,7 +112,7 @@ class Posterior:
     noise: float
 
     def credible_set(self, level: float = CREDIBLE) -> list[int | None]:
-        """Return the fewest hypotheses with at least this probability, the most probable first; None is no change."""
+        """Return the fewest hypotheses with at least this probability, the most probable first; None: no change."""
         chances = np.append(self.culprit, self.no_change)
         order = np.argsort(-chances, kind="stable")
         count = 1 + int(np.searchsorted(np.cumsum(chances[order]), level))

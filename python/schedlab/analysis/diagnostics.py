@@ -86,7 +86,7 @@ def _unsettled(blocks: Sequence[str]) -> Iterator[Warning]:
 
 
 def _kind(kind: str, questions: Sequence[Question]) -> Iterator[Warning]:
-    """Warn about the limits of the figures of an emulated machine. Counted instructions are no times."""
+    """Warn about the limits of the figures of an emulated machine. Counted instructions are not times."""
     if emulated(kind) and not (questions and all(is_counted(question.unit) for question in questions)):
         yield Kind.EMULATED.warning()
     if kind == DETERMINISTIC:

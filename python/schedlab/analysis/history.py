@@ -26,7 +26,7 @@ SHUFFLES = 4_999
 """Permutations of a test; the least p is 1 / (SHUFFLES + 1)."""
 
 SHORTEST = 2
-"""Runs on either side of a change point. One run that differs is no change of level."""
+"""Runs on either side of a change point. A single run that differs is not a change of level."""
 
 LEAST_RUNS = 14
 """Runs from which a series can show a change: of 14 values, 2 of 3,432 orders have the largest difference in the

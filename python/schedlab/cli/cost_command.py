@@ -67,7 +67,7 @@ def cost(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run of the same words, or print a complete run again.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new one.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed of the run; default a new seed.")] = None,
     functions: Annotated[
         bool, typer.Option("--functions", help="Count instructions by kernel function, with a plug-in for QEMU.")
     ] = False,

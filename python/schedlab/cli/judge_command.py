@@ -83,7 +83,7 @@ def confirm(
 ) -> None:
     """Measure the winner once more in held-out blocks, for a change that no selection has made larger.
 
-    A campaign has one confirmation. An interrupted confirmation goes on with the same command.
+    A campaign has one confirmation. The same command continues an interrupted confirmation.
     """
     from schedlab.cli import judge_run
 

@@ -128,7 +128,7 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
 
 
 def stored(path: Path) -> Noise:
-    """Return a stored measurement; SchedlabError when the file is not one."""
+    """Return a stored measurement; SchedlabError when the file is not a measurement."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         return noise_of(document, document.get("target", "host"))

@@ -22,7 +22,7 @@ def predict(
         typer.Option(autocompletion=complete.kernels, help="The kernel model; default the model of the comparisons."),
     ] = None,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new one.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     store: Store = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:

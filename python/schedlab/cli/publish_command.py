@@ -18,7 +18,7 @@ def publish(
         typer.Option(
             "--url",
             metavar="URL",
-            help="Address at which the site will be, for the links of its feeds; default that of the last call.",
+            help="Address at which the site will be, for the links of its feeds; default the address of the last call.",
         ),
     ] = None,
     pages: Annotated[
@@ -30,8 +30,8 @@ def publish(
 ) -> None:
     """Make or update a site of a store's runs: reports, histories of rows with changes of level, feeds.
 
-    The site is static files, which open from the folder and can be served by anything. The next call adds only the
-    runs that are new or changed.
+    The site is static files, which open from the folder and can be served by any web server. The next call adds only
+    the runs that are new or changed.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

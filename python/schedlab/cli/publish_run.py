@@ -32,7 +32,7 @@ FORMAT = 2
 """Version of :class:`Published`. A site of another version is made anew."""
 
 STATE = "schedlab-site.json"
-"""File with what was published, from which the next call knows what changed."""
+"""File that records what was published; the next call compares the store with this file."""
 
 SAVED_EVERY = 200
 """Runs after which the state is written, so that a killed call loses little."""
@@ -126,11 +126,11 @@ def publish(
     Args:
         engine: the store.
         folder: of the site; a new folder is made.
-        address: of the site, for links in feeds, with a slash at its end; default that of the last call.
+        address: of the site, for links in feeds, with a slash at its end; default the address of the last call.
         pages: number of newest runs with a page; default all.
         advance: called with the number of runs that are done and of all that changed.
 
-    Raises OutputError for a folder that is no site, or that cannot be written.
+    Raises OutputError for a folder that is not a site, or that cannot be written.
     """
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
     marks = reader.marks(engine)
@@ -192,7 +192,7 @@ def _published(folder: Path, store: str) -> tuple[Published, bool]:
         if folder.is_dir() and any(folder.iterdir()):
             todo = "name a new or empty folder, or the folder of a site"
             raise OutputError(
-                "the folder has files, but is no site of schedlab", where=str(folder), todo=todo
+                "the folder has files, but is not a site of schedlab", where=str(folder), todo=todo
             ) from None
         return empty, True
     except OSError as error:
@@ -308,7 +308,8 @@ def _update_series(folder: Path, published: Published) -> list[Series]:
 
 
 def _shown(series: Series, known: Iterable[Shown]) -> list[Shown]:
-    """Return what first showed the changes for the worse; from what is known, where its values are unchanged."""
+    """Return the points that first showed the changes for the worse; earlier results whose values are unchanged are
+    kept."""
     values = [point.value for point in series.points]
 
     def digest(start: int, shown: int) -> str:

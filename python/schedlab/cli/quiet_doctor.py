@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from schedlab.cli.json_output import print_json
 from schedlab.errors import SchedlabError
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
+from schedlab.notation.units import counted
 from schedlab.observe.quiet import FILES, Finding, Machine, boot_parameters, findings
 
 SECONDS = 2.0
@@ -80,8 +81,9 @@ def _print(machine: Machine, found: Sequence[Finding]) -> None:
     if not found:
         console.print(f"{subject} quiet, as far as settings and counters show")
         return
-    many = "1 thing" if len(found) == 1 else f"{len(found)} things"
-    console.print(f"{subject} not quiet: {many}; rates were observed for {machine.seconds:.0f} s\n")
+    console.print(
+        f"{subject} not quiet: {counted(len(found), 'finding')}; rates were observed for {machine.seconds:.0f} s\n"
+    )
     for finding in found:
         rate = "" if finding.per_second is None else f" ({finding.per_second:,.1f}/s)"
         console.say(f"{finding.subject:<10}", f"{finding.text}{rate}")

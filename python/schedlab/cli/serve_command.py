@@ -13,19 +13,17 @@ def serve(
     store: Store = None,
     host: Annotated[
         str,
-        typer.Option(
-            metavar="HOST", help="Name or address to listen at; others than this machine's own loopback need a token."
-        ),
+        typer.Option(metavar="HOST", help="Name or address to listen at; addresses other than loopback need a token."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 for any free port.")] = 8731,
     pages: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="As for publish: only the N newest runs have a page.")
     ] = None,
 ) -> None:
-    """Serve the site that 'schedlab publish' makes, up to date with the store. Nothing can be changed through it.
+    """Serve the site that 'schedlab publish' makes, up to date with the store. The site is read-only.
 
-    Only this machine can reach it unless --host says otherwise. Then each browser needs the token that is printed, or
-    that $SCHEDLAB_TOKEN names. The connection is not encrypted: use an ssh tunnel or a proxy across networks.
+    By default only this machine can reach the site. With --host each browser needs a token, which is printed, or
+    which $SCHEDLAB_TOKEN contains. The connection is not encrypted: use an ssh tunnel or a proxy across networks.
     """
     import os
     import secrets

@@ -133,12 +133,12 @@ def server(site: Site, host: str, port: int, token: str) -> ThreadingHTTPServer:
     """Return a server that is bound to the address, and answers when ``serve_forever`` is called.
 
     Args:
-        site: what is served.
+        site: the site.
         host: name or address; port 0: any free port.
         port: see ``host``.
-        token: what a client must give; empty: nothing, and requests must name ``host`` or ``localhost``.
+        token: the token of clients; empty: clients need no token, and requests must name ``host`` or ``localhost``.
 
-    Raises CannotRunHere for an address that cannot be had.
+    Raises CannotRunHere for an address that cannot be used.
     """
     names = () if token else (*LOCAL_NAMES, host)
     handler = partial(Handler, site=site, token=token, names=names)

@@ -40,7 +40,7 @@ def sweep(
     """Simulate every point of a design, and report the response of a figure to each factor.
 
     Factors are tunables, parameters of the workload, machines and kernels, and keys of their models. Each point is
-    simulated under the same seeds. A killed worker loses at most its chunk of cells; --resume goes on with the others.
+    simulated under the same seeds. A killed worker loses at most its chunk of cells; --resume simulates the others.
     """
     from schedlab.cli import sweep_run
 

@@ -59,8 +59,8 @@ def tune(
 ) -> None:
     """Search for better values of tunables, and measure the winner again on fresh blocks.
 
-    The search space are the tunables of [sweep.factors] and --tunable. Only the verdict on the fresh blocks is a
-    result: the figure of the search is optimistic, because it is the best of many.
+    The search space is the tunables of [sweep.factors] and --tunable. Only the verdict on the fresh blocks is a
+    result: the figure of the search is optimistic, because it is the best of many figures.
     """
     from schedlab.cli import tune_run
 

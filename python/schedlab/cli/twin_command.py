@@ -36,7 +36,7 @@ def twin(
     ] = "host",
     quick: Annotated[bool, typer.Option("--quick", help="As many blocks as a verdict needs.")] = False,
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new one.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     store: Store = None,
     ssh_config: SshConfig = None,
     form: GivenPageFormat = PageFormat.TEXT,

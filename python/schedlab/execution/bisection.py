@@ -48,7 +48,7 @@ class State:
 class Bisection:
     """A run whose variants are states in order; the first state is the reference.
 
-    ``reference`` has the log-ratios of the reference's values in successive blocks, of which each block counts once.
+    ``reference`` has the log-ratios of the reference's values in successive blocks; each block counts once.
     ``reference_failed`` is the number of last blocks in which the reference failed.
     """
 

@@ -1,7 +1,7 @@
 """The search for the best values of tunables. Each point is compared with the baseline in blocks of its own.
 
 The store has every block, so that a search can be continued. The best figure of a search is optimistic: the best of
-many noisy figures is above its own mean. Only a run on fresh blocks says what the winner is worth.
+many noisy figures is above its own mean. Only a run on fresh blocks shows the effect of the winner.
 """
 
 from __future__ import annotations

@@ -341,7 +341,7 @@ class SettleTable(_Table):
 
     The conditions are a one-minute load below ``load``, no running package manager (``packages``), the hottest
     sensor below ``temperature`` in °C, and the limits of ``quiet``. At least one condition is needed. After ``limit``
-    the trial goes on with a warning, or fails.
+    the trial runs with a warning, or fails.
     """
 
     load: Annotated[float, Field(gt=0)] | None = None

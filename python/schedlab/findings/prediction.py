@@ -22,7 +22,7 @@ ALPHA = 0.1
 """One interval in ten may miss. With 0.05, intervals would need 19 compared effects."""
 
 FEWEST = ceil(1 / ALPHA) - 1
-"""Fewest compared figures of which one is an upper bound at this level."""
+"""Fewest compared figures whose largest is an upper bound at this level."""
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,9 @@ class Twin:
 def skill(effects: Sequence[Effect]) -> float | None:
     """Return 1 - mean error of effects / mean error of predicting no change, of ratios' logarithms; None without an
     effect."""
-    of_none = sum(abs(log(effect.measured.ratio)) for effect in effects)
+    of_no_change = sum(abs(log(effect.measured.ratio)) for effect in effects)
     errors = sum(abs(log(effect.predicted.ratio / effect.measured.ratio)) for effect in effects)
-    return 1 - errors / of_none if of_none > 0 else None
+    return 1 - errors / of_no_change if of_no_change > 0 else None
 
 
 Counters = Mapping[tuple[str, str, str], Mapping[str, float]]
@@ -176,12 +176,12 @@ def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simu
     )
 
 
-def levels_of(found: Findings) -> dict[tuple[Question, str], float]:
+def levels_of(results: Findings) -> dict[tuple[Question, str], float]:
     """Return the geometric mean over blocks of each judged row and variant, in the order of the file, without the A/A
     control."""
-    design = found.run.design
+    design = results.run.design
     values: dict[tuple[str, str, str, str], list[float]] = {}
-    for row in found.values.iter_rows(named=True):
+    for row in results.values.iter_rows(named=True):
         values.setdefault((row["workload"], row["parameters"], row["metric"], row["variant"]), []).append(row["value"])
     keys = [(each, variant) for each in design.questions for variant in design.variants if variant != design.control]
     of_keys = {key: values.get((key[0].workload, key[0].parameters, key[0].metric, key[1]), []) for key in keys}

@@ -16,14 +16,14 @@ PARTS = 5
 """Most parts of a gap that the text lists; the largest come first."""
 
 CORRELATION = (
-    "Without a trace no gap has a cause. What the kernel counted on these CPUs meanwhile is below: a cause by "
+    "Without a trace no gap has a cause. The kernel's counters of these CPUs are below: they show causes by "
     "correlation at most."
 )
 
 INCLUSIVE = "Mean and longest contain the causes inside an occurrence; total and share do not."
 
 LEVEL = 0.05
-"""Adjusted p below which a correlation is called one."""
+"""Adjusted p below which an association is reported as a correlation."""
 
 
 class _Table(BaseModel):
@@ -281,7 +281,7 @@ def percent(share: float) -> str:
 
 
 def warnings(noise: Noise) -> Iterator[str]:
-    """Yield what limits the figures."""
+    """Yield the limits of the figures."""
     if not noise.counter.invariant:
         yield "The cycle counter may change its rate with the frequency of the processor: times are not reliable."
     if noise.counter.difference_ns is not None and noise.counter.difference_ns > noise.counter.error_ns + 1000:

@@ -38,7 +38,7 @@ class Rows(Protocol):
         """Return all rows of a query."""
 
     def has_ended(self, run: int, process: str | None) -> bool:
-        """Whether a run that was running goes on no longer; ``process`` is the column of its row."""
+        """Whether the process of a run in the state "running" has ended; ``process`` is the column of its row."""
 
     def close(self) -> None:
         """Close the connection."""

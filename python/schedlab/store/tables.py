@@ -211,5 +211,5 @@ def missing_parts(columns: Mapping[str, Collection[str]]) -> str:
 
 
 def refusal(fault: str, where: str, todo: str = "name another store with --store") -> StoreError:
-    """Return the error for a database that is no store of this version."""
+    """Return the error for a database that is not a store of this version."""
     return StoreError(fault, where=where, todo=f"nothing was changed; {todo}")

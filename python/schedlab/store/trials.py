@@ -156,7 +156,7 @@ def _numbers(connection: Connection, table: Table, count: int) -> list[int]:
 
 def _insert_trials(connection: Connection, rows: Sequence[dict[str, Any]]) -> list[int]:
     """Insert rows of ``trial``; return their numbers."""
-    if len(rows) == 1:  # one statement, because a server is asked for each trial of a run
+    if len(rows) == 1:  # one statement, because a run sends each trial to the server separately
         key = connection.execute(_INSERT[schema.trial], rows[0]).inserted_primary_key
         assert key is not None
         return [int(key[0])]

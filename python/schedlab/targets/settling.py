@@ -124,7 +124,7 @@ def settled(session: Session, plan: Plan, read: Read, cpus: int) -> Session:
 
 
 def disturbances(table: SettleTable, read: Read) -> Iterator[str]:
-    """Yield disturbances that the table does not allow. Missing files, such as sensors, are no disturbances."""
+    """Yield disturbances that the table does not allow. Missing files, such as sensors, are not disturbances."""
     wanted = {LOAD: table.load is not None, ZONES: table.temperature is not None, NAMES: table.packages}
     paths = [path for path, is_wanted in wanted.items() if is_wanted]
     files = read(paths) if paths else {}

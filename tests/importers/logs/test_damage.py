@@ -1,4 +1,4 @@
-"""A log that is cut off or of a failed run is reported with its line, and no part of the log is imported."""
+"""A log that is cut off, or that a failed run wrote, is reported with its line; no part of the log is imported."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_truncated_json_of_perf_is_named_with_its_line(tmp_path: Path) -> None:
     assert problem.value.where == f"{path}:10"
 
 
-def test_counts_that_are_all_missing_are_no_results(tmp_path: Path) -> None:
+def test_a_log_without_any_count_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "perf.csv"
     path.write_text("<not supported>,,cycles,0,100.00,,\n<not counted>,,instructions,0,0.00,,\n")
     with pytest.raises(ImportProblem, match="no event was counted"):

@@ -14,7 +14,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Document {
     /// Version of the layout.
     pub schema: u32,
-    /// Seconds that were asked for.
+    /// Requested seconds.
     pub seconds: f64,
     /// SCHED_FIFO priority of the loop; `None` for SCHED_OTHER.
     pub fifo: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Document {
     pub cpus: Vec<Cpu>,
     /// Causes of all CPUs, the largest total first; their shares sum to 1.
     pub causes: Vec<Cause>,
-    /// Where the interrupts came from that other CPUs requested, the most frequent first.
+    /// Senders of the interrupts that other CPUs requested, the most frequent first.
     pub senders: Vec<SenderRow>,
     /// Longest gaps of all CPUs, the longest first.
     pub worst: Vec<Worst>,
@@ -40,7 +40,7 @@ pub struct Document {
     pub counters: Vec<Increase>,
     /// Counters and gaps in windows; `None` with a trace, and if all CPUs are under test.
     pub windows: Option<Windows>,
-    /// The gaps of `timeline` with their parts, if asked for.
+    /// The gaps of `timeline` with their parts, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<Vec<Gap>>,
 }

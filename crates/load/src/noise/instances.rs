@@ -123,11 +123,11 @@ impl Clock {
     }
 }
 
-/// The files of an instance. Dropping it removes the instance, if none of them is open.
+/// The files of an instance. Dropping the value removes the instance, unless one of the files is open.
 #[derive(Debug)]
 pub struct Folder {
     name: String,
-    /// Its place.
+    /// Folder of the instance.
     pub path: PathBuf,
 }
 
@@ -143,7 +143,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Write one of its files.
+    /// Write a file of the instance.
     pub fn put(&self, file: &str, text: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).truncate(true).open(self.path.join(file))?;
         file.write_all(text.as_bytes())
@@ -161,7 +161,7 @@ impl Folder {
         Ok(clock)
     }
 
-    /// Open one of its pipes; reading does not wait.
+    /// Open a pipe of the instance; reading does not wait.
     pub fn pipe(&self, file: &str) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.path.join(file))
     }

@@ -181,7 +181,7 @@ fn explain_bare(gap: &mut Explained, usual: u64, occurrence: &mut u64) {
 }
 
 /// Give the longest unexplained times the cause `cause`, longest first, while their sum is at most `budget` counts and their
-/// number at most `most`. `admits` limits the choice to gaps of which something speaks for the cause.
+/// number at most `most`. `admits` limits the choice to gaps with evidence of the cause.
 pub fn attribute(
     gaps: &mut [Explained],
     cause: &str,

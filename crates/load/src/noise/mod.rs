@@ -17,7 +17,7 @@
 //! guardian            removes the instance when the measurement ends in any way
 //!   └─ measurement    main thread: empties the trace from another CPU; one thread of the loop on each CPU
 //! ```
-//! The measurement removes the instance when the guardian is killed. When both are killed, the next start does.
+//! The measurement removes the instance when the guardian is killed. When both are killed, the next start removes the instance.
 
 mod document;
 mod instances;
@@ -70,7 +70,7 @@ pub struct Order {
 
 /// Time of the loop before the measurement, in which it finds its minimum.
 const WARM_UP: Duration = Duration::from_millis(50);
-/// Pause between two looks at the trace and the hypervisor's time.
+/// Pause between two readings of the trace and of the hypervisor's time.
 const DRAIN: Duration = Duration::from_millis(100);
 /// Multiple of the loop's minimum that an automatic threshold has.
 const THRESHOLD_TURNS: u64 = 10;
@@ -138,7 +138,7 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
     }
 }
 
-/// What a thread of the loop found.
+/// Result of a thread of the loop.
 struct Found {
     pair: Pair,
     thread: i32,

@@ -72,7 +72,7 @@ impl Sender {
     }
 }
 
-/// Functions below the one that wanted an interrupt (kernel/smp.c, kernel/sched/core.c and fair.c, kernel/sched/wait.c and
+/// Functions below the function that needed an interrupt (kernel/smp.c, kernel/sched/core.c and fair.c, kernel/sched/wait.c and
 /// swait.c, Linux 6.4 to 6.18).
 fn is_layer(name: &str) -> bool {
     const PREFIXES: [&str; 23] = [
@@ -220,7 +220,7 @@ fn has_cpu(mask: &str, cpu: usize) -> bool {
 }
 
 /// The requests that the interrupts of a CPU answer, by the place of the interrupt's event. Requests of one kind since the last
-/// interrupt of this kind are one interrupt, of which the first request is the cause.
+/// interrupt of this kind are one interrupt; the first request is its cause.
 ///
 /// Args: the events of the CPU in order; its requests as (count, kind, index), in order; the error of the trace's clock in
 /// counts.

@@ -13,7 +13,7 @@ pub struct Gap {
     pub end: u64,
 }
 
-/// What the loop found.
+/// Result of the loop.
 #[derive(Debug, Clone, Default)]
 pub struct Spun {
     /// First and last reading.
@@ -34,7 +34,7 @@ pub struct Spun {
     pub gaps: Vec<Gap>,
 }
 
-/// Turns between two looks at the end of the measurement.
+/// Turns between two checks whether the measurement is over.
 const BATCH: u32 = 4096;
 
 /// Read the counter until it shows `until` or `stop` is set. Store gaps of more than `threshold` counts beyond `minimum` in

@@ -6,8 +6,8 @@ use crate::sys::counter::Rate;
 
 /// Explain unexplained time by the hypervisor where /proc/stat shows that it took time. Return that time in ns.
 ///
-/// The counters have steps of a tick, so that only windows in which they grew are considered, with a tick more time than they
-/// show.
+/// The counters have steps of a tick. Only windows in which the counters grew are considered; the stolen time of a window may
+/// be a tick longer than the growth.
 pub fn attribute(gaps: &mut [join::Explained], samples: &[(u64, u64)], rate: Rate) -> u64 {
     let tick_ns = 1_000_000_000 / observed::ticks_per_second().max(1);
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0 };

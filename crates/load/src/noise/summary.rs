@@ -117,7 +117,7 @@ pub fn causes(all: &[Gaps], rate: Rate, seconds: f64) -> Vec<Cause> {
             share: if sum == 0 { 0.0 } else { totals.own as f64 / sum as f64 },
         })
         .collect();
-    // What is not a cause of the kernel's comes last among equals, and equals are in the order of their names.
+    // Among causes with equal times, causes outside the kernel come last; the others are in the order of their names.
     let is_rest = |cause: &Cause| [ENTRY, HARDWARE, HYPERVISOR, UNEXPLAINED].contains(&cause.name.as_str());
     causes.sort_by(|one, other| {
         let order = other.total_ns.total_cmp(&one.total_ns);

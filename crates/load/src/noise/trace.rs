@@ -11,7 +11,7 @@
 pub struct Event {
     /// Time in counts of the counter.
     pub at: u64,
-    /// Its meaning.
+    /// Meaning of the event.
     pub what: What,
 }
 
@@ -43,9 +43,9 @@ pub enum Kind {
 /// How a task leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
-    /// It was preempted, or waits uninterruptibly (state D) within one request to the kernel.
+    /// The task was preempted, or waits uninterruptibly (state D) within one request to the kernel.
     ToGoOn,
-    /// It waits for something to do, or has ended.
+    /// The task waits for work, or has ended.
     Done,
 }
 

@@ -1,5 +1,5 @@
-//! Two private instances of the kernel's trace, with their own buffers, events and clock: one records on the CPUs under test, the
-//! other requests of all CPUs to them. No other user of the trace notices them.
+//! Two private instances of the kernel's trace, with their own buffers, events and clock: one records on the CPUs under test,
+//! and one records the requests of all CPUs to these CPUs. Other users of the trace are not affected.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ const DRAINED_BUFFER: u64 = 8 << 20;
 /// Bytes of events per second that the buffer of a CPU takes when no other CPU can empty it: about 60,000 events.
 const BYTES_PER_SECOND: u64 = 2 << 20;
 
-/// Events of the causes. A kernel without an event does without it; a folder stands for all its entry and exit events.
+/// Events of the causes. Events that the kernel lacks are not recorded; a folder stands for all its entry and exit events.
 const EVENTS: [&str; 20] = [
     "irq/irq_handler_entry",
     "irq/irq_handler_exit",
@@ -40,7 +40,7 @@ const EVENTS: [&str; 20] = [
     "mce/mce_record",
 ];
 
-/// A private instance that records on the CPUs under test. Dropping it removes it.
+/// A private instance that records on the CPUs under test. Dropping the value removes the instance.
 #[derive(Debug)]
 pub struct Instance {
     /// Clock of the events.
@@ -127,7 +127,8 @@ const REQUEST_BYTES_PER_SECOND: u64 = 128 << 10;
 /// Bytes of the largest buffer of a CPU for requests.
 const LARGEST_REQUESTS: u64 = 8 << 20;
 
-/// A private instance that records the requests of all CPUs to the CPUs under test. Dropping it removes it.
+/// A private instance that records the requests of all CPUs to the CPUs under test. Dropping the value removes the
+/// instance.
 #[derive(Debug)]
 pub struct RequestInstance {
     reader: Reader,

@@ -1,4 +1,4 @@
-//! The walk through the events of one gap, and what is known of tasks from one gap to the next.
+//! The walk through the events of one gap, and the state of tasks from one gap to the next.
 //!
 //! An *occurrence* of a cause is one interval: an interrupt from entry to exit, a work item from its start to its end, a task
 //! from the switch to it until it waits. Occurrences of tasks and work items go on after a preemption. A task that waits
@@ -15,7 +15,7 @@ const TICK: &str = "tick";
 /// Functions of the tick's timer (kernel/time/tick-sched.c, Linux 6.12 and earlier).
 const TICK_FUNCTIONS: [&str; 2] = ["hrtimer tick_nohz_handler", "hrtimer tick_sched_timer"];
 
-/// What is known of the tasks of a CPU from one gap to the next, by process number.
+/// State of the tasks of a CPU from one gap to the next, by process number.
 #[derive(Debug, Default)]
 pub struct Tasks {
     spinner: i32,
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
         self.at = self.at.max(at);
     }
 
-    /// Open an interval; a `rest` goes on with an earlier occurrence. Return the number of the occurrence.
+    /// Open an interval; a `rest` continues an earlier occurrence. Return the number of the occurrence.
     fn enter(&mut self, kind: Kind, name: &str, rest: Option<u64>) -> u64 {
         let within = self.open.last().map(|(_, part)| *part);
         let woken_in = (kind == Kind::Task).then(|| self.tasks.wakers.remove(&self.tasks.running)).flatten();

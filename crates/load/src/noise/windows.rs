@@ -1,5 +1,5 @@
-//! Counters of the kernel in windows of the measurement, beside the time in gaps: without a trace, what grows with the gaps may
-//! be their cause.
+//! Counters of the kernel in windows of the measurement, beside the time in gaps: without a trace, a counter that grows with
+//! the gaps may show their cause.
 
 use std::collections::BTreeMap;
 

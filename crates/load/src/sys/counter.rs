@@ -55,7 +55,7 @@ pub struct Pair {
     pub count: u64,
     /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
     pub raw_ns: u64,
-    /// Counts between the two readings of the counter around the clock: the instant is known to half of it.
+    /// Counts between the two readings of the counter around the clock; the error of the instant is at most half of this width.
     pub width: u64,
 }
 

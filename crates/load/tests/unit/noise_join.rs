@@ -1,4 +1,4 @@
-//! Unit tests of `noise/join.rs`. Times are counts, of which a nanosecond has one.
+//! Unit tests of `noise/join.rs`. Times are counts; a nanosecond has one count.
 
 use std::collections::HashMap;
 

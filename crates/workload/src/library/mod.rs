@@ -66,8 +66,8 @@ pub fn workloads() -> Vec<Definition> {
 
 /// A struct of parameters as a workload.
 ///
-/// The first paragraph of the struct's documentation is the summary of the workload, the rest is a note for readers of its
-/// figures.
+/// The first paragraph of the struct's documentation is the summary of the workload. The other paragraphs are a note for
+/// readers of its figures.
 pub trait Workload: Default + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Name in experiment files (`use = "NAME"`).
     const NAME: &'static str;

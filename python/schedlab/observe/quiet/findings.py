@@ -26,7 +26,7 @@ class Finding:
 
     ``remedy`` is a command of a shell, ``boot`` a boot parameter that does the same; either may be empty.
     ``per_second`` is the number of interruptions per second that the remedy can remove, as observed on the examined
-    CPUs together; None where no counter tells.
+    CPUs together; None where no counter shows the rate.
     """
 
     subject: str
@@ -101,7 +101,7 @@ def _device_interrupts(machine: Machine) -> Iterator[Finding]:
     if machine.hit(default):
         command = f"echo {mask_text(machine.housekeeping)} > /proc/irq/default_smp_affinity"
         boot = f"irqaffinity={format_cpu_list(machine.housekeeping)}"
-        yield Finding("interrupts", "those of devices that appear later may be delivered there", command, boot)
+        yield Finding("interrupts", "interrupts of devices that appear later may be delivered there", command, boot)
 
 
 def _device(machine: Machine, number: str) -> str:

@@ -28,7 +28,7 @@ FILES = (
     )),
     f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask", "/sys/devices/system/machinecheck/machinecheck*/check_interval",
 )  # fmt: skip
-"""Patterns of the files that :class:`Machine` knows."""
+"""Patterns of the files that :class:`Machine` reads."""
 
 _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD in the flags of /proc/PID/stat (include/linux/sched.h, Linux 6.12)."""

@@ -226,7 +226,7 @@ fn a_journal_of_another_boot_is_closed_without_a_write() {
         changes.opened.boot_id = "another boot".into();
         changes.put(&[folder.wanted("number", "7")]).unwrap();
         drop(changes);
-        // A power cut tears the last line, which is no damage: the boot has undone the change.
+        // A power cut tears the last line, which is not damage: the boot has undone the change.
         let path = &folder.journals()[0];
         let bytes = std::fs::read(path).unwrap();
         std::fs::write(path, &bytes[..bytes.len() - cut]).unwrap();
