@@ -14,7 +14,7 @@ BCG = [
     (180, 1361, 372, 1079), (8, 2537, 10, 619), (505, 87886, 499, 87892), (29, 7470, 45, 7232), (17, 1699, 65, 1600),
     (186, 50448, 141, 27197), (5, 2493, 3, 2338), (27, 16886, 29, 17825),
 ]  # fmt: skip
-"""Trials of the BCG vaccine: ill and healthy with and without it (Colditz et al. 1994; dat.bcg of metafor)."""
+"""Trials of the BCG vaccine: ill and healthy people with and without the vaccine (Colditz et al. 1994; dat.bcg of metafor)."""
 
 
 def risk_ratio(ill: int, healthy: int, other_ill: int, other_healthy: int) -> tuple[float, float]:
@@ -60,7 +60,7 @@ def test_the_machine_that_differs_is_apart() -> None:
     assert result.low < 1 < result.high
 
 
-def test_the_two_of_two_machines_have_one_p() -> None:
+def test_both_of_two_machines_have_the_p_of_equality() -> None:
     result = combine(effects((0.0, 1e-6), (0.1, 1e-6), blocks=12), 0.01, 0.95)
     assert result is not None
     assert result.p_apart["m0"] == result.p_apart["m1"] == pytest.approx(result.p_equal)

@@ -190,7 +190,7 @@ def test_private_shared_memory_contains_the_folder_alone(place: Place) -> None:
 
 
 def test_copying_the_database_ends_when_the_run_is_killed(place: Place, tmp_path: Path) -> None:
-    """A copy that went on would write into the folder that the next start removes."""
+    """A copy that continued would write into the folder that the next start removes."""
     require("pgbench")
     (tmp_path / "cp").write_text('#!/bin/sh\n/bin/cp "$@"; exec sleep 60\n')
     (tmp_path / "cp").chmod(0o755)

@@ -26,7 +26,7 @@ def reproduce(names: Sequence[str], store: Location, console: Console, *, quick:
     """Simulate the reports, and compare them with the published figures.
 
     A simulation has one outcome for each seed, so a complete run of the same file, models and simulator in the store is
-    not repeated, and an interrupted run goes on.
+    not repeated, and an interrupted run is resumed.
     """
     return [_reproduce(name, store, console, quick=quick) for name in names]
 

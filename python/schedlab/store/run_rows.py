@@ -186,7 +186,7 @@ def _run(rows: Rows, row: Mapping[str, Any], store: str) -> Run:
 
 
 def _missing_trials(row: Mapping[str, Any]) -> str:
-    """The fault of a complete run whose trials do not have their number; empty if none is missing or the run goes on.
+    """The fault of a complete run whose trials do not have their number; empty if no trial is missing or the run has not ended.
 
     A checksum protects each row, but not against the deletion of the row.
     """

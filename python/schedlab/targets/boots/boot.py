@@ -91,7 +91,7 @@ class Booted:
 
 @dataclass(frozen=True)
 class Clock:
-    """Time, which tests replace: ``now`` in seconds, and a pause of so many seconds."""
+    """The clock, which tests replace: ``now`` returns seconds, ``sleep`` waits for a number of seconds."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -153,7 +153,7 @@ class Boots:
         self._send(f"cat > {DEFAULT}", f"{default.release}\n{default.command_line}\n".encode())
 
     def restore(self) -> bool:
-        """Return a machine that an interrupted run left under test to its default kernel; False for any other."""
+        """Return a machine that an interrupted run left under test to its default kernel; False for any other machine."""
         seen = machine.facts(self._shell).seen
         machine.require_other_machine(seen, self._where)
         if not machine.is_under_test(seen):
@@ -234,7 +234,7 @@ class Boots:
         )
 
     def is_running(self, booted: Booted) -> bool:
-        """Whether the machine still is in this boot; wait for one that restarts. BootFailed without an answer."""
+        """Whether the machine still is in this boot; wait while the machine restarts. BootFailed without an answer."""
         return self._contact().boot_id == booted.seen.boot_id
 
     def console(self) -> str:
@@ -245,7 +245,7 @@ class Boots:
         """Return the machine to its default kernel, verify it, and remove schedlab's files from the machine.
 
         Returns the running system; CannotRunHere when it is not the system that :meth:`begin` saw, in this process or
-        in one that was killed.
+        in a process that was killed.
         """
         try:
             seen = self._contact()

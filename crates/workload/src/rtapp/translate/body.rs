@@ -126,7 +126,7 @@ impl<'a> Writer<'a> {
             }
             Kind::Wait { condition, mutex } => {
                 if !locked.contains(mutex) {
-                    return refuse(event, format!("the mutex `{mutex}` has to be locked before"));
+                    return refuse(event, format!("the mutex `{mutex}` has to be locked before the wait"));
                 }
                 vec![wait(condition, mutex)]
             }
