@@ -14,7 +14,8 @@ BCG = [
     (180, 1361, 372, 1079), (8, 2537, 10, 619), (505, 87886, 499, 87892), (29, 7470, 45, 7232), (17, 1699, 65, 1600),
     (186, 50448, 141, 27197), (5, 2493, 3, 2338), (27, 16886, 29, 17825),
 ]  # fmt: skip
-"""Trials of the BCG vaccine: ill and healthy people with and without the vaccine (Colditz et al. 1994; dat.bcg of metafor)."""
+"""Trials of the BCG vaccine: ill and healthy people with and without the vaccine (Colditz et al. 1994; dat.bcg of
+metafor)."""
 
 
 def risk_ratio(ill: int, healthy: int, other_ill: int, other_healthy: int) -> tuple[float, float]:

@@ -186,7 +186,8 @@ def _run(rows: Rows, row: Mapping[str, Any], store: str) -> Run:
 
 
 def _missing_trials(row: Mapping[str, Any]) -> str:
-    """The fault of a complete run whose trials do not have their number; empty if no trial is missing or the run has not ended.
+    """The fault of a complete run whose trials do not have their number; empty without a fault, and while a run goes
+    on.
 
     A checksum protects each row, but not against the deletion of the row.
     """

@@ -153,7 +153,7 @@ class Boots:
         self._send(f"cat > {DEFAULT}", f"{default.release}\n{default.command_line}\n".encode())
 
     def restore(self) -> bool:
-        """Return a machine that an interrupted run left under test to its default kernel; False for any other machine."""
+        """Return a machine that an interrupted run left under test to its default kernel; False for other machines."""
         seen = machine.facts(self._shell).seen
         machine.require_other_machine(seen, self._where)
         if not machine.is_under_test(seen):
