@@ -22,7 +22,7 @@ help:
 	@echo "make demo     build, then run examples/first.toml on this machine's kernel"
 	@echo "make wheel    dist/: a wheel for Python 3.11 and later, and an archive of the sources"
 	@echo "make wheel-aarch64  the wheel for 64-bit ARM, cross-compiled; needs rustup"
-	@echo "make quick    formats, lints, types, and all tests that are not marked slow: two minutes on two idle CPUs"
+	@echo "make quick    formats, lints, types, and all tests that are not marked slow: a minute on two idle CPUs"
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
 	@echo "make bench    the figures that the documentation quotes"

@@ -123,7 +123,7 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Named:
     return location(request.getfixturevalue("postgres").new())
 
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
+@cache
 def imports_of(path: Path) -> list[tuple[int, str]]:
     """Return line and name, without ``schedlab``, of every import from schedlab in a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

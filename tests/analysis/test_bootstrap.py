@@ -98,6 +98,7 @@ def test_an_experiment_can_select_the_bootstrap() -> None:
     assert (boot.p, boot.word) == (flips.p, flips.word)
 
 
+@pytest.mark.slow
 def test_before_the_first_interim_analysis_the_interval_is_at_alpha() -> None:
     below, above = skewed(3, 5)
     rows = [

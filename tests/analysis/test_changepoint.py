@@ -163,6 +163,7 @@ def test_successive_blocks_of_the_reference_show_the_noise() -> None:
     assert noisy.noise > 3 * alone.noise
 
 
+@pytest.mark.slow
 def test_most_searches_name_the_planted_state() -> None:
     rng = np.random.default_rng(4)
     places = rng.integers(1, 16, size=20)

@@ -272,6 +272,7 @@ def test_the_fences_of_a_report_are_for_all_cells_of_the_run() -> None:
         assert [warning.kind for warning in diagnosed if warning.kind is Kind.OUTLIERS] == expected
 
 
+@pytest.mark.slow
 def test_the_fences_of_large_runs_are_extrapolated() -> None:
     assert fence(8, 60) < fence(8, 2_000) < fence(8, 20_000) < 1000
 

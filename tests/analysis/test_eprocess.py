@@ -66,6 +66,7 @@ def test_the_shares_of_all_candidates_sum_to_one() -> None:
     assert spent(10**9) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", judge.KINDS)
 def test_campaigns_of_null_candidates_keep_their_level(kind: str) -> None:
     """A part of the study, with a fixed random seed: 100 campaigns instead of 1,000."""

@@ -99,6 +99,7 @@ def test_a_value_converted_to_another_unit_keeps_the_printed_precision() -> None
     assert check.low == pytest.approx(100 * 917.705 / 1965 - 100 - 0.5)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(
     st.floats(0.5, 1e6),
@@ -117,6 +118,7 @@ def test_a_gain_computed_before_rounding_always_agrees(
     assert disagreements(table) == []
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.floats(100, 1e6), st.floats(100, 1e6), st.floats(0.5, 50))
 def test_a_gain_with_an_error_beyond_rounding_never_agrees(base: float, value: float, off: float) -> None:

@@ -52,6 +52,7 @@ def test_equal_values_have_no_sources() -> None:
     assert shares(np.full((24, 3), 0.1), LEVELS) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=48, max_size=48))
 def test_the_shares_add_up_to_the_whole(values: list[float]) -> None:

@@ -108,6 +108,7 @@ def noise(seed: int, rows: int, blocks: int = 12) -> np.ndarray:
     return np.random.default_rng(seed).lognormal(0, 0.01, size=(rows, 2, blocks))
 
 
+@pytest.mark.slow
 def test_a_large_change_is_decided_at_the_first_analysis_with_enough_blocks() -> None:
     values = noise(1, 1)
     values[0, 1] *= 1.2
@@ -151,6 +152,7 @@ def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
     assert later == then
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("later", ["many lost", "a zero", "a much worse value"])
 def test_a_decided_row_keeps_its_figures_whatever_later_blocks_lose(later: str) -> None:
     """Worse at the analysis after block 20 of 24, although a trial was lost before that analysis."""
@@ -193,6 +195,7 @@ def test_an_interrupted_fixed_run_spends_the_error_rate_as_at_an_interim_analysi
     assert "did not end" in course((7, 12), 0.05, 7, planned=False).describe(complete=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reports", "share"), [((10,), 0.0509), ((19,), 0.0563), ((10, 15), 0.0556), (tuple(range(6, 20)), 0.0699)]
 )
@@ -233,6 +236,7 @@ def test_false_alarms_over_all_interim_analyses_and_rows_stay_within_alpha(kind:
     assert alarms / runs <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.slow
 def test_interim_analyses_without_boundaries_raise_false_alarms() -> None:
     """Compare every p value with 5 % at each interim analysis, without the boundaries that prevent false alarms."""
     from schedlab.analysis.signflip import p_value

@@ -44,6 +44,7 @@ def test_two_causes_with_the_same_period_are_not_distinguished() -> None:
     assert found.p == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", [0.0, 0.9])
 @pytest.mark.parametrize("size", [LEAST, 100])
 def test_independent_series_are_rarely_associated(memory: float, size: int) -> None:

@@ -20,6 +20,7 @@ def test_p_equals_spearman_s_between_sums_and_differences() -> None:
     assert p_equal_spread(base, new) == pytest.approx(spearmanr(new + base, new - base).pvalue)
 
 
+@pytest.mark.slow
 def test_equal_spreads_are_seldom_distinguished_and_different_spreads_often() -> None:
     generator = np.random.default_rng(2)
     alike = [p_equal_spread(*generator.normal(size=(2, 20))) < 0.05 for _ in range(1000)]

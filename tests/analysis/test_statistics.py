@@ -250,6 +250,7 @@ def test_the_power_of_holm_s_first_step_at_the_detectable_change_is_about_80_per
     assert 0.74 < detected < 0.87
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocks", "level"), [(14, 5e-4), (15, 7e-5), (16, 5e-5), (18, 1e-4), (20, 5e-5), (25, 3e-5), (30, 1e-5)]
 )

@@ -43,6 +43,7 @@ def hackbench_tree(folder: Path, *names: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_and_a_regression_can_exit_with_1(
     schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
 ) -> None:
@@ -144,6 +145,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_compared_are_refused(
     schedlab: Schedlab, run_script: Callable[..., object], engine: Engine
 ) -> None:

@@ -96,6 +96,7 @@ def test_available_kernels_are_listed_by_series(schedlab: Schedlab, apt: Reposit
     assert lines[2] == ["debian-6.12", "6.12.9+deb12", "0", "MB", "trixie"]
 
 
+@pytest.mark.slow
 def test_several_kernels_are_fetched_at_once(schedlab: Schedlab, apt: Repository) -> None:
     apt.add("7.2.13+deb14", "7.2.13-1", split=True)
     done = schedlab("kernels", "fetch", "debian-6.12", "debian-7.2")

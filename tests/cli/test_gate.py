@@ -22,6 +22,8 @@ from tests.cli.in_process import Schedlab, runner
 from tests.conftest import TWO_VARIANTS, begin
 from tests.tunables.fake_tree import build_fake_tree
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples/migration-cost.toml"
 
 

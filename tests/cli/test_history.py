@@ -18,6 +18,8 @@ from schedlab.store import schema
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run
 
+pytestmark = pytest.mark.slow
+
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 

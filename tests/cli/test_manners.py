@@ -103,6 +103,7 @@ def test_errors_of_usage_have_the_style_of_all_errors(schedlab: Schedlab, words:
     assert re.search(r"\n  → 'schedlab[a-z ]*--help' lists the \w+", done.err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "words", "is_coloured"),
     [
@@ -150,6 +151,7 @@ def experiment(folder: Path, run: str = "true") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_quiet_leaves_the_report_and_nothing_else(schedlab: Schedlab, tmp_path: Path) -> None:
     store = ["--store", tmp_path / "q.sqlite"]
     quiet = schedlab("run", experiment(tmp_path), *store, "-q")
@@ -193,6 +195,7 @@ PAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTED)
 def test_lists_and_pages_as_json_have_the_documented_keys(schedlab: Schedlab, store: Path, name: str) -> None:
     where = ["--store", store] if name == "runs" else []
@@ -207,6 +210,7 @@ def test_lists_and_pages_as_json_have_the_documented_keys(schedlab: Schedlab, st
     assert all(f"`{key}`" in documented for key in LISTED[name] | more)
 
 
+@pytest.mark.slow
 def test_doctor_has_the_same_facts_as_text_and_as_json(schedlab: Schedlab) -> None:
     content = json.loads(schedlab("doctor", "--format", "json").out)
     text = schedlab("doctor").out

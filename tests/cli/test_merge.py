@@ -10,6 +10,8 @@ import pytest
 from tests.cli.in_process import Schedlab, runner
 from tests.cli.test_gate import changed, store_of, wave
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:

@@ -25,6 +25,8 @@ from schedlab.store.imports import record_imports
 from schedlab.workloads.registry import adapter
 from tests.cli.in_process import Schedlab, runner
 
+pytestmark = pytest.mark.slow
+
 FORMATS = ("text", "mmtests", "markdown", "changelog", "csv", "json", "html")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
 

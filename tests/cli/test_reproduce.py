@@ -24,6 +24,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("reproduce") / "store.sqlite"
 
 
+@pytest.mark.slow
 def test_the_report_is_simulated_once_and_scored(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

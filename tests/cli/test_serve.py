@@ -17,6 +17,8 @@ from schedlab.cli import serve_run
 from schedlab.errors import CannotRunHere
 from tests import histories as stored
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "correct-horse"
 
 Ask = Callable[..., http.client.HTTPResponse]

@@ -15,6 +15,8 @@ from schedlab.experiment.plan import plan
 from schedlab.store.file import open_store
 from tests.conftest import TWO_VARIANTS, begin
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import contextlib, io, json, sys
 from schedlab.cli import main

@@ -17,6 +17,8 @@ from schedlab.execution import workers
 from schedlab.execution.workers import Chunk, Ended, Work
 from tests.cli.in_process import Done, Schedlab, runner
 
+pytestmark = pytest.mark.slow
+
 FILE = """
 [experiment]
 name = "small"

@@ -20,6 +20,7 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return runner(monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_try_prints_its_file_and_ends_in_the_report_and_the_store(schedlab: Schedlab, tmp_path: Path) -> None:
     done = schedlab(*WORDS, "--store", tmp_path / "s.sqlite", "--seed", 1)
     assert done.code == 0, done.err
@@ -27,6 +28,7 @@ def test_try_prints_its_file_and_ends_in_the_report_and_the_store(schedlab: Sche
         assert words in done.out
 
 
+@pytest.mark.slow
 def test_the_stored_text_repeats_the_run(schedlab: Schedlab, tmp_path: Path) -> None:
     store = ("--store", tmp_path / "s.sqlite")
     schedlab(*WORDS, *store, "--seed", 1)

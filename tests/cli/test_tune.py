@@ -10,6 +10,8 @@ import pytest
 from schedlab.execution import tuning
 from tests.cli.in_process import Done, Schedlab, runner
 
+pytestmark = pytest.mark.slow
+
 FILE = """
 [experiment]
 name = "small"

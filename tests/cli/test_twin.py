@@ -20,6 +20,8 @@ from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
 from tests.cli.in_process import Done, runner
 
+pytestmark = pytest.mark.slow
+
 FILE = """
 [experiment]
 name = "pinning"

@@ -27,6 +27,7 @@ def run(source: str, namespace: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), namespace)
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))

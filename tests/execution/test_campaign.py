@@ -73,6 +73,7 @@ def bench(engine: Engine) -> Bench:
     return Bench(engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "word"), [(0.9, Word.BETTER), (1.1, Word.WORSE), (1.0, Word.EQUIVALENT)])
 def test_a_repeated_question_continues_the_evidence_until_a_verdict(bench: Bench, factor: float, word: Word) -> None:
     bench.factor = factor
@@ -89,6 +90,7 @@ def test_a_repeated_question_continues_the_evidence_until_a_verdict(bench: Bench
     assert reader.run(bench.engine, candidate.run_id).state == "complete"
 
 
+@pytest.mark.slow
 def test_a_killed_question_completes_its_block_and_changes_no_answer(engine: Engine) -> None:
     answers = []
     for killed in (None, 5, 6, 9, 10):

@@ -16,6 +16,8 @@ from schedlab.store import reader, writer
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin
 
+pytestmark = pytest.mark.slow
+
 SEQUENTIAL = TWO_VARIANTS.replace("blocks = 8", 'blocks = 12\nstopping = "sequential"\nlooks = 3\n')
 """Two rows: six trials a block after a warm-up of six trials; interim analyses after blocks 4, 8 and 12."""
 

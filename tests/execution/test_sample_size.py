@@ -16,6 +16,8 @@ from schedlab.store.writer import questions_of
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS
 
+pytestmark = pytest.mark.slow
+
 RunScript = Callable[..., tuple[int, Scripted]]
 
 

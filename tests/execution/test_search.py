@@ -26,6 +26,8 @@ from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"s{index}" for index in range(12)]
 CULPRIT = 7
 TEXT = """

@@ -78,6 +78,7 @@ def test_a_refused_resumption_leaves_the_run_as_it_is(engine: Engine, experiment
     assert reader.run(engine, run_id).state == "interrupted"
 
 
+@pytest.mark.slow
 def test_a_run_that_another_process_runs_is_not_resumed(engine: Engine, experiment: Experiment) -> None:
     """Simulated targets have no machine to lock, so that the store excludes the second process."""
 

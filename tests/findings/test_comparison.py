@@ -26,6 +26,8 @@ from schedlab.store.imports import read_into_memory, record_imports
 from schedlab.store.selection import imported_beside, select, with_baseline
 from tests.conftest import TWO_VARIANTS, edit_run
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., tuple[int, object]]
 
 

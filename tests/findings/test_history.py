@@ -14,6 +14,8 @@ from schedlab.targets.scripted import Scripted
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run
 
+pytestmark = pytest.mark.slow
+
 
 def runs(engine: Engine) -> list[reader.Run]:
     return reader.runs(engine)

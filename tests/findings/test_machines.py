@@ -11,6 +11,8 @@ from schedlab.experiment.plan import Trial
 from schedlab.findings.machines import Machine, fleet
 from schedlab.store import reader
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., tuple[int, object]]
 
 

@@ -22,6 +22,8 @@ from schedlab.store.file import open_store
 from tests.conftest import TWO_VARIANTS
 from tests.store.test_migrations import EmptyOldStore
 
+pytestmark = pytest.mark.slow
+
 PLAN = plan(parse(TWO_VARIANTS.replace("blocks = 8", "blocks = 12\niterations = 2"), "f"), 1)
 DESIGN = writer.describe(PLAN).model_copy(update={"correction": "holm"})
 

@@ -27,6 +27,8 @@ from schedlab.store.samples import sample_table
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin, edit_run
 
+pytestmark = pytest.mark.slow
+
 RunScript = Callable[..., tuple[int, Scripted]]
 
 

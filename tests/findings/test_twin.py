@@ -20,6 +20,8 @@ from schedlab.store import reader
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS
 
+pytestmark = pytest.mark.slow
+
 RunScript = Callable[..., tuple[int, Scripted]]
 
 

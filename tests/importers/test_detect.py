@@ -191,6 +191,7 @@ def test_a_very_long_text_is_not_searched_for_tables(tmp_path: Path, monkeypatch
     assert problem.value.where == f"{path}:1"
 
 
+@pytest.mark.slow
 def test_a_table_after_the_first_64_kib_is_found_and_a_layout_can_be_stated(tmp_path: Path) -> None:
     path = tmp_path / "mail.txt"
     table = "tbench4\n            base                new\nHmean 1  10.0 (  0.00%)   9.0 ( -10.00%)\n"

@@ -42,6 +42,7 @@ def test_python_unpacks_the_formats_of_its_standard_library(tmp_path: Path, payl
     assert unpacked(*written(tmp_path, payload)) == KERNEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [["zstd", "-22", "--ultra"], ["lz4", "-l"]], ids=["zstd", "lz4"])
 def test_programs_unpack_the_other_formats_of_kernels(tmp_path: Path, program: list[str]) -> None:
     if shutil.which(program[0]) is None:

@@ -20,6 +20,7 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return runner(monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_file(
     schedlab: Schedlab, tmp_path: Path
 ) -> None:

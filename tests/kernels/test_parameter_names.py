@@ -45,6 +45,7 @@ def test_no_name_counts_as_missing_in_a_kernel_that_cannot_be_unpacked() -> None
     assert not Names(None, "no zstd").lacks("workqueu.power_efficient")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["debian-6.12", "debian-6.1"])
 def test_debian_s_kernels_have_documented_names(release: str) -> None:
     require_guest(release)

@@ -15,6 +15,8 @@ from schedlab.report.build import build, counter_parts
 from schedlab.report.counters import LABELS, clearest
 from schedlab.report.text import to_text
 
+pytestmark = pytest.mark.slow
+
 Render = Callable[..., str]
 
 

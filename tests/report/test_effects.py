@@ -16,6 +16,8 @@ from schedlab.report.build import build
 from schedlab.results import kinds
 from tests.conftest import edit_run
 
+pytestmark = pytest.mark.slow
+
 HEAD = '[experiment]\nname = "parts"\n[design]\nblocks = 10\n'
 ROWS = '[[workload]]\nuse = "hackbench"\ngroups = [1, 4]\n'
 STACK = (

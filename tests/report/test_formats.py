@@ -18,6 +18,8 @@ from schedlab.report.numbers import improvement
 from schedlab.store.columns import columns
 from schedlab.store.samples import COLUMNS, sample_table
 
+pytestmark = pytest.mark.slow
+
 
 def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.replace("\\|", "¦").strip("|").split("|")]

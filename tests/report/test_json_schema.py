@@ -17,6 +17,8 @@ from schedlab.report import data
 from schedlab.report.build import build
 from schedlab.report.document import Row, published
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = json.loads((DOCS / "report.schema.json").read_text(encoding="utf-8"))
 

@@ -177,6 +177,7 @@ def test_the_page_has_a_mark_for_each_gap_and_a_line_for_each_cause_without_a_sc
     assert "script-src 'none'" in unescape(page)
 
 
+@pytest.mark.slow
 def test_the_page_of_many_gaps_keeps_the_longest() -> None:
     timeline = [(0, 1000 * at, 200 + at, 0) for at in range(html.POINTS + 500)]
     page = html.render(noise(timeline=timeline))

@@ -12,6 +12,8 @@ from schedlab.report.repeat import run_command
 from schedlab.store.reader import Run
 from schedlab.targets.selection import name_of
 
+pytestmark = pytest.mark.slow
+
 ROWS = '[experiment]\nname = "a"\n[[variant]]\nname = "b"\n[[variant]]\nname = "c"\n[[workload]]\nuse = "hackbench"\n'
 SIM = '[target]\nkind = "sim"\nmachine = "kunpeng920"\n'
 VM = '[target]\nkind = "vm"\nkernel = "debian-6.12"\n'

@@ -52,6 +52,7 @@ def test_gains_equal_the_printed_gains(name: str, title: str, at: object, column
     assert computed == pytest.approx(gain, abs=0.11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_every_row_has_its_workload_variants_and_parameter_in_its_experiment(name: str) -> None:
     for table in report(name).table:

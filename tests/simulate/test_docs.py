@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 from schedlab.workloads.declarations import names as native_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.slow
 def test_the_table_has_every_native_program_on_every_machine_it_names() -> None:
     spec = importlib.util.spec_from_file_location("make_simulator_table", DOCS / "make_simulator_table.py")
     assert spec is not None

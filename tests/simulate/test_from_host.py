@@ -85,6 +85,7 @@ def test_a_tree_without_topology_is_refused_with_its_path(tmp_path: Path) -> Non
         read(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", models.machine_names())
 def test_every_shipped_machine_can_be_made_from_its_own_topology(name: str, built: Tree) -> None:
     """Read a tree with the numbering of the model: counts and numbering are equal, and there is no remark."""

@@ -102,6 +102,7 @@ def test_several_cpus_have_a_loop_each(schedlab: Schedlab) -> None:
     assert tick["rate"] == pytest.approx(250, abs=1)
 
 
+@pytest.mark.slow
 def test_the_parts_of_all_gaps_follow_each_other_and_can_be_traced(schedlab: Schedlab, tmp_path: Path) -> None:
     noise = noise_of(measured(schedlab, "--set", "vm.stat_shepherd=0"), "sim")
     assert noise.gaps is not None

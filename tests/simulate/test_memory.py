@@ -76,6 +76,7 @@ def test_children_that_exceed_the_limit_end_the_simulation(tmp_path: Path) -> No
     assert "--memory SIZE" in str(done.exception)
 
 
+@pytest.mark.slow
 def test_children_that_exceed_the_address_space_are_an_error_and_no_abort(tmp_path: Path) -> None:
     run = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"

@@ -114,6 +114,7 @@ def lines(recorded: list[Recorded], variant: str) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_block_means_are_the_means_of_the_single_values(case: Case) -> None:
     engine, run, recorded = case
     cells = defaultdict(list)

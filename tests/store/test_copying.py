@@ -35,6 +35,8 @@ from tests.conftest import (
 from tests.postgres_server import Server
 from tests.store.test_imports import TABLE, TREE
 
+pytestmark = pytest.mark.slow
+
 PLAN = plan(parse(TWO_VARIANTS.replace("blocks = 8", "blocks = 3"), "f"), 1)
 TIME = MetricSpec("time", "s", "lower")
 CAMPAIGN = Campaign("search", 0.05, 0.01, 4, "text", "file.toml")

@@ -81,6 +81,7 @@ def test_a_store_whose_maker_is_killed_at_any_moment_is_whole_or_absent(tmp_path
     assert set(done.stdout.split()) == {"whole", "absent"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 4096, 20_000])
 def test_a_store_that_does_not_fit_on_the_disk_is_not_made(tmp_path: Path, size: int) -> None:
     path = tmp_path / "store.sqlite"

@@ -106,6 +106,7 @@ def flipped(value: object, chance: Random) -> object:
     return value ^ (1 << chance.randrange(4, 16))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["data", "conditions", "checksums", "parameters", "variant", "block", "position"])
 def test_a_flipped_bit_of_a_figure_is_reported_with_its_trial(path: Path, column: str) -> None:
     engine, chance = open_store(path, create=False), Random(column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from sqlalchemy import Engine
 
 from schedlab.results.imported import Cell, Import, Series, Table, TableRow
@@ -55,6 +56,7 @@ def test_several_tables_are_recognised_only_together_and_in_their_order(engine: 
     assert matches == [[run_id], [], [], [], []]
 
 
+@pytest.mark.slow
 def test_the_newest_of_several_equal_runs_is_named_once(engine: Engine) -> None:
     for results in (SAMPLES, TABLES):
         *_, newest = [run_id for _ in range(3) for run_id in record_imports(engine, [results])]

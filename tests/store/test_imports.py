@@ -15,6 +15,8 @@ from schedlab.store.columns import Chosen, columns
 from schedlab.store.imports import printed_tables, record_imports
 from tests.conftest import DATABASES  # noqa: F401 - each test runs with each database
 
+pytestmark = pytest.mark.slow
+
 
 def series(column: str, metric: str, clients: int, values: list[float], block: int = 1) -> Series:
     parameters, label = {"clients": clients}, f"{metric}-{clients}"

@@ -30,6 +30,8 @@ from tests.conftest import (
     begin,
 )
 
+pytestmark = pytest.mark.slow
+
 TEXT = TWO_VARIANTS.replace("blocks = 8", "blocks = 3")
 
 

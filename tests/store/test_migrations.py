@@ -25,6 +25,8 @@ from schedlab.store.schema import metadata
 from schedlab.store.tables import VERSION
 from tests.conftest import TWO_VARIANTS
 
+pytestmark = pytest.mark.slow
+
 VERSION_2 = """
 CREATE TABLE schedlab_store (version INTEGER NOT NULL, written_by VARCHAR NOT NULL);
 CREATE TABLE run (

@@ -32,6 +32,8 @@ from tests.conftest import begin, edit_run
 from tests.postgres_server import Server
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 TIME = MetricSpec("time", "s", "lower")
 
 SIMULATION = """

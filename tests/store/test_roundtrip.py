@@ -40,6 +40,7 @@ def block_values(engine: Engine, run_id: int) -> pl.DataFrame:
     return average_blocks(read_cells(engine, reader.run(engine, run_id)))
 
 
+@pytest.mark.slow
 def test_values_and_samples_are_read_exactly(engine: Engine, experiment: Experiment) -> None:
     run_plan = plan(experiment, 1)
     run_id = begin(engine, run_plan)
@@ -125,6 +126,7 @@ def test_a_trial_cannot_be_recorded_twice(engine: Engine, experiment: Experiment
     assert writer.done(engine, run_id) == {0}
 
 
+@pytest.mark.slow
 def test_trials_stored_together_are_read_as_trials_stored_one_by_one(engine: Engine) -> None:
     text = TWO_VARIANTS.replace("[design]", "[design]\niterations = 3")
     run_plan = plan(parse(text, "f"), 1)

@@ -322,6 +322,7 @@ os.wait()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_undone_by_its_agent_even_if_a_child_of_the_run_lives(fake: System, journals: Path):
     before = snapshot(fake)
     argv = [sys.executable, "-c", KILLED, str(fake.root), str(journals)]
@@ -338,6 +339,7 @@ def test_a_killed_run_is_undone_by_its_agent_even_if_a_child_of_the_run_lives(fa
             os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_start_waits_for_the_agent_of_a_killed_run(fake: System, journals: Path):
     """Otherwise the command would read values of the dead run, and call the run alive."""
     before = snapshot(fake)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.files import folders
-from schedlab.files.locks import is_locked
+from schedlab.files.locks import try_lock
 from schedlab.tunables import Journal, Refusal, System, pending, recover, undo_script
 from tests.waiting import eventually
 
@@ -175,7 +175,8 @@ def test_shared_memory_is_removed_when_its_last_user_ends(fake: System, journals
 
 def is_being_recovered(journals: Path) -> bool:
     (path,) = journals.glob("*.journal")
-    return is_locked(path)
+    with path.open() as file:
+        return not try_lock(file.fileno())
 
 
 def test_a_kind_of_a_later_version_is_reported_and_stays_on_record(fake: System, journals: Path):

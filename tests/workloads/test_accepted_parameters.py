@@ -9,6 +9,8 @@ from pydantic import ValidationError
 
 from schedlab.workloads import declarations, native
 
+pytestmark = pytest.mark.slow
+
 FAULTS = (True, False, -1, 0, 1, 1.5, 2**40, None, "", "1ms", "10s", "3", "process", [], {}, float("nan"))
 
 

@@ -137,6 +137,7 @@ def test_one_file_declares_a_workload_and_its_parameters(workload: str) -> None:
         assert any(re.search(rf'(?m)^\s+pub {name}: |"{name}"', text) for text in (home, shared))
 
 
+@pytest.mark.slow
 def test_nothing_else_has_the_name_and_default_of_a_native_parameter() -> None:
     python = ROOT / "python/schedlab"
     files = [*ROOT.glob("crates/*/src/**/*.rs"), *python.glob("**/*.py")]

@@ -159,7 +159,7 @@ def first_order(values: Floats, shares_of_points: Mapping[str, Floats], seed: in
     ]
 
 
-def best_points(values: Floats, *, higher: bool, confidence: float = CONFIDENCE) -> list[int]:
+def best_points(values: Floats, *, higher: bool) -> list[int]:
     """Return the points that may be the best, the best mean first.
 
     A point is left out when it is worse than the point with the best mean: one-sided t tests of the differences by
@@ -168,7 +168,8 @@ def best_points(values: Floats, *, higher: bool, confidence: float = CONFIDENCE)
     Args:
         values: of shape (points, seeds), without nan.
         higher: whether larger values are better.
-        confidence: probability that no point is left out wrongly.
+
+    The probability that no point is left out wrongly is :data:`CONFIDENCE`.
     """
     gains = values if higher else -values
     means, seeds = gains.mean(axis=1), values.shape[1]
@@ -176,7 +177,7 @@ def best_points(values: Floats, *, higher: bool, confidence: float = CONFIDENCE)
     best = int(order[0])
     if seeds < 2 or len(values) < 2:
         return [best]
-    limit = float(stdtrit(seeds - 1, 1 - (1 - confidence) / (len(values) - 1)))
+    limit = float(stdtrit(seeds - 1, 1 - (1 - CONFIDENCE) / (len(values) - 1)))
     differences = gains[best] - gains
     error = differences.std(axis=1, ddof=1) / sqrt(seeds)
     within = differences.mean(axis=1) <= limit * error

@@ -73,7 +73,6 @@ def judge_unpaired(
     names: Sequence[str],
     options: Options,
     *,
-    control: str | None = None,
     ranks: bool = True,
 ) -> list[Verdict]:
     """Return a verdict for each row and each column except the baseline, ordered by row, as
@@ -87,7 +86,6 @@ def judge_unpaired(
         rows: each with a group for every name.
         names: names of the columns, the baseline first.
         options: options of the analysis.
-        control: name of the A/A control among the columns, or None.
         ranks: whether to compute Mann–Whitney's p, which loads ``scipy.stats``.
 
     ``n`` is the size of the smaller group. ``blocks_needed`` is None: more figures of the same columns would not rule
@@ -96,14 +94,13 @@ def judge_unpaired(
     # A joint test flips the signs of blocks, and the groups have no common blocks.
     correction = "holm" if options.correction == "max-t" else options.correction
     options = replace(options, looks=(), correction=correction)
-    comparing = [name for name in names[1:] if name != control]
-    tests = tests_of(len(rows), len(comparing), options)
+    tests = tests_of(len(rows), len(names) - 1, options)
     raw: dict[tuple[int, str], Verdict] = {}
     for place, name in enumerate(names[1:], start=1):
         compared = _compare(rows, names[0], name, place, options, tests, ranks)
-        raw |= {(i, name): replace(verdict, control=name == control) for i, verdict in enumerate(compared)}
+        raw |= {(i, name): verdict for i, verdict in enumerate(compared)}
     verdicts: dict[tuple[int, str], Verdict] = {}
-    for family in families(comparing, control, options):
+    for family in families(names[1:], None, options):
         keys = [key for key in raw if key[1] in family]
         verdicts |= zip(keys, _corrected([raw[key] for key in keys], options), strict=True)
     return [verdicts[i, name] for i in range(len(rows)) for name in names[1:]]

@@ -34,13 +34,9 @@ def require_new(path: Path, option: str) -> None:
         raise OutputError("exists already", where=str(path), todo=f"name a new file with {option}, or remove this file")
 
 
-def write_new(path: Path, text: str, option: str, *, replace: bool = False) -> None:
-    """Write a file that does not exist yet, or with ``replace`` any file; OutputError when the file exists.
-
-    ``option`` names the file in messages.
-    """
-    if not replace:
-        require_new(path, option)
+def write_new(path: Path, text: str, option: str) -> None:
+    """Write a file that does not exist yet; OutputError when the file exists. ``option`` names the file in messages."""
+    require_new(path, option)
     with output(path, option) as file:
         file.write_text(text, encoding="utf-8")
 

@@ -42,18 +42,6 @@ def locked(path: Path, mode: int = 0o666, *, shared: bool = False) -> Iterator[i
                 return
 
 
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file or folder; False when the file does not exist."""
-    try:
-        file = os.open(path, os.O_RDONLY | _SAFE)
-    except FileNotFoundError:
-        return False
-    try:
-        return not try_lock(file)
-    finally:
-        os.close(file)
-
-
 def _is_file_of(path: Path, file: int) -> bool:
     """Whether the path is still the name of this open file.
 

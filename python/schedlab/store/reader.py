@@ -42,6 +42,9 @@ __all__ = [
     "typical_seconds",
 ]
 
+_NEWEST = 2_000
+"""Trials from which the time of a boot is estimated."""
+
 VERIFIED = 20_000
 """Largest number of trials in a run for which a report verifies all rows (0.1 s). In larger runs, a report verifies
 only the rows that it shows."""
@@ -253,7 +256,7 @@ def typical_seconds(engine: Engine, target: str) -> dict[tuple[str, str], float]
 
 
 def typical_boot(engine: Engine, target: str) -> float | None:
-    """Return median seconds before the first trial of a boot, over the newest 2,000 trials on a target.
+    """Return median seconds before the first trial of a boot, over the newest trials on a target.
 
     A boot serves the trials of a variant within a block. The time of a change is the gap before the first of these
     trials, since the previous trial or the run's start. None where the target has no trials.
@@ -268,7 +271,7 @@ def typical_boot(engine: Engine, target: str) -> float | None:
     return median(waits) if waits else None
 
 
-def _newest(engine: Engine, target: str, most: int = 2_000) -> list[tuple[StoredCell, Any, float]]:
+def _newest(engine: Engine, target: str) -> list[tuple[StoredCell, Any, float]]:
     """Return the newest trials on a target with their cells and the start of their runs; without trials of damaged
     runs."""
     c, t, r = schema.cell.c, schema.trial.c, schema.run.c
@@ -277,7 +280,7 @@ def _newest(engine: Engine, target: str, most: int = 2_000) -> list[tuple[Stored
     trials: list[tuple[StoredCell, Any, float]] = []
     with snapshot(engine) as connection:
         for run_id, rows in groupby(
-            connection.execute(newest.order_by(t.id.desc()).limit(most)), lambda row: row.run_id
+            connection.execute(newest.order_by(t.id.desc()).limit(_NEWEST)), lambda row: row.run_id
         ):
             with suppress(Damaged, KeyError, IndexError, TypeError):
                 of_run = {cell.id: cell for cell in cells.read(connection, c.run_id == run_id)}

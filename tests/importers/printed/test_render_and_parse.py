@@ -7,9 +7,12 @@ import textwrap
 from dataclasses import dataclass
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.importers.printed.helpers import by_layout, imported, only
+
+pytestmark = pytest.mark.slow
 
 TABLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 

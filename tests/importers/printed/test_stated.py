@@ -358,6 +358,7 @@ LIKE_PATCHES = ["fs/read.c", "Link: ", "index 1234567", "+++ a"]
 LABELS = ["read", "99", "6.10", "a b", "-1", "> q", "| r", *LIKE_PATCHES]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(LABELS), st.booleans(), st.integers(1, 3)), min_size=1, max_size=6),

@@ -224,6 +224,7 @@ LONG_LINES = {
 """Lines of about 200 kB. A pattern tried at every character up to the end of the line takes minutes on such a line."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG_LINES)
 def test_a_long_line_is_read_or_refused(kind: str) -> None:
     with suppress(ImportProblem):

@@ -42,6 +42,7 @@ def made(page_file: Made) -> Callable[[str], str]:
     return lambda case: page_file(case).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_names_no_address_and_its_policy_allows_none(made: Callable[[str], str]) -> None:
     page = made("measured")
     scripts_of_schedlab = "".join(match["text"] for match in SCRIPT.finditer(page) if "vegaEmbed=" not in match["text"])
@@ -64,6 +65,7 @@ def test_the_answer_counts_verdicts_and_names_the_largest(made: Callable[[str], 
     assert re.search(r"worse in 4 of 4 rows hackbench groups=\d+ time \+1\d\.\d %, .* and 1 more", text)
 
 
+@pytest.mark.slow
 def test_unknown_numbers_are_a_dash_and_never_zero_or_nan(made: Callable[[str], str]) -> None:
     page = made("failed")
     text = body(page)
@@ -122,6 +124,7 @@ def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]
     assert len(page) < 200_000
 
 
+@pytest.mark.slow
 def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
     (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
@@ -136,6 +139,7 @@ def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[
     assert "no measurement of 02" in text
 
 
+@pytest.mark.slow
 def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], str]) -> None:
     text = body(made("sequential"))
     assert "stopped after block 8 of 12, at interim analysis 2 of 3" in text

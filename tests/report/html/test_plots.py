@@ -10,6 +10,8 @@ import pytest
 
 from schedlab.report.html import page
 
+pytestmark = pytest.mark.slow
+
 MAKER = Path(__file__).parents[3] / "docs" / "make_plots.py"
 FOLDER = Path(page.__file__).parent / "vega"
 

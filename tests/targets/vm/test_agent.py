@@ -32,6 +32,7 @@ def shell(script: str) -> dict[str, object]:
     return {"argv": ["--", "sh", "-c", script], "files": ["/proc/uptime"], "limit": 60, "largest_output": 1 << 20}
 
 
+@pytest.mark.slow
 def test_trials_run_one_after_another_in_order(tmp_path: Path) -> None:
     (tmp_path / "tunable").write_text("0\n")
     count = 12

@@ -18,6 +18,7 @@ def framed(number: int, **body: object) -> bytes:
     return gzip.compress(json.dumps({"id": number, "ok": body}).encode() + b"\n", mtime=0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=40), max_size=5), st.integers(1, 30))
 def test_replies_are_complete_for_any_split_of_the_stream(texts: list[str], piece: int) -> None:
     data = b"".join(framed(number, text=text) for number, text in enumerate(texts))
