@@ -12,7 +12,6 @@ import pytest
 from sqlalchemy import text
 
 from schedlab.errors import StoreError
-from schedlab.store import backends
 from schedlab.store.file import open_store
 from schedlab.store.tables import VERSION
 
@@ -28,18 +27,6 @@ def test_a_new_store_is_created_with_its_folder_and_opened_again(tmp_path: Path)
     open_store(path, create=True).dispose()
     with open_store(path, create=False).connect() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
-
-
-def test_new_numbers_belong_to_one_process_until_the_end_of_the_transaction(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    engine = open_store(path, create=True)
-    with closing(sqlite3.connect(path, timeout=0)) as other:
-        with engine.begin() as connection:
-            assert backends.of(engine).numbers(connection, "cell", 2) == [1, 2]
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                other.execute("BEGIN IMMEDIATE")
-        other.execute("BEGIN IMMEDIATE")
-    engine.dispose()
 
 
 def test_runs_that_start_at_the_same_time_share_a_new_store(tmp_path: Path) -> None:

@@ -134,10 +134,6 @@ def begin_write(connection: Connection) -> None:
 
 def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending; the rows are inserted in the same transaction."""
-    if not rows_of(connection).connection.in_transaction:
-        # The driver would begin a transaction with the first insertion, after another process may have read the same
-        # numbers.
-        begin_alone(connection)
     first = connection.exec_driver_sql(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").scalar_one()
     return list(range(first, first + count))
 
