@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from scipy.stats import spearmanr
 
 from schedlab.execution import tuning
+from schedlab.execution.pairs import Pairs
 from tests.cli.in_process import Done, Schedlab, runner
 
 pytestmark = pytest.mark.slow
@@ -60,7 +62,7 @@ def test_without_optuna_the_command_names_the_installation(
     assert not (tmp_path / "s.sqlite").exists()
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "random"])
+@pytest.mark.parametrize("sampler", ["tpe", "random", "nsga2"])
 def test_the_winner_is_measured_again_on_fresh_blocks(schedlab: Schedlab, file: Path, sampler: str) -> None:
     done = schedlab("tune", file, "--trials", 6, "--sampler", sampler, "--format", "json")
     found = json.loads(done.out)
@@ -97,6 +99,94 @@ def test_without_a_better_point_nothing_is_confirmed(schedlab: Schedlab, file: P
     file.write_text(FILE.replace("= 10_000_000", "= 500_000").replace("to = 5_000_000", "to = 1010"))
     found = json.loads(schedlab("tune", file, "--trials", 1, "--format", "json").out)
     assert (len(found["points"]), found["winner"], found["confirmation"]) == (1, None, None)
+
+
+def test_a_killed_search_continues_as_an_uninterrupted_search(
+    schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler sees the stored blocks again, in the same order."""
+    options = ("--trials", 14, "--sampler", "tpe", "--blocks", 3, "--format", "json")
+    whole = json.loads(schedlab("tune", file, *options).out)
+    file.write_text(file.read_text() + "# another search\n")
+    measure, left = Pairs.measure, iter(range(17))
+
+    def killed(pairs: Pairs, other: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        measure(pairs, other)
+
+    monkeypatch.setattr(Pairs, "measure", killed)
+    assert schedlab("tune", file, *options).code == 130
+    monkeypatch.setattr(Pairs, "measure", measure)
+    resumed = json.loads(schedlab("tune", file, *options, "--resume").out)
+    assert (resumed["run"], resumed["points"]) == (3, whole["points"])
+
+
+TRADE_OFF = FILE.replace(
+    '[[workload]]\nuse = "hackbench"\ngroups = 2\nloops = 5\n',
+    '[[workload]]\nuse = "tbench-native"\nclients = 6\nwarmup = "1ms"\nduration = "20ms"\n',
+)
+
+
+def test_several_objectives_have_a_front_whose_points_are_confirmed(schedlab: Schedlab, file: Path) -> None:
+    file.write_text(TRADE_OFF)
+    objectives = ("--metric", "throughput", "--objective", "latency-p99")
+    done = schedlab("tune", file, *objectives, "--trials", 12, "--format", "json")
+    found = json.loads(done.out)
+    assert (done.code, found["sampler"], found["objectives"]) == (0, "nsga2", ["throughput", "latency-p99"])
+    gains = {str(point["values"]): (point["ratios"]["throughput"], -point["ratios"]["latency-p99"])
+             for point in found["points"]}  # fmt: skip
+    front = {name for name, own in gains.items() if not any(
+        other != own and other[0] >= own[0] and other[1] >= own[1] for other in gains.values())}  # fmt: skip
+    winners = found["winners"]
+    assert 1 <= len(winners) <= tuning.MOST_WINNERS
+    assert {str(winner["values"]) for winner in winners} <= front
+    assert all(set(winner["confirmation"]) == {"throughput", "latency-p99"} for winner in winners)
+    assert "confirmed on fresh blocks (run 2): latency-p99:" in schedlab("tune", "--show", 1).out
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_the_winner_keeps_the_constraints(schedlab: Schedlab, file: Path, sampler: str) -> None:
+    file.write_text(TRADE_OFF)
+    options = ("--constraint", "latency-p99", "--sampler", sampler, "--trials", 12, "--blocks", 1)
+    found = json.loads(schedlab("tune", file, *options, "--format", "json").out)
+    points = found["points"]
+    assert (found["objectives"], found["constraints"]) == (["throughput"], ["latency-p99"])
+    assert all(point["keeps_constraints"] == (point["ratios"]["latency-p99"] <= 1.01) for point in points)
+    keeping = [point for point in points if point["keeps_constraints"]]
+    assert 0 < len(keeping) < len(points)
+    best = max(keeping, key=lambda point: point["ratio"])
+    assert found["winner"] == (best["values"] if best["ratio"] > 1 else None)
+
+
+def test_a_search_begins_with_the_best_points_of_another_search(schedlab: Schedlab, file: Path) -> None:
+    first = json.loads(schedlab("tune", file, "--trials", 6, "--format", "json").out)
+    ranked = sorted(first["points"], key=lambda point: point["ratio"])[:5]
+    found = json.loads(schedlab("tune", file, "--trials", 7, "--warm-start", 1, "--format", "json").out)
+    assert [point["values"] for point in found["points"][:5]] == [point["values"] for point in ranked]
+    assert (len(found["points"]), found["warm_start"]["points"]) == (7, 5)
+    gains = [-point["ratio"] for point in found["points"][:5]]
+    correlation = spearmanr(gains, range(5, 0, -1)).statistic
+    assert found["warm_start"]["rank_correlation"] == pytest.approx(correlation)
+    assert f"order with their figures: {correlation:+.2f}" in schedlab("tune", "--show", found["run"]).out
+
+
+def test_a_first_point_outside_the_space_is_refused(schedlab: Schedlab, file: Path) -> None:
+    file.write_text(FILE.replace("[[variant]]", '[tune]\nfirst = [{ "sched.migration_cost_ns" = 7 }]\n[[variant]]'))
+    assert "sched.migration_cost_ns = 7 is not in the search space" in schedlab("tune", file).words
+
+
+def test_a_run_refuses_a_file_of_a_search(schedlab: Schedlab, file: Path) -> None:
+    file.write_text(FILE.replace("[sweep.factors]", "[tune]\n[sweep.factors]"))
+    assert "schedlab tune FILE" in schedlab("run", file).words
+
+
+def test_the_sampler_of_gaussian_processes_names_its_library(
+    schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "find_spec", lambda name: None if name == "torch" else object())
+    done = schedlab("tune", file, "--sampler", "gp")
+    assert (done.code, "pip install torch" in done.words) == (3, True)
 
 
 def test_a_search_has_no_report_of_verdicts(schedlab: Schedlab, file: Path) -> None:

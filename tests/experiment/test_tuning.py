@@ -7,9 +7,11 @@ import pytest
 from schedlab.errors import ExperimentError
 from schedlab.experiment.load import parse
 from schedlab.experiment.tuning import (
+    Wanted,
     confirmation,
     point_name,
     point_variant,
+    roles,
     space,
     tunable_file,
     values_of,
@@ -47,7 +49,7 @@ def test_a_point_is_the_default_with_other_tunables() -> None:
 
 
 def test_the_confirmation_compares_the_default_with_the_winner() -> None:
-    experiment, text = confirmation(FILE, VALUES, 12)
+    experiment, text = confirmation(FILE, [VALUES], 12)
     assert [variant.name for variant in experiment.variant] == ["default", "winner"]
     assert experiment.variant[1].tunables["sched.migration_cost_ns"].text == "65000"
     assert (experiment.design.blocks, experiment.sweep) == (12, None)
@@ -55,14 +57,27 @@ def test_the_confirmation_compares_the_default_with_the_winner() -> None:
 
 
 def test_a_tunable_of_the_catalogue_has_the_range_of_the_catalogue() -> None:
-    text = tunable_file(FILE, "f", None, ["sched.base_slice_ns"])
+    text = tunable_file(FILE, "f", Wanted(tunables=["sched.base_slice_ns"]))
     factor = space(parse(text, "f"))["sched.base_slice_ns"]
     assert (factor.low, factor.high, factor.log) == (100_000, 1_000_000_000, True)
 
 
 def test_a_metric_replaces_the_judged_metrics() -> None:
-    (workload,) = parse(tunable_file(FILE, "f", "latency-p99", []), "f").workload
+    (workload,) = parse(tunable_file(FILE, "f", Wanted(["latency-p99"])), "f").workload
     assert workload.metrics == ["latency-p99"]
+
+
+def test_the_workload_judges_objectives_and_constraints_of_the_file_or_the_command_line() -> None:
+    text = FILE.replace("[[variant]]", '[tune]\nconstraints = ["latency-p99"]\n[[variant]]')
+    for wanted in (Wanted(), Wanted(["operations"])):
+        experiment = parse(tunable_file(text, "f", wanted), "f")
+        objectives, constraints = roles(experiment)
+        assert (objectives, constraints) == (tuple(wanted.objectives) or ("throughput",), ("latency-p99",))
+        assert experiment.workload[0].metrics == [*objectives, *constraints]
+
+
+def test_a_file_without_search_keys_is_unchanged() -> None:
+    assert tunable_file(FILE, "f", Wanted()) == FILE
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ class SamplerName(StrEnum):
     """Samplers of Optuna."""
 
     TPE = "tpe"
+    GP = "gp"
+    NSGA2 = "nsga2"
     RANDOM = "random"
 
 
@@ -30,6 +32,14 @@ def tune(
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="The metric to improve; default the file's judged metric.")
     ] = None,
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A further metric to improve; may be repeated. The best trade-offs win."),
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A metric that must not become worse; may be repeated."),
+    ] = None,
     tunable: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Also search this tunable, in the catalogue's range; may be repeated."),
@@ -37,8 +47,20 @@ def tune(
     trials: Annotated[int, typer.Option(metavar="N", min=1, help="Most points of the search.")] = POINTS,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Longest time of the search, such as 2h.")] = None,
     sampler: Annotated[
-        SamplerName, typer.Option(help="tpe learns from earlier points; random does not, for a comparison.")
-    ] = SamplerName.TPE,
+        SamplerName | None,
+        typer.Option(
+            help="tpe, gp (needs PyTorch) and nsga2 learn from earlier points, random does not; default tpe, and nsga2 "
+            "for several objectives."
+        ),
+    ] = None,
+    warm_start: Annotated[
+        int | None,
+        typer.Option(
+            metavar="RUN",
+            autocompletion=complete.runs,
+            help="Measure the best points of this search first, such as a search on a simulated machine.",
+        ),
+    ] = None,
     blocks: Annotated[
         int, typer.Option(metavar="N", min=1, help="Blocks of each point of the search.")
     ] = SEARCH_BLOCKS,
@@ -68,8 +90,9 @@ def tune(
         tune_run.print_result(store_path(store), show, form, output)
         return
     request = tune_run.Request(
-        file=file, metric=metric, tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value,
-        blocks=blocks, confirm=confirm, store=store_path(store), seed=seed, resume=resume, target=target,
-        sysroot=sysroot,
+        file=file, metric=metric, objectives=tuple(objective or ()), constraints=tuple(constraint or ()),
+        tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value if sampler else None,
+        warm_start=warm_start, blocks=blocks, confirm=confirm, store=store_path(store), seed=seed, resume=resume,
+        target=target, sysroot=sysroot,
     )  # fmt: skip
     raise typer.Exit(tune_run.tune_and_print(request, form, output))

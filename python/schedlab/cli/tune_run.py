@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Verdict
 from schedlab.cli import experiment_run
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
@@ -17,13 +17,13 @@ from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.execution.search import Budget
-from schedlab.execution.tuning import Sampler, Tuning, require_optuna, tune, tuning
+from schedlab.execution.tuning import Sampler, Search, Tuning, require_optuna, tune, tuning
 from schedlab.experiment import tuning as files
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, of_one_row, plan
 from schedlab.experiment.seeds import confirmation_seed
-from schedlab.experiment.sweep_table import Factor
+from schedlab.experiment.sweep_table import Factor, Value
 from schedlab.findings.run import findings
 from schedlab.report import tuning as report
 from schedlab.store import reader
@@ -33,6 +33,9 @@ from schedlab.store.reader import Run
 from schedlab.targets.protocol import Target
 from schedlab.targets.selection import choose, table_of
 
+WARM_POINTS = 5
+"""Points of another search that a search measures first."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -40,10 +43,13 @@ class Request:
 
     file: Path | None
     metric: str | None
+    objectives: tuple[str, ...]
+    constraints: tuple[str, ...]
     tunables: tuple[str, ...]
     points: int
     budget: str | None
-    sampler: Sampler
+    sampler: Sampler | None
+    warm_start: int | None
     blocks: int
     confirm: int | None
     store: Location
@@ -57,37 +63,48 @@ class Request:
         """The command line that repeats the search."""
         options = {
             "--metric": self.metric, "--trials": self.points, "--budget": self.budget, "--sampler": self.sampler,
-            "--blocks": self.blocks, "--confirm": self.confirm, "--store": self.store, "--seed": self.seed,
-            "--target": self.target, "--sysroot": self.sysroot,
+            "--warm-start": self.warm_start, "--blocks": self.blocks, "--confirm": self.confirm,
+            "--store": self.store, "--seed": self.seed, "--target": self.target, "--sysroot": self.sysroot,
         }  # fmt: skip
         words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
-        return ["schedlab", "tune", str(self.file), *words, *(w for name in self.tunables for w in ("--tunable", name))]
+        repeated = {"--objective": self.objectives, "--constraint": self.constraints, "--tunable": self.tunables}
+        words += [word for option, names in repeated.items() for name in names for word in (option, name)]
+        return ["schedlab", "tune", str(self.file), *words]
 
 
 def tune_and_print(request: Request, form: OutputFormat, output: Path | None) -> int:
     """Search, confirm the winner, and print the result; return the exit code."""
-    require_optuna()
     seconds = seconds_of(request.budget, "--budget")
-    experiment, text = _experiment(request)
+    engine, first = None, tuple[Mapping[str, Value], ...]()
+    if request.warm_start is not None:
+        engine = open_store(request.store, create=False)
+        first = _best_of(engine, request.warm_start)
+    experiment, text = _experiment(request, first)
+    objectives, constraints = files.roles(experiment)
+    sampler: Sampler = request.sampler or ("nsga2" if len(objectives) > 1 else "tpe")
+    require_optuna(sampler)
     factors = files.space(experiment)
+    points = files.first_points(experiment, factors)
     if table_of(request.target, experiment).kind not in ("host", "sim"):
         todo = "use --target host or --target sim:MACHINE"
         raise SchedlabError("a search runs on this machine or on a simulated machine", where="--target", todo=todo)
     target = choose(request.target, experiment, request.sysroot)
-    engine = open_store(request.store, create=not request.resume)
-    begun = _begun(engine, request, experiment.experiment.name, text, target) if request.resume else None
+    engine = engine or open_store(request.store, create=not request.resume)
+    begun = _begun(engine, experiment.experiment.name, text, sampler, target, request) if request.resume else None
     seed = request.seed if begun is None else begun.seed
-    search_plan = of_one_row(files.without_space(experiment), seed)
+    metrics = len(objectives) + len(constraints) or 1
+    search_plan = of_one_row(files.without_space(experiment), seed, metrics=metrics)
     search_plan = replace(search_plan, variants=search_plan.variants[:1])
     _require(search_plan, factors, target)
-    run_id = begun.id if begun else _begin(engine, request, search_plan, text, target, tuning=request.sampler)
+    run_id = begun.id if begun else _begin(engine, request, search_plan, text, target, tuning=sampler)
     aside = make(stderr=True)
     progress = Points(aside, {search_plan.variants[0].name, CONTROL})
     with ending(aside, UNDONE, [*request.words, "--resume"]), measuring(aside, target):
         budget = Budget(request.blocks, seconds)
-        tune(search_plan, target, engine, run_id, factors, request.sampler, budget, request.points, progress)
-        found = tuning(engine, run_id, factors, request.blocks)
-        if found.best is not None:
+        search = Search(search_plan, factors, constraints, sampler, budget, request.points, points)
+        tune(search, target, engine, run_id, progress)
+        found = tuning(engine, run_id, factors, constraints, request.blocks)
+        if found.winners:
             _confirm(engine, request, found, text, target, progress)
     print_result(request.store, run_id, form, output)
     return Exit.FINE
@@ -99,16 +116,30 @@ def print_result(store: Location, run_id: int, form: OutputFormat, output: Path 
     run = reader.run(engine, run_id)
     if not run.design.tuning:
         raise StoreError(f"run {run_id} is not a search", where=str(store), todo="'schedlab runs' lists the runs")
-    factors = files.space(parse(run.experiment_file, f"run {run_id}"))
-    found = tuning(engine, run_id, factors)
-    confirmed = _confirmed(engine, run_id)
+    experiment = parse(run.experiment_file, f"run {run_id}")
+    factors = files.space(experiment)
+    found = tuning(engine, run_id, factors, files.roles(experiment)[1])
+    confirmed = _confirmed(engine, run_id, len(found.winners))
+    ranked = files.first_points(experiment, factors)
     if form is OutputFormat.JSON:
-        write(json_text(report.to_json(found, confirmed)), output)
+        write(json_text(report.to_json(found, confirmed, ranked)), output)
     else:
-        present_text(report.render(found, factors, confirmed), output)
+        present_text(report.render(found, factors, confirmed, ranked), output)
 
 
-def _experiment(request: Request) -> tuple[Experiment, str]:
+def _best_of(engine: Engine, run_id: int) -> tuple[Mapping[str, Value], ...]:
+    """Return the values of the best points of a stored search, the best first; StoreError for other runs."""
+    run = reader.run(engine, run_id)
+    if not run.design.tuning:
+        raise StoreError(f"run {run_id} is not a search", where="--warm-start", todo="'schedlab runs' lists the runs")
+    experiment = parse(run.experiment_file, f"run {run_id}")
+    found = tuning(engine, run_id, files.space(experiment), files.roles(experiment)[1])
+    (objective, *_) = found.objectives
+    ordered = sorted(filter(found.keeps, found.points), key=lambda point: -point.gain(objective))
+    return tuple(point.values for point in ordered[:WARM_POINTS])
+
+
+def _experiment(request: Request, first: Sequence[Mapping[str, Value]]) -> tuple[Experiment, str]:
     if request.file is None:
         todo = "name an experiment file, or --show RUN"
         raise ExperimentError("no file is named", where="tune", todo=todo)
@@ -117,7 +148,9 @@ def _experiment(request: Request) -> tuple[Experiment, str]:
     except (OSError, UnicodeDecodeError) as error:
         todo = "give the path of an experiment file"
         raise ExperimentError(f"cannot be read: {error}", where=str(request.file), todo=todo) from error
-    text = files.tunable_file(text, str(request.file), request.metric, request.tunables)
+    objectives = (request.metric, *request.objectives) if request.metric else request.objectives
+    wanted = files.Wanted(objectives, request.constraints, request.tunables, first)
+    text = files.tunable_file(text, str(request.file), wanted)
     return parse(text, str(request.file)), text
 
 
@@ -137,10 +170,10 @@ def _begin(
     return experiment_run.begin(engine, of_run, new_plan, text, target, tuning=tuning, confirms=confirms)
 
 
-def _begun(engine: Engine, request: Request, name: str, text: str, target: Target) -> Run:
+def _begun(engine: Engine, name: str, text: str, sampler: Sampler, target: Target, request: Request) -> Run:
     """Return the newest search of this text with this sampler; StoreError if the store has none for this machine."""
     for run in reader.runs(engine):
-        if run.name == name and run.experiment_file == text and run.validated().design.tuning == request.sampler:
+        if run.name == name and run.experiment_file == text and run.validated().design.tuning == sampler:
             if run.target != target.name or target.changes(run.fingerprint):
                 changed = "; ".join(target.changes(run.fingerprint)) or f"{run.target} → {target.name}"
                 todo = "resume on that machine, or start a new search: omit --resume"
@@ -151,9 +184,8 @@ def _begun(engine: Engine, request: Request, name: str, text: str, target: Targe
 
 
 def _confirm(engine: Engine, request: Request, found: Tuning, text: str, target: Target, progress: Points) -> None:
-    """Measure the winner on fresh blocks, or the rest of an interrupted confirmation of the same winner."""
-    assert found.best is not None
-    experiment, confirming = files.confirmation(text, found.best.values, request.confirm)
+    """Measure the winners on fresh blocks, or the rest of an interrupted confirmation of the same winners."""
+    experiment, confirming = files.confirmation(text, [point.values for point in found.winners], request.confirm)
     trial_plan = plan(experiment, confirmation_seed(found.run.seed))
     begun = _confirming(engine, found.run.id)
     if begun is not None and begun.experiment_file == confirming:
@@ -171,10 +203,13 @@ def _confirming(engine: Engine, run_id: int) -> Run | None:
     return next((run for run in reader.runs(engine) if run.validated().design.confirms == run_id), None)
 
 
-def _confirmed(engine: Engine, run_id: int) -> tuple[int, Verdict] | None:
-    """Return number and verdict of the complete run that confirms a search."""
+def _confirmed(engine: Engine, run_id: int, winners: int) -> report.Confirmed | None:
+    """Return number and verdicts of the complete run that confirms a search."""
     run = _confirming(engine, run_id)
     if run is None or run.state != "complete":
         return None
+    names = files.winner_names(winners)
+    if set(names) - set(run.validated().design.variants):
+        return None
     verdicts = findings(engine, run).verdicts
-    return run.id, next(verdict for verdict in verdicts if verdict.variant == files.WINNER)
+    return run.id, [[verdict for verdict in verdicts if verdict.variant == name] for name in names]

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schedlab.experiment.sweep_table import SweepTable
+from schedlab.experiment.sweep_table import SweepTable, TuneTable
 from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.notation.units import parse_share, parse_time_ns
@@ -502,6 +502,7 @@ class Experiment(_Table):
     attribution: AttributionTable | None = None
     factorial: FactorialTable | None = None
     sweep: SweepTable | None = None
+    tune: TuneTable | None = None
     variant: Annotated[list[Variant], Field(min_length=1)]
     workload: Annotated[list[WorkloadTable], Field(min_length=1)]
 

@@ -127,10 +127,10 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
 def variants(experiment: Experiment) -> tuple[Variant, ...]:
     """Return the experiment's variants, with the A/A control, if any, after the baseline.
 
-    ExperimentError for a sweep, whose points replace the variants.
+    ExperimentError for a sweep or a search, whose points replace the variants.
     """
-    if experiment.sweep is not None:
-        todo = "use 'schedlab sweep FILE', or remove [sweep]"
+    if experiment.sweep is not None or experiment.tune is not None:
+        todo = "use 'schedlab sweep FILE' or 'schedlab tune FILE', or remove [sweep] and [tune]"
         raise ExperimentError("the file describes a sweep", where=experiment.experiment.name, todo=todo)
     baseline, *others = experiment.variant
     if not experiment.design.control:
@@ -157,18 +157,18 @@ def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:
     return Plan(experiment, seed, all_variants, all_rows, trials)
 
 
-def of_one_row(experiment: Experiment, seed: int | None) -> Plan:
+def of_one_row(experiment: Experiment, seed: int | None, *, metrics: int = 1) -> Plan:
     """Return a plan without trials, whose blocks the caller chooses one after another; by default with a new seed.
 
-    ExperimentError unless the experiment has one row and one judged metric.
+    ExperimentError unless the experiment has one row and this number of judged metrics.
     """
     seed = experiment.design.seed if seed is None else seed
     plan = Plan(experiment, secrets.randbits(32) if seed is None else seed, variants(experiment), rows(experiment), ())
-    metrics = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
-    if len(metrics) != 1:
+    judged = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
+    if len(judged) != metrics or len(plan.rows) != 1:
+        needs = "one metric" if metrics == 1 else f"{metrics} metrics of one row"
         raise ExperimentError(
-            f"the file judges {counted(len(metrics), 'metric')}, this command needs one metric: "
-            f"{', '.join(metrics[:5])}",
+            f"the file judges {counted(len(judged), 'metric')}, this command needs {needs}: {', '.join(judged[:5])}",
             where=experiment.experiment.name,
             todo="choose a workload, one value for each parameter, and one metric of 'metrics'",
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, isfinite, log
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from schedlab.notation.units import parse_time_ns
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting
@@ -57,6 +57,12 @@ class Factor:
             return self.levels[min(floor(share * len(self.levels)), len(self.levels) - 1)]
         value = self.low * (self.high / self.low) ** share if self.log else self.low + share * (self.high - self.low)
         return self._rounded(value)
+
+    def has(self, value: Value) -> bool:
+        """Whether a value is in the range or the list."""
+        if self.low is None or self.high is None:
+            return value in self.levels
+        return isinstance(value, int | float) and self.low <= value <= self.high
 
     def share_of(self, value: Number) -> float:
         """Return the place of a value in its range, from 0 to 1: the inverse of :meth:`at`."""
@@ -199,4 +205,31 @@ class SweepTable(BaseModel):
         for name, factor in self.factors.items():
             if self.design != "grid" and factor.levels and factor.low is not None:
                 raise ValueError(f"{name}: {self.design} draws values from the range: remove step and count")
+        return self
+
+
+class TuneTable(BaseModel):
+    """``[tune]``: what ``schedlab tune`` improves, what must not become worse, and which points it measures first.
+
+    ``objectives`` are metrics of the workload; by default its judged metric. A point may be worse than the default in a
+    metric of ``constraints`` by at most ``delta`` of ``[analysis]``. ``first`` are values of the tunables, the most
+    promising values first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    objectives: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    constraints: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    first: tuple[dict[str, Value], ...] = ()
+
+    @field_validator("objectives", "constraints", "first", mode="before")
+    @classmethod
+    def _tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _fits(self) -> TuneTable:
+        named = [*self.objectives, *self.constraints]
+        if twice := [name for name in named if named.count(name) > 1]:
+            raise ValueError(f"{twice[0]!r} is named twice")
         return self

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment import toml_data
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment, Variant
-from schedlab.experiment.sweep_table import Factor, Value
+from schedlab.experiment.plan import rows
+from schedlab.experiment.sweep_table import Factor, TuneTable, Value
 from schedlab.notation import toml_text
+from schedlab.notation.units import counted
 from schedlab.tunables import lookup, model_setting
 
 WINNER = "winner"
@@ -20,24 +23,70 @@ WIDE = 100
 """Ratio of the ends of a catalogue range from which the search is logarithmic."""
 
 
-def tunable_file(text: str, name: str, metric: str | None, tunables: Sequence[str]) -> str:
-    """Return the text of the file with the metric of the search, and with factors for tunables of the catalogue.
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line adds to a file: objectives and constraints (metrics), tunables, and the first points."""
+
+    objectives: Sequence[str] = ()
+    constraints: Sequence[str] = ()
+    tunables: Sequence[str] = ()
+    first: Sequence[Mapping[str, Value]] = ()
+
+
+def tunable_file(text: str, name: str, wanted: Wanted) -> str:
+    """Return the text of the file with these objectives, constraints and first points, and with factors for tunables
+    of the catalogue. The workload judges the objectives and constraints.
 
     ExperimentError for a tunable without a range in the catalogue.
     """
-    if metric is None and not tunables:
-        return text
     data = toml_data.read(text, name)
-    if metric is not None:
-        for table in data.get("workload", []):
-            declared: list[Any] = [
-                each for each in table.get("metrics", []) if isinstance(each, dict) and each["name"] == metric
-            ]
-            table["metrics"] = declared or [metric]
-    if tunables:
+    table = data.get("tune", {})
+    if not isinstance(table, dict) or (not table and wanted == Wanted()):
+        return text
+    named = {"objectives": [*wanted.objectives], "constraints": [*wanted.constraints], "first": [*wanted.first]}
+    table = {**table, **{key: values for key, values in named.items() if values}}
+    if table:
+        objectives = table.get("objectives") or _judged(parse(text, name), table.get("constraints", []))
+        data["tune"] = {**table, "objectives": objectives}
+        for workload in data.get("workload", []):
+            declared = {each["name"]: each for each in workload.get("metrics", []) if isinstance(each, dict)}
+            metrics = [*objectives, *table.get("constraints", [])]
+            workload["metrics"] = [declared.get(metric, metric) for metric in metrics]
+    if wanted.tunables:
         factors = data.setdefault("sweep", {}).setdefault("factors", {})
-        factors |= {tunable: _catalogue_range(tunable) for tunable in tunables}
+        factors |= {tunable: _catalogue_range(tunable) for tunable in wanted.tunables}
     return toml_text.document(data)
+
+
+def _judged(experiment: Experiment, constraints: Sequence[str]) -> list[str]:
+    """Return the judged metrics that are no constraints; ExperimentError unless there is one."""
+    judged = [metric for row in rows(experiment) for metric in row.judged if metric not in constraints]
+    if len(judged) != 1:
+        message = (
+            f"the file judges {counted(len(judged), 'metric')} apart from the constraints: {', '.join(judged[:5])}"
+        )
+        todo = "name the metrics to improve: --metric NAME, --objective NAME"
+        raise ExperimentError(message, where=experiment.experiment.name, todo=todo)
+    return judged
+
+
+def roles(experiment: Experiment) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the metrics that a search improves (() for the file's judged metric), and those that limit the search."""
+    table = experiment.tune or TuneTable()
+    return table.objectives, table.constraints
+
+
+def first_points(experiment: Experiment, factors: Mapping[str, Factor]) -> list[dict[str, Value]]:
+    """Return the points that a search measures first; ExperimentError for values outside the search space."""
+    points = []
+    for values in (experiment.tune or TuneTable()).first:
+        for name, factor in factors.items():
+            if name not in values or not factor.has(values[name]):
+                todo = "each point of [tune] first has a value of the range or list of every factor"
+                where = experiment.experiment.name
+                raise ExperimentError(f"{name} = {values.get(name)} is not in the search space", where=where, todo=todo)
+        points.append({name: values[name] for name in factors})
+    return points
 
 
 def _catalogue_range(name: str) -> dict[str, Any] | list[Any]:
@@ -73,7 +122,7 @@ def space(experiment: Experiment) -> dict[str, Factor]:
 
 def without_space(experiment: Experiment) -> Experiment:
     """Return the experiment without the search space."""
-    return experiment.model_copy(update={"sweep": None})
+    return experiment.model_copy(update={"sweep": None, "tune": None})
 
 
 def point_name(values: Mapping[str, Value]) -> str:
@@ -100,18 +149,26 @@ def point_variant(baseline: Variant, values: Mapping[str, Value]) -> Variant:
     return baseline.model_copy(update={"name": point_name(values), "description": "", "tunables": tunables})
 
 
-def confirmation(text: str, values: Mapping[str, Value], blocks: int | None) -> tuple[Experiment, str]:
-    """Return the experiment of the baseline and the winner, and its text.
+def winner_names(number: int) -> list[str]:
+    """Return the names of winners in the run that confirms them."""
+    return [WINNER] if number == 1 else [f"{WINNER}-{place}" for place in range(1, number + 1)]
+
+
+def confirmation(text: str, points: Sequence[Mapping[str, Value]], blocks: int | None) -> tuple[Experiment, str]:
+    """Return the experiment of the baseline and the winners, and its text.
 
     Args:
         text: text of the search's file.
-        values: the winner's values.
+        points: the values of each winner.
         blocks: number of blocks; default the file's.
     """
-    data = {key: value for key, value in toml_data.read(text, "the search").items() if key != "sweep"}
+    data = {key: value for key, value in toml_data.read(text, "the search").items() if key not in ("sweep", "tune")}
     (baseline,) = data["variant"]
-    tunables = {**baseline.get("tunables", {}), **values}
-    data["variant"] = [baseline, {**baseline, "name": WINNER, "description": "", "tunables": tunables}]
+    winners = [
+        {**baseline, "name": name, "description": "", "tunables": {**baseline.get("tunables", {}), **values}}
+        for name, values in zip(winner_names(len(points)), points, strict=True)
+    ]
+    data["variant"] = [baseline, *winners]
     if blocks is not None:
         data["design"] = data.get("design", {}) | {"blocks": blocks}
     confirming = toml_text.document(data)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import expm1
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedlab.analysis.verdicts import Verdict
+from schedlab.analysis.verdicts import Verdict, Word
 from schedlab.execution.tuning import SearchedPoint, Tuning
-from schedlab.experiment.sweep_table import Factor
-from schedlab.experiment.tuning import WINNER
+from schedlab.experiment.sweep_table import Factor, Value
+from schedlab.experiment.tuning import winner_names
 from schedlab.findings.sweep import shown
 from schedlab.notation.units import counted
 from schedlab.report.campaign import sentence
@@ -23,26 +24,57 @@ LISTED = 5
 """Most points that the text lists, the best first. The JSON has all points."""
 
 
-def to_json(found: Tuning, confirmed: tuple[int, Verdict] | None) -> dict[str, Any]:
-    """Return the fields of the JSON object. ``confirmed`` is the number and the verdict of the confirming run."""
-    best = found.best
+Confirmed = tuple[int, Sequence[Sequence[Verdict]]]
+"""Number of the confirming run, and the verdicts of each winner: on the objectives, then on the constraints."""
+
+Values = Mapping[str, Value]
+
+
+def to_json(found: Tuning, confirmed: Confirmed | None, first: Sequence[Values]) -> dict[str, Any]:
+    """Return the fields of the JSON object. ``first`` are the points of ``[tune] first``."""
+    best, objective = found.best, found.objectives[0]
+    correlation = found.rank_correlation(first)
     return {
         "run": found.run.id,
         "name": found.run.name,
         "target": found.run.target,
         "kind": found.run.kind,
         "sampler": found.run.design.tuning,
-        "metric": found.question.metric,
-        "unit": found.question.unit,
-        "direction": found.question.direction,
+        "metric": objective.metric,
+        "unit": objective.unit,
+        "direction": objective.direction,
+        "objectives": [question.metric for question in found.objectives],
+        "constraints": [question.metric for question in found.constraints],
         "points": [
-            {"values": dict(point.values), "blocks": len(point.gains), "ratio": found.ratio(point)}
+            {
+                "values": dict(point.values),
+                "blocks": point.blocks,
+                "ratio": found.ratio(point, objective),
+                "ratios": _ratios(found, point),
+                "keeps_constraints": found.keeps(point),
+            }
             for point in found.points
         ],
+        "warm_start": None if not first else {"points": len(first), "rank_correlation": correlation},
         "winner": None if best is None else dict(best.values),
-        "optimistic_ratio": None if best is None else found.ratio(best),
-        "confirmation": None if confirmed is None else _confirmation(*confirmed),
+        "optimistic_ratio": None if best is None else found.ratio(best, objective),
+        "confirmation": None if confirmed is None else _confirmation(confirmed[0], confirmed[1][0][0]),
+        "winners": [
+            {
+                "values": dict(point.values),
+                "optimistic_ratios": _ratios(found, point),
+                "confirmation": None
+                if confirmed is None
+                else {verdict.question.metric: _confirmation(confirmed[0], verdict) for verdict in confirmed[1][place]},
+            }
+            for place, point in enumerate(found.winners)
+        ],
     }
+
+
+def _ratios(found: Tuning, point: SearchedPoint) -> dict[str, float]:
+    questions = (*found.objectives, *found.constraints)
+    return {question.metric: found.ratio(point, question) for question in questions}
 
 
 def _confirmation(run_id: int, verdict: Verdict) -> dict[str, Any]:
@@ -57,44 +89,77 @@ def _confirmation(run_id: int, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def render(found: Tuning, factors: Mapping[str, Factor], confirmed: tuple[int, Verdict] | None) -> RenderableType:
+def render(
+    found: Tuning, factors: Mapping[str, Factor], confirmed: Confirmed | None, first: Sequence[Values]
+) -> RenderableType:
     """Return the result for a terminal."""
-    return Group(*_parts(found, factors, confirmed))
+    return Group(*_parts(found, factors, confirmed, first))
 
 
 def _parts(
-    found: Tuning, factors: Mapping[str, Factor], confirmed: tuple[int, Verdict] | None
+    found: Tuning, factors: Mapping[str, Factor], confirmed: Confirmed | None, first: Sequence[Values]
 ) -> Iterator[RenderableType]:
-    run, question, best = found.run, found.question, found.best
+    run, questions = found.run, (*found.objectives, *found.constraints)
+    size = f"{counted(len(found.points), 'point')}, sampler {run.design.tuning}"
     yield Text.assemble((f"run {run.id}: {run.name}", "bold"), f" on {run.target}, {run.kind}")
-    yield Text(
-        f"{question.workload} {question.metric} ({question.unit}, {question.direction} is better); "
-        f"{counted(len(found.points), 'point')}, sampler {run.design.tuning}",
-        style="dim",
-    )
+    for place, question in enumerate(questions):
+        metric = f"{question.workload} {question.metric} ({question.unit}, {question.direction} is better)"
+        role = f"; {size}" if place == 0 else ""
+        if question in found.constraints:
+            role = f": at most {100 * expm1(found.margin):.2g} % worse than the default"
+        yield Text(f"{metric}{role}", style="dim")
     yield Text()
-    ordered = sorted(found.points, key=lambda point: -point.gain)[:LISTED]
-    columns = [
-        Column("values", [Text(_values(point, factors)) for point in ordered], "remark"),
-        Column("blocks", [Text(str(len(point.gains))) for point in ordered]),
-        Column("change in the search", [Text(change(found.ratio(point))) for point in ordered]),
+    ordered = sorted(found.points, key=lambda point: (not found.keeps(point), -point.gain(found.objectives[0])))[
+        :LISTED
     ]
-    yield Columns(columns)
-    yield Text()
-    if best is None:
-        yield Text("No point is better than the default in the search; nothing was confirmed.", style="bold")
-        return
-    yield Text(f"{WINNER}: {_values(best, factors)}", style="bold")
-    yield Text(
-        f"in the search: {change(found.ratio(best))}, optimistic as the best of {counted(len(found.points), 'point')}",
-        style="dim",
+    heading = "change in the search"
+    yield Columns(
+        [
+            Column("values", [Text(_values(point, factors)) for point in ordered], "remark"),
+            Column("blocks", [Text(str(point.blocks)) for point in ordered]),
+            *(
+                Column(
+                    heading if len(questions) == 1 else question.metric,
+                    [Text(change(found.ratio(point, question))) for point in ordered],
+                )
+                for question in questions
+            ),
+        ]
     )
+    yield Text()
+    if first:
+        correlation = found.rank_correlation(first)
+        agreement = "unknown" if correlation is None else f"{correlation:+.2f}"
+        points = counted(len(first), "point")
+        yield Text(
+            f"warm start: {points}; rank correlation of their order with their figures: {agreement}", style="dim"
+        )
+    if not found.winners:
+        reason = "keeps the constraints and is better" if found.constraints else "is better"
+        yield Text(f"No point {reason} than the default in the search; nothing was confirmed.", style="bold")
+        return
+    for place, (name, point) in enumerate(zip(winner_names(len(found.winners)), found.winners, strict=True)):
+        yield Text(f"{name}: {_values(point, factors)}", style="bold")
+        changes = ", ".join(
+            f"{question.metric + ' ' if len(questions) > 1 else ''}{change(found.ratio(point, question))}"
+            for question in questions
+        )
+        points = counted(len(found.points), "point")
+        yield Text(f"in the search: {changes}, optimistic as the best of {points}", style="dim")
+        if confirmed is not None:
+            for verdict in confirmed[1][place]:
+                yield from _verdict(found, name, confirmed[0], verdict, len(questions))
     if confirmed is None:
         yield Text("not confirmed yet: the same command with --resume measures fresh blocks", style="yellow")
-        return
-    number, verdict = confirmed
-    words = (WINNER, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
-    yield Text(f"confirmed on fresh blocks (run {number}): {sentence(*words)}", style="bold")
+
+
+def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions: int) -> Iterator[Text]:
+    metric = f"{verdict.question.metric}: " if questions > 1 else ""
+    words = sentence(name, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
+    yield Text(f"confirmed on fresh blocks (run {run_id}): {metric}{words}", style="bold")
+    limits = {question.metric for question in found.constraints}
+    if verdict.question.metric in limits and verdict.word is Word.WORSE:
+        yield Text(f"{name} breaks the constraint on {verdict.question.metric}", style="red")
 
 
 def _values(point: SearchedPoint, factors: Mapping[str, Factor]) -> str:
