@@ -44,6 +44,14 @@ def test_a_grid_combines_all_values_and_the_last_factor_varies_fastest() -> None
     assert found.points[2].row.parameters == {"loops": 10, "groups": 2}
 
 
+def test_scheduling_attributes_are_factors() -> None:
+    found = of('[sweep.factors]\n"variant.slice" = ["1ms", "20ms"]\n"variant.nice" = { from = -5, to = 5, count = 2 }')
+    pairs = [(point.variant.slice, point.variant.nice) for point in found.points]
+    assert pairs == [(1_000_000, -5), (1_000_000, 5), (20_000_000, -5), (20_000_000, 5)]
+    assert "variant.slice or variant.nice" in refusal('[sweep.factors]\n"variant.cpus" = ["0", "1"]')
+    assert "outside the range of a slice" in refusal('[sweep.factors]\n"variant.slice" = ["1s"]')
+
+
 def test_the_cells_are_all_points_under_each_seed() -> None:
     found = of('[sweep.factors]\n"workload.groups" = [1, 2, 3]')
     assert [(trial.index, trial.block, trial.variant.name) for trial in found.plan.trials] == [

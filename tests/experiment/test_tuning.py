@@ -41,7 +41,7 @@ def test_the_name_of_a_point_gives_its_values_again() -> None:
 
 def test_a_point_is_the_default_with_other_tunables() -> None:
     baseline = parse(FILE, "f").baseline
-    changed = point_variant(baseline, VALUES)
+    changed = point_variant(baseline, space(parse(FILE, "f")), VALUES)
     assert {name: setting.text for name, setting in changed.tunables.items()} == {
         "sched.migration_cost_ns": "65000",
         "kernel.numa_balancing": "1",
@@ -49,11 +49,28 @@ def test_a_point_is_the_default_with_other_tunables() -> None:
 
 
 def test_the_confirmation_compares_the_default_with_the_winner() -> None:
-    experiment, text = confirmation(FILE, [VALUES], 12)
+    experiment, text = confirmation(FILE, space(parse(FILE, "f")), [VALUES], 12)
     assert [variant.name for variant in experiment.variant] == ["default", "winner"]
     assert experiment.variant[1].tunables["sched.migration_cost_ns"].text == "65000"
     assert (experiment.design.blocks, experiment.sweep) == (12, None)
     assert parse(text, "again") == experiment
+
+
+def test_scheduling_attributes_are_searched_and_confirmed() -> None:
+    text = FILE.replace(
+        '"kernel.numa_balancing" = [0, 1]', '"variant.slice" = { from = "0.1ms", to = "100ms", scale = "log" }'
+    )
+    factors, values = space(parse(text, "f")), {"sched.migration_cost_ns": 65_000, "variant.slice": 3_000_000}
+    assert point_variant(parse(text, "f").baseline, factors, values).slice == 3_000_000
+    experiment, _ = confirmation(text, factors, [values], None)
+    assert [variant.slice for variant in experiment.variant] == [None, 3_000_000]
+
+
+def test_a_slice_that_no_variant_can_have_is_refused() -> None:
+    text = FILE.replace('"kernel.numa_balancing" = [0, 1]', '"variant.slice" = ["1ms", "1s"]')
+    experiment = parse(text, "f")
+    with pytest.raises(ExperimentError, match="outside the range of a slice"):
+        point_variant(experiment.baseline, space(experiment), {"variant.slice": "1s"})
 
 
 def test_a_tunable_of_the_catalogue_has_the_range_of_the_catalogue() -> None:

@@ -105,7 +105,7 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
         tune(search, target, engine, run_id, progress)
         found = tuning(engine, run_id, factors, constraints, request.blocks)
         if found.winners:
-            _confirm(engine, request, found, text, target, progress)
+            _confirm(engine, request, found, factors, text, target, progress)
     print_result(request.store, run_id, form, output)
     return Exit.FINE
 
@@ -157,7 +157,7 @@ def _experiment(request: Request, first: Sequence[Mapping[str, Value]]) -> tuple
 def _require(search_plan: Plan, factors: dict[str, Factor], target: Target) -> None:
     """Raise CannotRunHere unless the target has every tunable; the ends of the ranges are tried."""
     ends = ({name: factor.at(share) for name, factor in factors.items()} for share in (0.0, 1.0))
-    tried = [files.point_variant(search_plan.variants[0], values) for values in ends]
+    tried = [files.point_variant(search_plan.variants[0], factors, values) for values in ends]
     plan_of_ends = replace(search_plan, variants=(*search_plan.variants, *tried))
     require_runnable(plan_of_ends, target, experiment_run.show_download)
 
@@ -183,9 +183,19 @@ def _begun(engine: Engine, name: str, text: str, sampler: Sampler, target: Targe
     raise StoreError(f"contains no search of {request.file} with these options", where=str(request.store), todo=todo)
 
 
-def _confirm(engine: Engine, request: Request, found: Tuning, text: str, target: Target, progress: Points) -> None:
+def _confirm(
+    engine: Engine,
+    request: Request,
+    found: Tuning,
+    factors: Mapping[str, Factor],
+    text: str,
+    target: Target,
+    progress: Points,
+) -> None:
     """Measure the winners on fresh blocks, or the rest of an interrupted confirmation of the same winners."""
-    experiment, confirming = files.confirmation(text, [point.values for point in found.winners], request.confirm)
+    experiment, confirming = files.confirmation(
+        text, factors, [point.values for point in found.winners], request.confirm
+    )
     trial_plan = plan(experiment, confirmation_seed(found.run.seed))
     begun = _confirming(engine, found.run.id)
     if begun is not None and begun.experiment_file == confirming:

@@ -273,7 +273,7 @@ def _measure(study: Study, ranges: dict[str, BaseDistribution], pairs: Pairs, se
     from optuna.trial import TrialState
 
     trial = study.ask(ranges)
-    variant = point_variant(search.plan.variants[0], trial.params)
+    variant = point_variant(search.plan.variants[0], search.factors, trial.params)
     pairs.plan = replace(search.plan, variants=(search.plan.variants[0], variant))
     point, blocks = stored.point(trial.params), search.budget.blocks
     (objective, *others) = stored.found.objectives

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -23,6 +23,7 @@ from schedlab.experiment.sweep_table import (
     KERNEL_MODEL,
     MACHINE,
     MACHINE_MODEL,
+    VARIANT,
     WORKLOAD,
     Factor,
     SweepTable,
@@ -152,7 +153,8 @@ def point(
         raise ExperimentError(f"{place}: {reason}", where=experiment.experiment.name, todo=todo) from error
     settings = [model_setting(key, value) for key, value in texts.items() if factors[key].is_tunable]
     tunables = {**experiment.baseline.tunables, **{setting.name: setting for setting in settings}}
-    variant = experiment.baseline.model_copy(update={"name": name, "description": "", "tunables": tunables})
+    changes = {"name": name, "description": "", "tunables": tunables, **attributes(factors, values)}
+    variant = experiment.baseline.model_copy(update=changes)
     machine, kernel = values.get(MACHINE, experiment.target.machine), values.get(KERNEL, experiment.target.kernel)
     return Point(
         values,
@@ -163,6 +165,27 @@ def point(
         _keys(values, MACHINE_MODEL),
         _keys(values, KERNEL_MODEL),
     )
+
+
+def attributes(factors: Mapping[str, Factor], values: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the scheduling attributes of a point; ExperimentError for values that no variant can have."""
+    texts = attribute_texts(factors, values)
+    try:
+        checked = Variant.model_validate({"name": "point", **texts})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = VARIANT + ".".join(map(str, fault["loc"]))
+        raise ExperimentError(fault["msg"], where=place, todo="docs/experiments.md has the ranges") from error
+    return {name: getattr(checked, name) for name in texts}
+
+
+def attribute_texts(factors: Mapping[str, Factor], values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the scheduling attributes of a point as an experiment file writes them."""
+    return {
+        name.removeprefix(VARIANT): f"{value}{factors[name].unit}" if factors[name].unit else value
+        for name, value in values.items()
+        if factors[name].is_attribute
+    }
 
 
 def _keys(values: Mapping[str, Value], prefix: str) -> dict[str, Value]:

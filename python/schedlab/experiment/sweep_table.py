@@ -18,6 +18,10 @@ MACHINE, KERNEL = "machine", "kernel"
 WORKLOAD, MACHINE_MODEL, KERNEL_MODEL = "workload.", "machine_model.", "kernel_model."
 """Prefixes of factors that are parameters of the workload and keys of the models. Other factors are tunables."""
 
+VARIANT = "variant."
+ATTRIBUTES = ("slice", "nice")
+"""Scheduling attributes of variants that are factors: ``variant.slice``, ``variant.nice``."""
+
 MOST_LEVELS = 10_000
 """Most values of a factor."""
 
@@ -49,7 +53,13 @@ class Factor:
     @property
     def is_tunable(self) -> bool:
         """Whether the factor is a tunable."""
-        return self.name not in (MACHINE, KERNEL) and not self.name.startswith((WORKLOAD, MACHINE_MODEL, KERNEL_MODEL))
+        prefixes = (WORKLOAD, MACHINE_MODEL, KERNEL_MODEL, VARIANT)
+        return self.name not in (MACHINE, KERNEL) and not self.name.startswith(prefixes)
+
+    @property
+    def is_attribute(self) -> bool:
+        """Whether the factor is a scheduling attribute of the variants."""
+        return self.name.startswith(VARIANT)
 
     def at(self, share: float) -> Value:
         """Return the value at a share, from 0 to 1, of a range or a list."""
@@ -94,6 +104,8 @@ def _factors(table: object) -> dict[str, Factor]:
     factors: dict[str, Factor] = {}
     for name, written in table.items():
         try:
+            if name.startswith(VARIANT) and name.removeprefix(VARIANT) not in ATTRIBUTES:
+                raise ValueError(f"a factor of variants is {' or '.join(VARIANT + each for each in ATTRIBUTES)}")
             factor = _range(name, written) if isinstance(written, Mapping) else _list(name, written)
         except (UnknownTunable, BadValue, ValueError) as error:
             raise ValueError(f"{name}: {error}") from None

@@ -11,6 +11,7 @@ from schedlab.experiment import toml_data
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment, Variant
 from schedlab.experiment.plan import rows
+from schedlab.experiment.sweep import attribute_texts, attributes
 from schedlab.experiment.sweep_table import Factor, TuneTable, Value
 from schedlab.notation import toml_text
 from schedlab.notation.units import counted
@@ -114,7 +115,8 @@ def space(experiment: Experiment) -> dict[str, Factor]:
     if len(experiment.variant) != 1:
         todo = "keep one [[variant]], the default that the points are compared with"
         raise ExperimentError("a search has one variant", where=where, todo=todo)
-    if other := [name for name, factor in experiment.sweep.factors.items() if not factor.is_tunable]:
+    factors = experiment.sweep.factors
+    if other := [name for name, factor in factors.items() if not factor.is_tunable and not factor.is_attribute]:
         todo = "'schedlab sweep' varies machines, models and parameters of the workload"
         raise ExperimentError(f"{other[0]} is not a tunable, and a search sets tunables", where=where, todo=todo)
     return dict(experiment.sweep.factors)
@@ -142,11 +144,12 @@ def _value(factor: Factor, text: str) -> Value:
     return int(text) if isinstance(factor.low, int) and isinstance(factor.high, int) else float(text)
 
 
-def point_variant(baseline: Variant, values: Mapping[str, Value]) -> Variant:
+def point_variant(baseline: Variant, factors: Mapping[str, Factor], values: Mapping[str, Value]) -> Variant:
     """Return the baseline with the values of a point."""
-    settings = [model_setting(name, value) for name, value in values.items()]
+    settings = [model_setting(name, value) for name, value in values.items() if factors[name].is_tunable]
     tunables = {**baseline.tunables, **{setting.name: setting for setting in settings}}
-    return baseline.model_copy(update={"name": point_name(values), "description": "", "tunables": tunables})
+    changes = {"name": point_name(values), "description": "", "tunables": tunables, **attributes(factors, values)}
+    return baseline.model_copy(update=changes)
 
 
 def winner_names(number: int) -> list[str]:
@@ -154,18 +157,28 @@ def winner_names(number: int) -> list[str]:
     return [WINNER] if number == 1 else [f"{WINNER}-{place}" for place in range(1, number + 1)]
 
 
-def confirmation(text: str, points: Sequence[Mapping[str, Value]], blocks: int | None) -> tuple[Experiment, str]:
+def confirmation(
+    text: str, factors: Mapping[str, Factor], points: Sequence[Mapping[str, Value]], blocks: int | None
+) -> tuple[Experiment, str]:
     """Return the experiment of the baseline and the winners, and its text.
 
     Args:
         text: text of the search's file.
+        factors: the search space.
         points: the values of each winner.
         blocks: number of blocks; default the file's.
     """
     data = {key: value for key, value in toml_data.read(text, "the search").items() if key not in ("sweep", "tune")}
     (baseline,) = data["variant"]
     winners = [
-        {**baseline, "name": name, "description": "", "tunables": {**baseline.get("tunables", {}), **values}}
+        {
+            **baseline,
+            "name": name,
+            "description": "",
+            "tunables": baseline.get("tunables", {})
+            | {key: value for key, value in values.items() if factors[key].is_tunable},
+            **attribute_texts(factors, values),
+        }
         for name, values in zip(winner_names(len(points)), points, strict=True)
     ]
     data["variant"] = [baseline, *winners]
