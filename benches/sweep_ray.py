@@ -5,17 +5,20 @@
 The sweep is migration cost × clients × machine under ten seeds (tbench-native, some tens of milliseconds a cell). In
 each round, every plain loop simulates its part of the round's cells in a process of its own and stores nothing; Ray
 gets the same cells in chunks as 'schedlab sweep --ray local' does, and this process stores them. The order alternates.
-The start of Ray is measured separately.
+The start of Ray is measured separately. The CPU time is that of this process and all its descendants: on a machine with
+other work it is more exact than the elapsed time, but it does not contain the time in which a worker waits.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from math import exp, log, sqrt
 from multiprocessing import get_context
@@ -97,34 +100,58 @@ def main() -> None:
         list(workers.ray_tasks(ray, partial(simulated, EXPERIMENT, SEED), Chunks.of(warm_up or rounds[0][:2]).next))
         workers_started = time.perf_counter() - began
         plain(rounds[0][: 2 * jobs])
-        pairs = []
+        rounds_spent = []
         for number, cells in enumerate(rounds):
             order = (plain, tasks) if number % 2 else (tasks, plain)
-            seconds = {function: _seconds(function, cells) for function in order}
-            pairs.append((seconds[plain], seconds[tasks]))
-            print(f"round {number + 1}: {len(cells)} cells, plain {seconds[plain]:.2f} s, Ray {seconds[tasks]:.2f} s",
-                  flush=True)  # fmt: skip
+            spent = {function: _spent(function, cells) for function in order}
+            rounds_spent.append((spent[plain], spent[tasks]))
+            (plain_s, plain_cpu), (ray_s, ray_cpu) = spent[plain], spent[tasks]
+            print(f"round {number + 1}: {len(cells)} cells, plain {plain_s:.2f} s ({plain_cpu:.2f} s of CPU time), "
+                  f"Ray {ray_s:.2f} s ({ray_cpu:.2f})", flush=True)  # fmt: skip
         assert len(reader.run(engine, run_id).notes) == 0
         assert writer.done(engine, run_id) == set(range(len(trials)))
     ray.shutdown()
-    _print(pairs, len(trials), jobs, started, workers_started)
+    _print(rounds_spent, len(trials), jobs)
+    print(f"start of Ray: {started:.1f} s, and of its processes {workers_started:.1f} s")
 
 
-def _seconds(function: object, cells: Sequence[int]) -> float:
-    began = time.perf_counter()
-    function(cells)  # type: ignore[operator]
-    return time.perf_counter() - began
+def _spent(function: Callable[[Sequence[int]], None], cells: Sequence[int]) -> tuple[float, float]:
+    """Return the elapsed seconds, and the seconds of CPU time of this process and its descendants."""
+    began, cpu = time.perf_counter(), _cpu_seconds()
+    function(cells)
+    return time.perf_counter() - began, _cpu_seconds() - cpu
 
 
-def _print(pairs: Sequence[tuple[float, float]], cells: int, jobs: int, started: float, workers_started: float) -> None:
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and its descendants, dead and alive (proc_pid_stat(5))."""
+    ticks, parents = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            parents[int(folder.name)] = int(fields[1])
+            ticks[int(folder.name)] = sum(map(int, fields[11:15]))
+    family, added = {os.getpid()}, {os.getpid()}
+    while added:
+        added = {pid for pid, parent in parents.items() if parent in added} - family
+        family |= added
+    return sum(ticks.get(pid, 0) for pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def _print(rounds: Sequence[tuple[tuple[float, float], tuple[float, float]]], cells: int, jobs: int) -> None:
+    each = 1000 * sum(plain[1] for plain, _ in rounds) / cells
+    print(f"{cells:,} cells of {each:.1f} ms in {jobs} processes: Ray with a store takes, "
+          "of plain loops without a store,")  # fmt: skip
+    for place, name in enumerate(("elapsed time", "CPU time")):
+        print(f"  {name} {_change([(plain[place], tasks[place]) for plain, tasks in rounds])}")
+
+
+def _change(pairs: Sequence[tuple[float, float]]) -> str:
+    """Return the mean change with its interval of 95 % (Student's t of the log-ratios)."""
     logs = [log(tasks / plain) for plain, tasks in pairs]
     mean, error = statistics.fmean(logs), statistics.stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else 0.0
     half = float(student.ppf(0.975, max(len(logs) - 1, 1))) * error
     low, middle, high = (100 * (exp(value) - 1) for value in (mean - half, mean, mean + half))
-    each = 1000 * jobs * sum(plain for plain, _ in pairs) / cells
-    print(f"{cells:,} cells of {each:.1f} ms in {jobs} processes: Ray with a store takes {middle:+.1f} % "
-          f"[{low:+.1f}, {high:+.1f}] of the time of plain loops without a store")  # fmt: skip
-    print(f"start of Ray: {started:.1f} s, and of its processes {workers_started:.1f} s")
+    return f"{middle:+.1f} % [{low:+.1f}, {high:+.1f}]"
 
 
 if __name__ == "__main__":

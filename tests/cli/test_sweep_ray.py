@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -220,3 +221,23 @@ def test_a_node_with_another_build_of_the_simulator_is_refused() -> None:
     assert workers.work_on((build(), lambda chunk: []), [1]) == []
     with pytest.raises(CannotRunHere, match="a node has the build"):
         workers.work_on(("0123456789ab", lambda chunk: []), [1])
+
+
+@pytest.mark.parametrize(
+    ("address", "what"), [("local", "Ray does not start: timed out"), ("h:1", "no cluster answers")]
+)
+def test_a_ray_that_does_not_start_is_an_error_with_a_remedy(
+    address: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**options: object) -> None:
+        raise Exception("timed out\nmore")
+
+    stand_in = ModuleType("ray")
+    stand_in.init = fail  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    monkeypatch.setattr(workers, "find_spec", lambda name: object())
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    with pytest.raises(CannotRunHere, match=what) as failure:
+        workers.connected_ray(address, 1)
+    assert failure.value.todo

@@ -157,6 +157,9 @@ def test_the_winner_keeps_the_constraints(schedlab: Schedlab, file: Path, sample
     assert 0 < len(keeping) < len(points)
     best = max(keeping, key=lambda point: point["ratio"])
     assert found["winner"] == (best["values"] if best["ratio"] > 1 else None)
+    if found["winner"] is not None:
+        kept = found["winners"][0]["confirmation"]["latency-p99"]["verdict"] in ("better", "equivalent")
+        assert ("the constraint on latency-p99" in schedlab("tune", "--show", found["run"]).out) == (not kept)
 
 
 def test_a_search_begins_with_the_best_points_of_another_search(schedlab: Schedlab, file: Path) -> None:

@@ -171,8 +171,11 @@ def connected_ray(address: str, processes: int | None) -> Any:
         options |= {"num_cpus": processes, "include_dashboard": False}
     try:
         ray.init(address=address, **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises bare exceptions, for example when a node does not start in time.
         reason = str(error).partition("\n")[0]
+        if address == "local":
+            todo = "omit --ray to work in processes without Ray, or repeat the command when the machine is less busy"
+            raise CannotRunHere(f"Ray does not start: {reason}", where="--ray", todo=todo) from error
         todo = (
             "start a cluster with 'ray start --head', and give its address HOST:PORT; a cluster with a token needs "
             "RAY_AUTH_MODE=token and the token in RAY_AUTH_TOKEN, see docs/sweeps.md"

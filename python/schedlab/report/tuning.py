@@ -158,8 +158,10 @@ def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions:
     words = sentence(name, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
     yield Text(f"confirmed on fresh blocks (run {run_id}): {metric}{words}", style="bold")
     limits = {question.metric for question in found.constraints}
-    if verdict.question.metric in limits and verdict.word is Word.WORSE:
-        yield Text(f"{name} breaks the constraint on {verdict.question.metric}", style="red")
+    if verdict.question.metric in limits and verdict.word not in (Word.BETTER, Word.EQUIVALENT):
+        breaks = verdict.word is Word.WORSE
+        says = "breaks the constraint" if breaks else "is not shown to keep the constraint"
+        yield Text(f"{name} {says} on {verdict.question.metric}", style="red" if breaks else "yellow")
 
 
 def _values(point: SearchedPoint, factors: Mapping[str, Factor]) -> str:
