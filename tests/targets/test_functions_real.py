@@ -1,4 +1,4 @@
-"""Instructions by kernel function in guests of Debian's 6.12, counted by the plug-in. The tests take two minutes."""
+"""Instructions and cache lines by kernel function in guests of Debian's 6.12. The tests take four minutes."""
 
 from __future__ import annotations
 
@@ -59,3 +59,19 @@ def test_a_fault_clears_its_page_in_one_function(shown: dict[str, Any]) -> None:
     largest = max(path["columns"][0]["functions"], key=lambda each: each["instructions"])
     assert largest["name"].startswith("clear_page")
     assert largest["instructions"] >= 4096
+
+
+def test_tasks_of_one_cpu_keep_their_lines_in_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_guest("debian-6.12")
+    if missing := list(functions.missing_requirements()):
+        pytest.skip(str(missing[0]))
+    output = tmp_path / "cost.json"
+    words = ("--path", "futex-round", "--loops", "51", "--seed", "1", "--cache", "xeon-e5-2670v3")
+    store = ("--store", tmp_path / "runs.sqlite")
+    assert runner(monkeypatch)("cost", "debian-6.12", *words, *store, "--format", "json", "--output", output).code == 0
+    (path,) = json.loads(output.read_text())["paths"]
+    (column,) = path["columns"]
+    lines = column["cache"]["lines"]
+    assert lines["private"] > column["instructions"] / 4
+    assert lines["cache-llc"] == lines["cache-far"] == 0
+    assert column["cache"]["ns"] > column["cache"]["instructions_ns"] > 0

@@ -16,14 +16,24 @@ pub(crate) struct Block([u8; 0]);
 #[repr(C)]
 pub(crate) struct Instruction([u8; 0]);
 
+/// `struct qemu_plugin_hwaddr`: the physical address of an access, or null.
+#[repr(C)]
+pub(crate) struct Physical([u8; 0]);
+
 /// `qemu_plugin_vcpu_tb_trans_cb_t`
 pub(crate) type OnBlock = extern "C" fn(Id, *mut Block);
 
 /// `qemu_plugin_vcpu_udata_cb_t`
 pub(crate) type OnInstruction = extern "C" fn(c_uint, *mut c_void);
 
+/// `qemu_plugin_vcpu_mem_cb_t`: CPU, access, virtual address.
+pub(crate) type OnAccess = extern "C" fn(c_uint, u32, u64, *mut c_void);
+
 /// `QEMU_PLUGIN_CB_NO_REGS`: the callback does not access the CPU's registers.
 pub(crate) const NO_REGISTERS: c_int = 0;
+
+/// `QEMU_PLUGIN_MEM_RW`: loads and stores.
+pub(crate) const LOADS_AND_STORES: c_int = 3;
 
 /// `QEMU_PLUGIN_INLINE_ADD_U64`
 pub(crate) const ADD_U64: c_int = 0;
@@ -66,6 +76,11 @@ api! {
     insn_size: extern "C" fn(*const Instruction) -> usize,
     register_vcpu_insn_exec_inline: extern "C" fn(*mut Instruction, c_int, *mut c_void, u64),
     register_vcpu_insn_exec_cb: extern "C" fn(*mut Instruction, OnInstruction, c_int, *mut c_void),
+    register_vcpu_mem_cb: extern "C" fn(*mut Instruction, OnAccess, c_int, c_int, *mut c_void),
+    mem_is_store: extern "C" fn(u32) -> bool,
+    get_hwaddr: extern "C" fn(u32, u64) -> *mut Physical,
+    hwaddr_is_io: extern "C" fn(*const Physical) -> bool,
+    hwaddr_phys_addr: extern "C" fn(*const Physical) -> u64,
 }
 
 /// The address of a function of this process; the name ends with a zero byte.

@@ -1,5 +1,6 @@
 //! Numbers of instructions by function.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,15 +11,13 @@ const KERNEL: u64 = 0xff00_0000_0000_0000;
 /// Number of the counter of all instructions outside of the kernel.
 const USER: usize = 0;
 
-/// A counter for user code, one for each symbol (from 1), and one for kernel code below the first symbol.
-///
-/// QEMU's generated code adds to the counters through their addresses, which never change.
-pub(crate) struct Counts {
+/// The functions of a kernel. User code has number 0, the functions have numbers from 1, and kernel code below the first
+/// function has the number after the last.
+pub(crate) struct Functions {
     starts: Vec<u64>,
-    counters: Box<[AtomicU64]>,
 }
 
-impl Counts {
+impl Functions {
     /// Reads ascending addresses of functions, a hexadecimal number in each line.
     pub(crate) fn new(symbols: &str) -> Result<Self, String> {
         let number =
@@ -27,30 +26,80 @@ impl Counts {
         if !starts.is_sorted() {
             return Err("the addresses do not ascend".to_owned());
         }
-        let counters = (0..starts.len() + 2).map(|_| AtomicU64::new(0)).collect();
-        Ok(Self { starts, counters })
+        Ok(Self { starts })
     }
 
-    /// The counter of the function that contains this address.
-    pub(crate) fn of(&self, address: u64) -> &AtomicU64 {
-        let number = match self.starts.partition_point(|start| *start <= address) {
+    /// Number of counters.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() + 2
+    }
+
+    /// Number of the function that contains this address.
+    pub(crate) fn number(&self, address: u64) -> usize {
+        match self.starts.partition_point(|start| *start <= address) {
             _ if address < KERNEL => USER,
             0 => self.starts.len() + 1,
             number => number,
-        };
-        &self.counters[number]
+        }
+    }
+}
+
+/// Counters of executed instructions, by function.
+///
+/// QEMU's generated code adds to the counters through their addresses, which never change.
+pub(crate) struct Counters(Box<[AtomicU64]>);
+
+impl Counters {
+    /// This many counters of 0.
+    pub(crate) fn new(number: usize) -> Self {
+        Self((0..number).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Sets all counters to 0 and returns the previous values that were not 0: `0:12 7:340`.
-    pub(crate) fn take(&self) -> String {
-        let mut text = String::new();
-        for (number, counter) in self.counters.iter().enumerate() {
+    /// The address of the counter of a function.
+    pub(crate) fn address(&self, number: usize) -> *mut u64 {
+        self.0[number].as_ptr()
+    }
+
+    /// Sets all counters to 0 and returns the previous values that were not 0.
+    pub(crate) fn take(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (number, counter) in self.0.iter().enumerate() {
             let count = counter.load(Ordering::Relaxed);
             if count > 0 {
                 counter.store(0, Ordering::Relaxed);
-                let separator = if text.is_empty() { "" } else { " " };
-                write!(text, "{separator}{number}:{count}").expect("a String takes any text");
+                counts.add(number, "", count);
             }
+        }
+        counts
+    }
+}
+
+/// Counts by key: the number of a function, or the function and the name of a source of cache lines.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Counts(BTreeMap<(usize, &'static str), u64>);
+
+impl Counts {
+    /// Adds to the count of a function, and of a source of cache lines if the source is not empty.
+    pub(crate) fn add(&mut self, number: usize, source: &'static str, count: u64) {
+        if count > 0 {
+            *self.0.entry((number, source)).or_default() += count;
+        }
+    }
+
+    /// Adds all counts of another.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for ((number, source), count) in &other.0 {
+            self.add(*number, source, *count);
+        }
+    }
+
+    /// The counts as text: `0:12 7:340 7.llc:2`.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for ((number, source), count) in &self.0 {
+            let separator = if text.is_empty() { "" } else { " " };
+            let dot = if source.is_empty() { "" } else { "." };
+            write!(text, "{separator}{number}{dot}{source}:{count}").expect("a String takes any text");
         }
         text
     }
@@ -60,38 +109,48 @@ impl Counts {
 mod tests {
     use super::*;
 
-    fn counts() -> Counts {
-        Counts::new("ffffffff81000000\nffffffff81000040\n").unwrap()
+    fn functions() -> Functions {
+        Functions::new("ffffffff81000000\nffffffff81000040\n").unwrap()
     }
 
     #[test]
     fn an_address_belongs_to_the_function_that_begins_last_before_it() {
-        let counts = counts();
-        for address in [0x40_1000, 0xffff_ffff_8100_0000, 0xffff_ffff_8100_003f, 0xffff_ffff_8100_0040] {
-            counts.of(address).fetch_add(1, Ordering::Relaxed);
-        }
-        counts.of(u64::MAX).fetch_add(5, Ordering::Relaxed);
-        assert_eq!(counts.take(), "0:1 1:2 2:6");
+        let addresses = [0x40_1000, 0xffff_ffff_8100_0000, 0xffff_ffff_8100_003f, 0xffff_ffff_8100_0040];
+        assert_eq!(addresses.map(|address| functions().number(address)), [0, 1, 1, 2]);
+        assert_eq!(functions().number(u64::MAX), 2);
     }
 
     #[test]
     fn kernel_code_below_the_first_symbol_has_its_own_counter() {
-        let counts = counts();
-        counts.of(0xffff_fe00_0000_0000).fetch_add(3, Ordering::Relaxed);
-        assert_eq!(counts.take(), "3:3");
+        assert_eq!(functions().number(0xffff_fe00_0000_0000), 3);
+        assert_eq!(functions().len(), 4);
     }
 
     #[test]
     fn taking_begins_at_0_again() {
-        let counts = counts();
-        counts.of(0).fetch_add(1, Ordering::Relaxed);
-        counts.take();
-        assert_eq!(counts.take(), "");
+        let counters = Counters::new(3);
+        counters.0[0].fetch_add(2, Ordering::Relaxed);
+        counters.0[2].fetch_add(5, Ordering::Relaxed);
+        assert_eq!(counters.take().text(), "0:2 2:5");
+        assert_eq!(counters.take().text(), "");
+    }
+
+    #[test]
+    fn cache_lines_follow_the_instructions_of_their_function() {
+        let mut counts = Counts::default();
+        counts.add(7, "llc", 2);
+        counts.add(7, "", 340);
+        counts.add(12, "", 1);
+        counts.add(7, "private", 0);
+        let mut sum = counts.clone();
+        sum.add_all(&counts);
+        assert_eq!(counts.text(), "7:340 7.llc:2 12:1");
+        assert_eq!(sum.text(), "7:680 7.llc:4 12:2");
     }
 
     #[test]
     fn addresses_that_descend_and_other_texts_are_refused() {
-        assert!(Counts::new("20\n10\n").is_err());
-        assert!(Counts::new("main\n").is_err());
+        assert!(Functions::new("20\n10\n").is_err());
+        assert!(Functions::new("main\n").is_err());
     }
 }

@@ -12,6 +12,12 @@ pub const BEGIN: u32 = 0x534c_0001;
 /// Displacement of the mark after an operation, which is also a mark before the next operation.
 pub const NEXT: u32 = 0x534c_0002;
 
+/// Displacement of the mark before the tasks of a program begin.
+pub const FROM: u32 = 0x534c_0003;
+
+/// Displacement of the mark after the last task has ended.
+pub const TO: u32 = 0x534c_0004;
+
 /// Bytes of the mark with this displacement.
 pub const fn bytes(displacement: u32) -> [u8; 7] {
     let [a, b, c, d] = displacement.to_le_bytes();

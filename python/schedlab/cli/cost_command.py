@@ -71,6 +71,14 @@ def cost(
     functions: Annotated[
         bool, typer.Option("--functions", help="Count instructions by kernel function, with a plug-in for QEMU.")
     ] = False,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="MACHINE",
+            help="Also count cache lines on a machine model ('schedlab machines list'), and predict times on it.",
+        ),
+    ] = None,
     folded: Annotated[
         Path | None,
         typer.Option("--folded", metavar="FILE", help="Write folded stacks for flame graphs (with --functions)."),
@@ -94,23 +102,26 @@ def cost(
     from schedlab.cli.json_output import json_text
     from schedlab.cli.output_file import write_whole
     from schedlab.cli.report_output import present_text, write
+    from schedlab.findings import cache as line_counting
     from schedlab.findings import functions as counting
     from schedlab.findings.cost import cost as cost_of
     from schedlab.kernels.build_cache import BuildCache
     from schedlab.report import cost as report
     from schedlab.report.html import cost as page
+    from schedlab.simulation import models
     from schedlab.store.file import open_store
 
     paths = path or every_path()
     gate = cost_gate.Gate.parse(fail_on or [], paths, functions)
     cost_gate.require_functions(folded, functions)
     booted = BuildCache.of().expanded(kernels)
-    drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare)
+    drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare, cache)
     experiment, text = drafted.parsed(), drafted.text
     words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
     words += [word for each in path or [] for word in ("--path", each)]
     words += ["--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta]
     words += ["--functions"] if functions else []
+    words += ["--cache", cache] if cache else []
     words += ["--compare", compare.value] if compare is not Compared.FIRST else []
     words += ["--folded", str(folded)] if folded else []
     words += [word for each in fail_on or [] for word in ("--fail-on", each)]
@@ -121,18 +132,20 @@ def cost(
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     found = experiment_run.judged(request, make(stderr=True), complete=True)
     table = cost_of(found, against, BuildCache.of().titles(booted))
-    by_function = counting.functions(open_store(request.store, create=False), table) if functions else None
+    stored = open_store(request.store, create=False)
+    by_function = counting.functions(stored, table) if functions else None
+    by_line = line_counting.cache(stored, table, models.machine(cache)) if cache else None
     match form:
         case PageFormat.TEXT:
-            present_text(report.render(table, by_function), output)
+            present_text(report.render(table, by_function, by_line), output)
         case PageFormat.JSON:
-            write(json_text(report.to_json(table, by_function)), output)
+            write(json_text(report.to_json(table, by_function, by_line)), output)
         case PageFormat.HTML:
-            write(page.render(table, by_function), output)
+            write(page.render(table, by_function, by_line), output)
     if folded is not None and by_function is not None:
         write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)))
-    words = ["schedlab", "report", str(found.run.id), *store_words(request.store)]
-    make(stderr=True).hint("verdicts:", shlex.join(words))
+    shown = shlex.join(["schedlab", "report", str(found.run.id), *store_words(request.store)])
+    make(stderr=True).hint("verdicts:", shown)
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 
@@ -154,6 +167,7 @@ def draft_of(
     delta: str,
     functions: bool = False,
     compare: Compared = Compared.FIRST,
+    cache: str | None = None,
 ) -> tuple[Draft, dict[str, str]]:
     """Return the experiment of these words, and the column that each column but the first is compared with.
 
@@ -169,7 +183,8 @@ def draft_of(
         "analysis.delta": ("--delta", delta),
     }
     target = {"kind": "vm", "kernel": kernels[0], "topology": topology, "deterministic": True}
-    target |= {"functions": True} if functions else {}
+    target |= {"functions": True} if functions or cache else {}
+    target |= {"cache": cache} if cache else {}
     about = {"name": "cost", "question": f"How many instructions do kernel paths execute on {', '.join(kernels)}?"}
     words = ["kernel-path", f"path={','.join(paths)}", f"loops={loops}"]
     plain = draft(words, variants, design, target, about)

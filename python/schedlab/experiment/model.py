@@ -200,7 +200,8 @@ class TargetTable(_Table):
     A virtual machine (``vm``) has a topology (``"4x2/4"``), memory for each node, distances between the nodes, and a
     kernel image for variants that name no kernel. A variant's command line is appended to ``cmdline``. ``tools`` are
     programs of this machine that the guest receives; with ``host_files`` the guest can read this machine's file tree.
-    ``functions`` counts the instructions of a deterministic guest by kernel function.
+    ``functions`` counts the instructions of a deterministic guest by kernel function, and ``cache`` names the machine
+    model whose caches and cache lines are counted as well.
     """
 
     kind: Literal["host", "ssh", "sim", "vm"] = "host"
@@ -218,6 +219,7 @@ class TargetTable(_Table):
     accel: Literal["kvm", "tcg"] | None = None
     deterministic: bool = False
     functions: bool = False
+    cache: Annotated[str, Field(min_length=1)] | None = None
     cmdline: CommandLine | None = None
     tools: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
     host_files: bool = False
@@ -235,7 +237,7 @@ class TargetTable(_Table):
             raise ValueError(
                 'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
             )
-        vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "functions"}
+        vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "functions", "cache"}
         vm_only |= {"cmdline", "tools", "host_files"}
         if self.kind != "vm" and (keys := sorted(self.model_fields_set & vm_only)):
             raise ValueError(f'only kind = "vm" takes: {", ".join(keys)}')
@@ -252,6 +254,8 @@ class TargetTable(_Table):
             raise ValueError("a deterministic guest counts instructions, which KVM cannot: remove accel")
         if self.functions and not self.deterministic:
             raise ValueError("functions counts the instructions of a deterministic guest: add deterministic = true")
+        if self.cache and not self.functions:
+            raise ValueError("cache counts cache lines by kernel function: add functions = true")
         if self.host_files and self.deterministic:
             raise ValueError(
                 "host_files answers at the speed of this machine: a deterministic guest cannot use host_files"

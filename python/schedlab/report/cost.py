@@ -8,20 +8,23 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from schedlab.findings.cache import Cache
 from schedlab.findings.cost import Cell, Cost, disagreeing
 from schedlab.findings.functions import Functions
 from schedlab.notation.units import counted
+from schedlab.report import cache as by_line
 from schedlab.report import functions as by_function
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
 from schedlab.report.words import CONTROL, listed
 
 
-def to_json(cost: Cost, functions: Functions | None = None) -> dict[str, Any]:
+def to_json(cost: Cost, functions: Functions | None = None, cache: Cache | None = None) -> dict[str, Any]:
     """Return the fields of the JSON object; seeds are numbered by block, and null stands for a missing figure."""
 
     def counts(path: str, name: str) -> dict[str, Any]:
-        return by_function.to_json(functions, path, name) if functions else {}
+        counted = by_function.to_json(functions, path, name) if functions else {}
+        return counted | (by_line.to_json(cache, path, name) if cache else {})
 
     return {
         "run": cost.run.id,
@@ -56,10 +59,10 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def render(cost: Cost, functions: Functions | None = None) -> RenderableType:
+def render(cost: Cost, functions: Functions | None = None, cache: Cache | None = None) -> RenderableType:
     """Return the table with its notes: a line for each path, a column for each kernel and variant.
 
-    With ``functions``, a table of each path follows.
+    With ``functions``, a table of each path follows, and with ``cache`` the tables of cache lines.
     """
     columns = [Column("path", [Text(path) for path in cost.paths], "name")]
     columns += [
@@ -71,8 +74,9 @@ def render(cost: Cost, functions: Functions | None = None) -> RenderableType:
         Text(),
         Columns(columns),
         Text(),
-        *map(Text, notes(cost)),
+        *map(Text, notes(cost, cache)),
         *([by_function.render(functions), Text(), *map(Text, by_function.notes(functions))] if functions else []),
+        *([Text(), by_line.render(cache)] if cache else []),
     )
 
 
@@ -111,7 +115,7 @@ def text_of(cell: Cell, cost: Cost) -> str:
     return "0" if cell.exact and not low else f"{size} ({change(1 + cell.share)})"
 
 
-def notes(cost: Cost) -> Iterator[str]:
+def notes(cost: Cost, cache: Cache | None = None) -> Iterator[str]:
     """Yield the remarks below the table."""
     others = [name for name in cost.columns if name in cost.against]
     if others:
@@ -128,4 +132,5 @@ def notes(cost: Cost) -> Iterator[str]:
         yield f"The {CONTROL} DIFFERS in {listed([cell.path for cell in bad])}: do not trust these lines."
     elif cost.control:
         yield f"The {CONTROL} repeats {cost.columns[0]}: equal in all {counted(len(cost.control), 'path')}."
-    yield "Caches, stalls and remote memory are not counted."
+    if cache is None:
+        yield "Caches, stalls and remote memory are not counted."

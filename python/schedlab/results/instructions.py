@@ -18,6 +18,9 @@ NS_PER_INSTRUCTION = 8
 USER, KERNEL = "instructions.user", "instructions.kernel."
 """Counter of instructions outside of the kernel, and the beginning of the names of the counters of its functions."""
 
+LINES = "lines."
+"""Beginning of the counters of accesses to memory by the source of the cache line: ``lines.cache-far.kernel.NAME``."""
+
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
 
 

@@ -187,6 +187,18 @@ def test_symbols_load_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "-plugin" not in qemu.arguments(machine, files)
 
 
+@pytest.mark.parametrize(("version", "doubled"), [("7.2.22 (Debian)", "x"), ("8.2.0", ""), ("10.0.2 (Debian)", "")])
+def test_a_machine_model_reaches_the_plugin_with_the_shape_of_the_guest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, doubled: str
+) -> None:
+    machine = fake_qemu.install(tmp_path, monkeypatch, "")
+    monkeypatch.setattr(qemu, "version", lambda: version)
+    files = qemu.Files(*(Path(f"/{name}") for name in "icrsf"))
+    machine = replace(machine, symbols=Path("/a"), cache=Path("/m"), topology=Topology(2, 3, 1, 2), memory_mib=512)
+    plugin = (argv := qemu.arguments(machine, files))[argv.index("-plugin") + 1]
+    assert plugin.endswith(f",output=/f,machine=/m,guest=2x3x1x2x{512 << 20}{doubled}")
+
+
 @pytest.mark.parametrize(
     ("release", "seed", "cpus", "added", "late"),
     [

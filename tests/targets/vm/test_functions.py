@@ -9,7 +9,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.kernels.images import Image
-from schedlab.results.instructions import KERNEL, USER
+from schedlab.results.instructions import KERNEL, LINES, USER
 from schedlab.targets.vm import functions, probe, qemu
 from tests.targets.vm import fake_qemu
 
@@ -45,7 +45,7 @@ def test_addresses_that_a_kernel_hides_are_no_functions() -> None:
 
 
 def test_counters_are_named_by_function_and_user_code_is_apart(tmp_path: Path) -> None:
-    counters = symbols(tmp_path).counters({0: 365, 2: 94, 3: 20, 4: 7})
+    counters = symbols(tmp_path).counters({"0": 365, "2": 94, "3": 20, "4": 7})
     assert counters == {
         USER: 365,
         f"{KERNEL}try_to_wake_up": 94,
@@ -56,19 +56,38 @@ def test_counters_are_named_by_function_and_user_code_is_apart(tmp_path: Path) -
 
 def test_functions_of_one_name_are_added(tmp_path: Path) -> None:
     twice = "ffffffff81000000 t init_once\nffffffff81000100 t init_once\n"
-    assert symbols(tmp_path, twice).counters({1: 3, 2: 4}) == {f"{KERNEL}init_once": 7}
+    assert symbols(tmp_path, twice).counters({"1": 3, "2": 4}) == {f"{KERNEL}init_once": 7}
 
 
-OUTPUT = "0:10 1:5\n0:10 1:90\n0:10 1:6\n0:1\n0:2\n0:3\n0:9"
+OUTPUT = "0:10 1:5\n0:10 1:90\n0:10 1:6\n= 0:99\n0:1\n0:2\n= 0:50 1:7\n0:9\n= 0:"
+"""Two trials, and a trial whose last line is incomplete."""
 
 
-@pytest.mark.parametrize(
-    ("first", "number", "expected"),
-    [(0, 3, {0: 10, 1: 6}), (3, 3, {0: 2}), (3, 2, {0: 1}), (6, 1, {}), (4, 3, {})],
-    ids=["the first trial", "the second trial", "the smaller of two", "an incomplete line", "too few operations"],
-)
-def test_the_median_operation_of_a_trial(first: int, number: int, expected: dict[int, int]) -> None:
-    assert functions.median_operation(OUTPUT, first, number) == expected
+def test_the_median_operation_of_a_trial_has_its_instructions() -> None:
+    first, second = functions.section(OUTPUT, 0), functions.section(OUTPUT, 1)
+    assert first.figures(3) == {"0": 10, "1": 6}
+    assert second.figures(2) == {"0": 1}, "the smaller of two"
+    assert second.figures(3) == {}, "an operation is missing"
+
+
+def test_a_program_without_marked_operations_has_the_sum_of_its_time() -> None:
+    assert functions.section(OUTPUT, 1).figures(None) == {"0": 50, "1": 7}
+
+
+def test_an_incomplete_trial_has_no_figures() -> None:
+    assert functions.section(OUTPUT, 2).figures(1) == {}
+    assert functions.section("", 0).figures(None) == {}
+
+
+def test_cache_lines_are_means_over_the_middle_half_of_the_operations(tmp_path: Path) -> None:
+    lines = ["1:5 1.llc:90", "1:6 1.llc:2", "1:7 1.llc:3 2.cache-far:1", "1:99 1.llc:70"]
+    figures = functions.Section(lines, "").figures(4)
+    assert figures == {"1": 6, "1.llc": 2.5, "2.cache-far": 0.5}
+    assert symbols(tmp_path).counters(figures) == {
+        f"{KERNEL}_stext": 6,
+        f"{LINES}cache-far.kernel.try_to_wake_up": 0.5,
+        f"{LINES}llc.kernel._stext": 2.5,
+    }
 
 
 def has_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str, usage: str) -> list[str]:

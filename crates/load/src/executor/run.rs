@@ -19,7 +19,7 @@ use crate::limits;
 use crate::strays;
 use crate::sys::memory::Mapping;
 use crate::sys::process::{self, Usage};
-use crate::sys::{clock, sched, signals};
+use crate::sys::{clock, mark, sched, signals};
 
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,9 +117,11 @@ fn timed(shared: &Shared, crew: &mut Crew) -> Result<u64, LoadError> {
         sched::become_fifo(1).map_err(LoadError::system("changing the main thread to SCHED_FIFO"))?;
     }
     let start = clock::now_ns();
+    mark::from();
     shared.arena.released_ns().store(start, Ordering::Release);
     shared.gate.open().map_err(LoadError::system("opening the start gate"))?;
     crew.reap()?;
+    mark::to();
     Ok(clock::now_ns() - start)
 }
 

@@ -14,6 +14,16 @@ pub fn next() {
     place::<{ mark::NEXT }>();
 }
 
+/// Mark the time before the tasks of a program begin.
+pub fn from() {
+    place::<{ mark::FROM }>();
+}
+
+/// Mark the time after the last task has ended.
+pub fn to() {
+    place::<{ mark::TO }>();
+}
+
 #[inline(always)]
 #[cfg(target_arch = "x86_64")]
 fn place<const MARK: u32>() {

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from schedlab.analysis.verdicts import Word
+from schedlab.findings.cache import Cache
 from schedlab.findings.cost import Cell, Cost
 from schedlab.findings.functions import Functions
+from schedlab.report import cache as by_line
 from schedlab.report import functions as by_function
 from schedlab.report.cost import head, notes, text_of
 from schedlab.report.html.page import environment, policy, text
@@ -27,7 +29,7 @@ class Square:
     seeds: str
 
 
-def render(cost: Cost, functions: Functions | None = None) -> str:
+def render(cost: Cost, functions: Functions | None = None, cache: Cache | None = None) -> str:
     """Return the page; it needs no other file, no network and no script."""
     squares = {path: [_square(cost.cells[path, name], cost) for name in cost.columns] for path in cost.paths}
     return (
@@ -37,9 +39,12 @@ def render(cost: Cost, functions: Functions | None = None) -> str:
             cost=cost,
             head=head(cost),
             squares=squares,
-            notes=list(notes(cost)),
+            notes=list(notes(cost, cache)),
             functions={path: by_function.rows(functions, path) for path in cost.paths} if functions else {},
             function_notes=list(by_function.notes(functions)) if functions else [],
+            lines={"head": by_line.head(cache), "rows": list(by_line.rows(cache))} if cache else None,
+            waits={path: by_function.rows(cache.waits, path) for path in cost.paths} if cache else {},
+            line_notes=list(by_line.notes(cache)) if cache else [],
             full=FULL,
             style=Markup(text("report.css")),
             policy=policy(),

@@ -1,15 +1,18 @@
 """Instructions by kernel function, counted by a plug-in for QEMU (``crates/tcg``).
 
 The plug-in counts each instruction under the function that contains the instruction, separately for each operation that
-the program in the guest marks. The counters of a trial are the counts of its median operation:
-``instructions.kernel.try_to_wake_up``, and ``instructions.user`` for all code outside of the kernel.
+the program in the guest marks, and for the time from the beginning to the end of the program's tasks. The counters of a
+trial are the counts of its median operation, or of this time: ``instructions.kernel.try_to_wake_up``, and
+``instructions.user`` for all code outside of the kernel. With a machine model, accesses to memory are counted by the
+source of their cache line: ``lines.cache-far.kernel.try_to_wake_up``.
 """
 
 from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -18,9 +21,12 @@ from schedlab.experiment.topology import Topology
 from schedlab.files import shipped
 from schedlab.files.cache import folder, made_once
 from schedlab.kernels.images import Image
-from schedlab.results.instructions import KERNEL, USER
+from schedlab.results.instructions import KERNEL, LINES, USER
 from schedlab.targets.protocol import MissingRequirement
 from schedlab.targets.vm import probe, qemu
+
+MARKED = "kernel-path"
+"""The workload whose operations are counted one by one; of other native programs, all instructions are counted."""
 
 OUTSIDE = "(outside of all functions)"
 """Kernel code below the first function, such as the entry from user code with page table isolation."""
@@ -28,6 +34,8 @@ OUTSIDE = "(outside of all functions)"
 NEWEST = 8
 """The newest major version of QEMU with version 1 of the plug-in interface (include/qemu/qemu-plugin.h of 9.0)."""
 
+_WINDOW = "= "
+_INSTRUCTIONS = "instructions."
 _ADDRESSES, _NAMES = "addresses", "names"
 _LIST = "grep -i ' [tw] ' /proc/kallsyms"
 
@@ -71,12 +79,15 @@ class Symbols:
             return USER
         return KERNEL + (self._names[number - 1] if number <= len(self._names) else OUTSIDE)
 
-    def counters(self, operation: Mapping[int, int]) -> dict[str, float]:
-        """Return the counters of an operation; functions of the same name are added up."""
-        counts: Counter[str] = Counter()
-        for number, count in operation.items():
-            counts[self.name(number)] += count
-        return {name: float(count) for name, count in sorted(counts.items())}
+    def counters(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """Return the counters of the plug-in's pairs; functions of the same name are added up."""
+        counters: dict[str, float] = {}
+        for key, count in counts.items():
+            number, _, source = key.partition(".")
+            name = self.name(int(number))
+            name = f"{LINES}{source}.{name.removeprefix(_INSTRUCTIONS)}" if source else name
+            counters[name] = counters.get(name, 0.0) + count
+        return dict(sorted(counters.items()))
 
 
 def symbols(image: Image, base: bytes, scratch: Path) -> Symbols:
@@ -120,18 +131,56 @@ def parsed(text: str) -> dict[int, str]:
     return dict(sorted(functions.items()))
 
 
-def median_operation(output: str, first: int, number: int) -> dict[int, int]:
-    """Return the counts of the median of ``number`` operations from the ``first`` on; of two, the smaller.
+@dataclass(frozen=True)
+class Section:
+    """The plug-in's output of one trial: a line for each operation, and the line of the time in which tasks ran."""
 
-    ``output`` is the plug-in's, a line for each operation. Empty if the output has fewer operations.
-    """
+    operations: Sequence[str]
+    window: str
+
+    def figures(self, loops: int | None) -> dict[str, float]:
+        """Return counts by the plug-in's keys, such as ``7`` and ``7.llc``.
+
+        Of ``loops`` operations, instructions are from the median operation (of two, the smaller), and cache lines are
+        means over the middle half of the operations, ordered by instructions: single operations contain ticks and
+        other events. Without ``loops``, all counts are from the complete time. Empty if operations are missing.
+        """
+        if loops is None:
+            return dict(_counts(self.window))
+        if len(self.operations) < loops:
+            return {}
+        ordered = sorted((_counts(line) for line in self.operations[:loops]), key=_instructions)
+        median = {key: count for key, count in ordered[(loops - 1) // 2].items() if "." not in key}
+        middle = ordered[loops // 4 : loops - loops // 4]
+        lines: Counter[str] = Counter()
+        for counts in middle:
+            lines.update({key: count for key, count in counts.items() if "." in key})
+        return {**median, **{key: count / len(middle) for key, count in lines.items()}}
+
+
+def section(output: str, number: int) -> Section:
+    """Return the part of the plug-in's output that belongs to a trial, counted from 0; empty for an incomplete part."""
+    parts = _parts(output)
+    return parts[number] if number < len(parts) else Section((), "")
+
+
+def _parts(output: str) -> list[Section]:
+    parts: list[Section] = []
+    operations: list[str] = []
     # The last line may be incomplete while the guest runs its next trial.
-    lines = output.split("\n")[:-1][first : first + number]
-    if not lines or len(lines) < number:
-        return {}
-    return sorted(map(_counts, lines), key=lambda counts: sum(counts.values()))[(number - 1) // 2]
+    for line in output.split("\n")[:-1]:
+        if line.startswith(_WINDOW):
+            parts.append(Section(tuple(operations), line.removeprefix(_WINDOW)))
+            operations = []
+        else:
+            operations.append(line)
+    return parts
 
 
-def _counts(line: str) -> dict[int, int]:
+def _counts(line: str) -> dict[str, int]:
     pairs = (pair.partition(":") for pair in line.split())
-    return {int(number): int(count) for number, _, count in pairs}
+    return {key: int(count) for key, _, count in pairs}
+
+
+def _instructions(counts: Mapping[str, int]) -> int:
+    return sum(count for key, count in counts.items() if "." not in key)

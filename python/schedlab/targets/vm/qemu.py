@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -54,6 +55,10 @@ ICOUNT_SHIFT = NS_PER_INSTRUCTION.bit_length() - 1
 PVH_SINCE = 4
 """The first major version of QEMU with PVH (its ChangeLog/4.0)."""
 
+TRUE_ADDRESSES = (8, 2)
+"""The first version of QEMU whose plug-ins receive physical addresses; earlier versions add the position of a node's
+memory twice (``qemu_plugin_hwaddr_phys_addr``, plugins/api.c)."""
+
 EPOCH = "2026-01-01T00:00:00"
 """Start of a deterministic guest's real-time clock."""
 
@@ -65,7 +70,8 @@ class Machine:
     ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
     the guest can mount this machine's file tree (:mod:`.host_files`). ``kernel`` is the image's unpacked kernel, to be
     booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`). With ``symbols``, the addresses of the
-    kernel's functions, a plug-in counts instructions by function (:mod:`.functions`).
+    kernel's functions, a plug-in counts instructions by function (:mod:`.functions`), and with ``cache``, the file of a
+    machine model, also cache lines.
     """
 
     image: Image
@@ -78,6 +84,7 @@ class Machine:
     host_files: bool = False
     kernel: Path | None = None
     symbols: Path | None = None
+    cache: Path | None = None
 
     @property
     def whole_command_line(self) -> str:
@@ -191,8 +198,20 @@ def arguments(machine: Machine, files: Files) -> list[str]:
         argv += ["-seed", str(machine.seed)]
     if machine.symbols is not None:
         plugin, symbols, output = map(_escaped, (shipped.plugin(), machine.symbols, files.functions))
-        argv += ["-plugin", f"{plugin},symbols={symbols},output={output}"]
+        argv += ["-plugin", f"{plugin},symbols={symbols},output={output}{_caches(machine)}"]
     return argv
+
+
+def _caches(machine: Machine) -> str:
+    """Return the plug-in's arguments for cache lines: the machine model, and the guest's CPUs and nodes."""
+    if machine.cache is None:
+        return ""
+    topology = machine.topology
+    shape = [topology.sockets, topology.cores, topology.threads, topology.nodes, machine.memory_mib << 20]
+    # Two numbers: "8.1.2 (Debian …)" and "10.0.2" are compared as numbers.
+    number = tuple(int(part) for part in re.findall(r"\d+", version() or "")[:2])
+    doubled = "x" if number < TRUE_ADDRESSES else ""
+    return f",machine={_escaped(machine.cache)},guest={'x'.join(map(str, shape))}{doubled}"
 
 
 def _escaped(path: Path) -> str:

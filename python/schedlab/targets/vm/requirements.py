@@ -12,6 +12,8 @@ from schedlab.experiment.topology import BadTopology
 from schedlab.kernels.images import Image, NotDownloaded, config_of
 from schedlab.kernels.parameters import LONGEST, Names, words
 from schedlab.notation.cpulist import parse_cpu_list
+from schedlab.simulation import models
+from schedlab.simulation.errors import ModelError
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sched_ext.requirements import guest_fault
 from schedlab.targets.vm import functions, host_files, initramfs, machine, qemu
@@ -19,6 +21,7 @@ from schedlab.targets.vm.boot_parameters import has_names, lacking
 from schedlab.targets.vm.scripts import GuestRow, hidden, located, programs
 from schedlab.targets.vm.settings import refusal
 from schedlab.workloads.base import Command
+from schedlab.workloads.declarations import definitions
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
 SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
@@ -42,9 +45,11 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
         yield MissingRequirement("KVM", f"{qemu.KVM} cannot be opened", remedy)
     if table.functions:
         yield from functions.missing_requirements()
-        if others := {row.use for row in plan.rows} - {"kernel-path"}:
-            reason = f"{min(others)} does not mark its operations"
-            yield MissingRequirement("functions", reason, 'remove functions from [target], or use = "kernel-path"')
+        if others := {row.use for row in plan.rows} - set(definitions()):
+            reason = f"{min(others)} does not mark its beginning and its end"
+            yield MissingRequirement("functions", reason, "remove functions from [target], or use a native workload")
+    if table.cache:
+        yield from _cache_faults(plan, table, table.cache)
     if table.host_files and (fault := host_files.fault()):
         yield MissingRequirement("host_files", *fault)
     yield from _memory(plan, table)
@@ -62,6 +67,23 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
     ]
     pairs = ((variant.name, fault) for variant in variants for fault in _variant_faults(variant, table))
     yield from by_variant(pairs, every=len(variants))
+
+
+def _cache_faults(plan: Plan, table: TargetTable, name: str) -> Iterator[MissingRequirement]:
+    """Yield why the guests' CPUs have no place on a machine model."""
+    try:
+        model = models.machine(name)
+    except ModelError as error:
+        yield MissingRequirement("cache", error.what, error.todo)
+        return
+    data = model.data
+    cores = data["nodes_per_socket"] * data["caches_per_node"] * data["cores_per_cache"]
+    for topology in {str(each): each for each in (machine.topology_of(table, v) for v in plan.variants)}.values():
+        wanted = (topology.sockets, topology.cores, topology.threads)
+        there = (data["sockets"], cores, data.get("threads_per_core", 1))
+        if any(a > b for a, b in zip(wanted, there, strict=True)):
+            reason = f"{model.name} has {'x'.join(map(str, there))} CPUs, and a guest {topology}"
+            yield MissingRequirement("cache", reason, "choose a smaller topology, or another machine")
 
 
 def _memory(plan: Plan, table: TargetTable) -> Iterator[MissingRequirement]:

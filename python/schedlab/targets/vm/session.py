@@ -17,6 +17,7 @@ from schedlab.kernels.parameters import Names, not_understood, words
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.results.instructions import counted
 from schedlab.results.measurement import PARAMETERS, Measurement
+from schedlab.simulation import models
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
 from schedlab.targets.vm import functions
@@ -43,7 +44,7 @@ STEADY = ("tsc", "kvm-clock")
 @dataclass
 class _Running:
     """A boot and its trials; ``failed`` is set when the boot has ended. ``symbols`` is set if instructions are
-    counted by function, and ``counted`` is the number of operations in earlier trials."""
+    counted by function, and ``counted`` is the number of earlier trials in the plug-in's output."""
 
     trials: Sequence[Trial]
     stack: ExitStack
@@ -136,11 +137,12 @@ class GuestSession:
         if self._table.deterministic:
             measured = replace(measured, metrics=[counted(metric) for metric in measured.metrics])
         if running.symbols is not None and measured.state == "ok":
-            operations = self._rows[trial.row.key].parameters.model_dump()["loops"]  # every row is a kernel-path
-            output = running.boot.functions.read_text()
-            counts = functions.median_operation(output, running.counted, operations)
-            running.counted += operations
-            measured = replace(measured, counters={**measured.counters, **running.symbols.counters(counts)})
+            row = self._rows[trial.row.key]
+            loops = row.parameters.model_dump()["loops"] if trial.row.use == functions.MARKED else None
+            section = functions.section(running.boot.functions.read_text(), running.counted)
+            running.counted += 1
+            counters = running.symbols.counters(section.figures(loops))
+            measured = replace(measured, counters={**measured.counters, **counters})
         if measured.state != "ok":
             running.symbols = None  # the trial may lack its marks, so that the marks of later trials are not known
         self._remarks.add(trial.variant.name, remarks)
@@ -189,6 +191,10 @@ class GuestSession:
         if self._table.functions:
             running.symbols = functions.symbols(image, self._base, self._scratch)
             machine = replace(machine, symbols=running.symbols.addresses)
+        if self._table.cache:
+            model = self._scratch / "machine.toml"
+            model.write_text(models.machine(self._table.cache).text)
+            machine = replace(machine, cache=model)
         wanted = settings(variant, image)
         facts = files_to_keep(running.machine.command_line)
         jobs = contents(
