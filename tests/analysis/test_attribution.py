@@ -186,6 +186,7 @@ def test_simultaneous_intervals_of_all_steps_have_their_nominal_coverage(blocks:
     assert covered / runs >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.slow
 def test_false_alarms_over_all_steps_stay_within_alpha() -> None:
     rng, runs = np.random.default_rng(43), 400
     alarms = 0

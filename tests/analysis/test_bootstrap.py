@@ -78,6 +78,7 @@ def test_coverage_is_low_with_few_blocks_and_nearly_nominal_with_many() -> None:
     assert 0.90 <= shares[60] <= 0.98
 
 
+@pytest.mark.slow
 def test_an_experiment_can_select_the_bootstrap() -> None:
     rng = np.random.default_rng(6)
     rows = [

@@ -120,6 +120,7 @@ def test_intervals_at_an_interim_analysis_are_wider_than_intervals_of_a_fixed_ru
         assert interim.low < whole.low < whole.high < interim.high
 
 
+@pytest.mark.slow
 def test_a_clear_effect_has_a_word_at_an_interim_analysis_and_none_before_it() -> None:
     design, looks = layout("AB"), (8, 12)
     table = frame(design, {"A": 0.5}, blocks=12)

@@ -72,6 +72,7 @@ WHOLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("year", "name"), WHOLE)
 def test_every_figure_gain_and_star_equals_mmtests(year: str, name: str) -> None:
     expected = mmtests_lines(year, name)

@@ -157,6 +157,7 @@ def test_a_size_has_the_blocks_of_the_noisiest_row_and_their_duration() -> None:
     assert quiet.blocks < noisy.blocks
 
 
+@pytest.mark.slow
 def test_the_cheapest_size_takes_no_longer_than_any_other() -> None:
     rows = [row_plan(TIME, noise_of(0.06, 0.01), 8, 2, WANTED, 1.0)]
     costs = Costs(place=30.0, places=1, variants=3, row_pass=1.0, before=0.0)

@@ -52,6 +52,7 @@ def test_boundaries_are_crossed_at_the_spent_rate(sides: int, shares: tuple[floa
     assert 1 - normal.cdf(bounds, lower_limit=low) == pytest.approx(0.05, abs=2e-4)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6, unique=True), st.sampled_from([0.001, 0.01, 0.05, 0.2]))
 def test_a_stricter_overall_level_is_stricter_at_every_interim_analysis(shares: list[float], alpha: float) -> None:
     shares = sorted({round(share, 2) for share in shares})
@@ -185,6 +186,7 @@ def test_the_boundaries_of_joint_tests_of_independent_rows_are_crossed_at_the_sp
     assert single > joint
 
 
+@pytest.mark.slow
 def test_an_interrupted_fixed_run_spends_the_error_rate_as_at_an_interim_analysis() -> None:
     values = noise(1, 1)
     values[0, 1] *= 1.2

@@ -262,6 +262,7 @@ def test_values_whose_squares_overflow_have_a_spread() -> None:
     assert largest.baseline_spread == pytest.approx(1e200 / 8**0.5)
 
 
+@pytest.mark.slow
 def test_a_large_change_over_six_blocks_is_found_among_twenty_rows() -> None:
     rng = np.random.default_rng(5)
     base, new = rng.lognormal(0, 0.02, size=(2, 20, 6))

@@ -59,6 +59,7 @@ def test_two_runs_are_compared_and_a_regression_can_exit_with_1(
     assert schedlab("compare", "2", "1", "--store", engine.url.database, "--fail-on", "worse").code == 0
 
 
+@pytest.mark.slow
 def test_variants_of_one_run_are_paired(schedlab: Schedlab, run_script: Callable[..., object], engine: Engine) -> None:
     run_script(noisy(1.0))
     output = json.loads(

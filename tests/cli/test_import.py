@@ -190,6 +190,7 @@ def test_estimates_ignore_imported_runs(folder: Path) -> None:
     assert estimate(run_plan, engine) == estimate(run_plan, None)
 
 
+@pytest.mark.slow
 def test_the_output_fits_80_columns(folder: Path) -> None:
     refused_names = ("iperf3-error.json", "perf-messaging-simple.log")
     paths = sorted(path for path in SAMPLES.iterdir() if path.is_file() and path.name not in refused_names)

@@ -160,6 +160,7 @@ def test_quiet_leaves_the_report_and_nothing_else(schedlab: Schedlab, tmp_path: 
     assert "again: schedlab report 2" in schedlab("run", experiment(tmp_path), *store).out
 
 
+@pytest.mark.slow
 def test_quiet_still_reports_failed_trials(schedlab: Schedlab, tmp_path: Path) -> None:
     done = schedlab("run", experiment(tmp_path, "false"), "--store", tmp_path / "q.sqlite", "-q")
     assert done.code == 4
@@ -171,6 +172,7 @@ def test_verbose_adds_the_traceback_of_an_error(schedlab: Schedlab) -> None:
     assert "Traceback" in schedlab("run", "nosuch.toml", "-v").err
 
 
+@pytest.mark.slow
 def test_the_report_of_a_run_as_json_is_all_of_standard_output(schedlab: Schedlab, tmp_path: Path) -> None:
     store = ["--store", tmp_path / "j.sqlite"]
     done = schedlab("run", experiment(tmp_path), *store, "--format", "json")

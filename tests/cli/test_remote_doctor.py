@@ -81,6 +81,7 @@ def test_a_machine_with_another_processor_keeps_its_checks_of_boots(
     assert "static schedload for that machine" in checks[0]["text"]
 
 
+@pytest.mark.slow
 def test_guests_and_simulated_machines_are_refused(tmp_path: Path) -> None:
     done = doctor("--target", "sim:small", config=tmp_path / "none")
     assert done.returncode == 2

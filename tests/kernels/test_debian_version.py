@@ -29,6 +29,7 @@ def test_a_missing_revision_equals_revision_0() -> None:
     assert compare_versions("6.1-0~", "6.1") == -1
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(first=VERSIONS, second=VERSIONS, revisions=st.tuples(VERSIONS, VERSIONS) | st.none())
 def test_dpkg_agrees(first: str, second: str, revisions: tuple[str, str] | None) -> None:

@@ -29,6 +29,7 @@ def fetched(name: str) -> images.Image:
     return images.resolve(name)
 
 
+@pytest.mark.slow
 def test_a_series_resolves_to_its_newest_release_only(apt: Repository) -> None:
     assert fetched("debian-6.1").release == "6.1.0-48-cloud-amd64"
     image = fetched("debian-6.12")
@@ -43,6 +44,7 @@ def test_a_release_can_be_requested_by_name(apt: Repository) -> None:
     assert images.resolve("debian-6.1.0-9-cloud-amd64").release == "6.1.0-9-cloud-amd64"
 
 
+@pytest.mark.slow
 def test_a_cached_kernel_needs_no_apt_and_is_used_until_a_newer_kernel_is_fetched(
     apt: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_single_patch_is_a_series_of_one_patch(tmp_path: Path) -> None:
     assert [change.title for change in series.read(path)] == ["cost"]
 
 
+@pytest.mark.slow
 def test_the_output_of_format_patch_is_read_with_its_subjects(tmp_path: Path) -> None:
     repository = repository_with_series(tmp_path / "linux")
     changes = series.read(repository.patches(tmp_path / "patches"))

@@ -242,6 +242,7 @@ def test_importing_schedlab_loads_neither_the_simulator_nor_polars() -> None:
     assert python(code).stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_missing_extension_names_the_command_that_builds_it() -> None:
     # None in sys.modules makes an import fail as for a missing file.
     done = python(

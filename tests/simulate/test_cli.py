@@ -54,6 +54,7 @@ def test_contended_locks_are_shown() -> None:
     assert "\nlock " not in schedlab(*SMALL).stdout
 
 
+@pytest.mark.slow
 def test_the_output_depends_on_the_arguments_and_the_seed() -> None:
     first, again, other = (schedlab(*SMALL, "--seed", seed, "--format", "json").stdout for seed in ("1", "1", "2"))
     assert first == again

@@ -43,6 +43,7 @@ def test_properties_that_sysfs_lacks_are_copied(recorded: Callable[[str], Path])
     assert machine.keys() | {"threads_per_core", "numbering"} == nearest.keys() | {"threads_per_core", "numbering"}
 
 
+@pytest.mark.slow
 def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tree) -> None:
     # EPYC 7451: 24 cores in 4 dies of 2 core complexes of 3 cores; Linux numbers all first threads first. AMD's
     # firmware reports the distances 16 within a package and 32 between packages.

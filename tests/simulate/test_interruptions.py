@@ -50,6 +50,7 @@ def test_vmstat_update_appears_with_periodic_workers_and_disappears_under_the_sh
     assert shepherd["cpus"][0]["gaps"] == 0  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_the_figures_are_marked_as_simulated_in_every_format(schedlab: Schedlab) -> None:
     words = [word for word in NOISE if word not in ("--format", "json")]
     assert "[simulated]" in schedlab(*words).out

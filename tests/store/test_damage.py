@@ -131,6 +131,7 @@ def test_a_flipped_bit_of_a_figure_is_reported_with_its_trial(path: Path, column
     findings(engine, MEASURED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["position", "iteration", "started", "state", "reason", "counters", "checksum"])
 def test_a_flipped_bit_of_a_trial_s_row_is_reported(path: Path, column: str) -> None:
     engine, chance = open_store(path, create=False), Random(column)

@@ -43,6 +43,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     machines.image.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stack")
 def test_a_variant_without_a_kernel_fails_its_trials_and_does_not_stop_the_run(tmp_path: Path) -> None:
     experiment, _ = load(EXAMPLE)

@@ -391,6 +391,7 @@ def test_the_shell_script_for_the_real_kernel_checks_the_boot_and_mounts_debugfs
     assert script.index("mount -t debugfs schedlab") < script.index("put_back word") < script.index("umount")
 
 
+@pytest.mark.slow
 def test_recovery_at_start_does_not_import_pydantic(tmp_path: Path):
     code = (
         "import sys; from pathlib import Path; from schedlab.tunables import recover\n"

@@ -222,6 +222,7 @@ def test_blank_and_nan_cells_are_missing() -> None:
     assert table.rows[0].cells[1].gain is None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     st.sampled_from(sorted(TABLES.glob("*.txt"))),

@@ -46,6 +46,7 @@ def test_equal_files_give_equal_archives() -> None:
     assert archive(files) == archive(reordered)
 
 
+@pytest.mark.slow
 def test_a_program_is_packed_with_all_its_libraries_at_their_paths() -> None:
     program = Path(sys.executable).resolve()
     content = initramfs.packed(program)
