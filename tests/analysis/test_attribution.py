@@ -162,6 +162,7 @@ def test_a_single_effect_has_the_verdict_of_a_paired_row() -> None:
     assert (estimates.low[0], estimates.high[0]) == pytest.approx(interval(logs, 0.95, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_p_equals_westfall_and_young_s_over_all_listed_flips(seed: int) -> None:
     """Compare with Westfall and Young's step-down procedure on scipy's Student's t of every listed flip."""
@@ -176,6 +177,7 @@ def test_p_equals_westfall_and_young_s_over_all_listed_flips(seed: int) -> None:
     assert joint(effects, 0.95, 0).p == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [6, 10])
 def test_simultaneous_intervals_of_all_steps_have_their_nominal_coverage(blocks: int) -> None:
     """Four steps between five noisy variants, including steps with an effect; nominal 95 %."""

@@ -175,6 +175,7 @@ def test_without_a_change_no_state_is_named() -> None:
     assert [search(16, {}, 0.02, seed)[0] for seed in range(6)].count([None]) >= 5
 
 
+@pytest.mark.slow
 def test_simulated_searches_need_more_blocks_for_smaller_changes_and_end_at_the_limit() -> None:
     large, small = (simulated_blocks(8, DELTA, effect, 0.02, 200, 6) for effect in (0.3, 0.05))
     assert large == sorted(large)

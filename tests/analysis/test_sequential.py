@@ -121,6 +121,7 @@ def test_a_large_change_is_decided_at_the_first_analysis_with_enough_blocks() ->
     assert (early.word, early.decided, early.n) == ("inconclusive", None, 6)
 
 
+@pytest.mark.slow
 def test_only_blocks_up_to_the_last_interim_analysis_count() -> None:
     (verdict,) = sequential(noise(1, 1), done=11)
     assert verdict.n == 9
@@ -133,6 +134,7 @@ def test_there_are_no_verdicts_before_the_first_interim_analysis() -> None:
     assert verdict.reason == "no interim analysis before block 6"
 
 
+@pytest.mark.slow
 def test_a_decided_row_stays_decided_with_later_blocks() -> None:
     values = noise(2, 1)
     values[0, 1, :9] *= 1.05
@@ -173,6 +175,7 @@ def test_a_decided_row_keeps_its_figures_whatever_later_blocks_lose(later: str) 
     assert at_end == then
 
 
+@pytest.mark.slow
 def test_the_boundaries_of_joint_tests_of_independent_rows_are_crossed_at_the_spent_rate() -> None:
     """Largest of 20 independent Brownian motions at four analyses, as family-wise p values."""
     rng, shares, rows, runs = np.random.default_rng(8), (0.25, 0.5, 0.75, 1.0), 20, 8000

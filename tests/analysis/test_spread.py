@@ -30,6 +30,7 @@ def test_equal_spreads_are_seldom_distinguished_and_different_spreads_often() ->
     assert np.mean(wider) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "warnings_expected"), [(1.0, 0), (8.0, 1)])
 def test_only_a_difference_with_another_spread_causes_the_warning(factor: float, warnings_expected: int) -> None:
     generator = np.random.default_rng(3)

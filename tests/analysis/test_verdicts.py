@@ -187,6 +187,7 @@ def recorded(blocks: int, iterations: int = 1) -> dict[tuple[str, str, str], dic
     return {("w", "{}", name): dict.fromkeys(range(1, blocks + 1), iterations) for name in ("base", "new")}
 
 
+@pytest.mark.slow
 def test_trials_without_a_judged_metric_count_as_lost() -> None:
     """All trials are good, but the slowest of the variant do not report the metric."""
     both = [

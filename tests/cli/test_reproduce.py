@@ -18,13 +18,14 @@ from schedlab.store.file import open_store
 from schedlab.store.run_rows import Run
 from tests.cli.in_process import runner
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("reproduce") / "store.sqlite"
 
 
-@pytest.mark.slow
 def test_the_report_is_simulated_once_and_scored(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

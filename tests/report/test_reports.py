@@ -21,6 +21,8 @@ from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from tests.conftest import TWO_VARIANTS, edit_run
 
+pytestmark = pytest.mark.slow
+
 ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
     "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "arithmetic_ratio", "within_control", "detectable",
@@ -47,7 +49,6 @@ def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
     assert "is it there?" in output
 
 
-@pytest.mark.slow
 def test_a_missing_cell_is_a_dash_and_never_a_zero(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:
@@ -67,7 +68,6 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
     assert row["verdict"] == "inconclusive"
 
 
-@pytest.mark.slow
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
     output = json.loads(data.to_json(build(findings(engine, run_id))))
@@ -112,7 +112,6 @@ def test_changes_and_intervals_are_signed_per_cents() -> None:
     assert p_value(0.00001) == "<0.001"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mib", "output"), [(256, "1 CPU, 256 MiB"), (1024, "1 CPU, 1.0 GiB"), (1536, "1 CPU, 1.5 GiB")]
 )
@@ -141,7 +140,6 @@ def test_a_row_that_the_correction_leaves_undecided_explains_itself(
     assert "before the correction" not in plain
 
 
-@pytest.mark.slow
 def test_a_control_that_differs_before_the_correction_explains_itself(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:

@@ -34,6 +34,8 @@ from tests.cli.in_process import runner
 from tests.conftest import TWO_VARIANTS, begin
 from tests.store.test_imports import TABLE, TREE
 
+pytestmark = pytest.mark.slow
+
 PLAN = plan(parse(TWO_VARIANTS.replace("blocks = 8", "blocks = 3\niterations = 2"), "f"), 1)
 FAILED = 30
 TIME = MetricSpec("time", "s", "lower")
@@ -106,7 +108,6 @@ def flipped(value: object, chance: Random) -> object:
     return value ^ (1 << chance.randrange(4, 16))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("column", ["data", "conditions", "checksums", "parameters", "variant", "block", "position"])
 def test_a_flipped_bit_of_a_figure_is_reported_with_its_trial(path: Path, column: str) -> None:
     engine, chance = open_store(path, create=False), Random(column)
@@ -131,7 +132,6 @@ def test_a_flipped_bit_of_a_figure_is_reported_with_its_trial(path: Path, column
     findings(engine, MEASURED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("column", ["position", "iteration", "started", "state", "reason", "counters", "checksum"])
 def test_a_flipped_bit_of_a_trial_s_row_is_reported(path: Path, column: str) -> None:
     engine, chance = open_store(path, create=False), Random(column)
@@ -199,7 +199,6 @@ def seal(connection: sqlite3.Connection, name: str) -> None:
             connection.execute(f"UPDATE {name} SET checksum = ? WHERE rowid = ?", (new, row["number"]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), FIELDS, ids=[".".join(field) for field in FIELDS])
 def test_an_edited_field_is_no_traceback(intact: Path, tmp_path: Path, table: str, column: str) -> None:
     run_id = {"samples": COLUMN, "printed": PRINTED}.get(table, MEASURED)

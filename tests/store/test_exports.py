@@ -23,6 +23,8 @@ from tests.cli.in_process import runner
 from tests.conftest import DATABASES  # noqa: F401 - each test runs with each database
 from tests.store.test_merging import recorded
 
+pytestmark = pytest.mark.slow
+
 VALUES = [1.0, 1.1, 0.7, 1.3, 0.1 + 0.2, 1.25]
 
 

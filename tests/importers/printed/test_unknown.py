@@ -231,6 +231,7 @@ def test_a_long_line_is_read_or_refused(kind: str) -> None:
         imported(f"{LONG_LINES[kind]}\n{LONG_LINES[kind]}\n")
 
 
+@pytest.mark.slow
 def test_tables_of_thousands_of_columns_are_read() -> None:
     names = "".join(f"{f'k{k}':>24}" for k in range(5000))
     rows = "".join(

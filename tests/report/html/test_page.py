@@ -21,6 +21,8 @@ from schedlab.report.build import MOST, thinned
 from schedlab.report.html.payload import script_safe
 from tests.report.html import cases
 
+pytestmark = pytest.mark.slow
+
 Made = Callable[[str], Path]
 
 SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
@@ -42,7 +44,6 @@ def made(page_file: Made) -> Callable[[str], str]:
     return lambda case: page_file(case).read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_the_page_names_no_address_and_its_policy_allows_none(made: Callable[[str], str]) -> None:
     page = made("measured")
     scripts_of_schedlab = "".join(match["text"] for match in SCRIPT.finditer(page) if "vegaEmbed=" not in match["text"])
@@ -65,7 +66,6 @@ def test_the_answer_counts_verdicts_and_names_the_largest(made: Callable[[str], 
     assert re.search(r"worse in 4 of 4 rows hackbench groups=\d+ time \+1\d\.\d %, .* and 1 more", text)
 
 
-@pytest.mark.slow
 def test_unknown_numbers_are_a_dash_and_never_zero_or_nan(made: Callable[[str], str]) -> None:
     page = made("failed")
     text = body(page)
@@ -124,7 +124,6 @@ def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]
     assert len(page) < 200_000
 
 
-@pytest.mark.slow
 def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
     (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
@@ -139,7 +138,6 @@ def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[
     assert "no measurement of 02" in text
 
 
-@pytest.mark.slow
 def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], str]) -> None:
     text = body(made("sequential"))
     assert "stopped after block 8 of 12, at interim analysis 2 of 3" in text
@@ -147,7 +145,6 @@ def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], s
     assert "98.8 % interval" in text
 
 
-@pytest.mark.slow
 def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str]) -> None:
     page = made("two_hundred")
     assert page.count('class="strip ') == 199
@@ -163,7 +160,6 @@ json_values = st.recursive(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.dictionaries(st.text() | st.sampled_from(["</script>", "<!--", "]]>", "\u2028"]), json_values))
 def test_json_in_a_script_round_trips_and_cannot_end_it(value: dict[str, Any]) -> None:
