@@ -111,7 +111,9 @@ def cache(engine: Engine, cost: Cost, machine: Model) -> Cache:
         counted.setdefault(key, {}).setdefault((source, function), []).append(row["value"])
         blocks.setdefault(key, set()).add(row["block"])
     cells, waits = {}, {}
-    for key, figures in counted.items():
+    for key in cost.cells:
+        if (figures := counted.get(key)) is None:
+            continue
         # A function that one seed lacks has no lines there.
         means = {names: sum(values) / len(blocks[key]) for names, values in figures.items()}
         sources = {name: sum(v for (source, _), v in means.items() if source == name) for name in latencies.sources}

@@ -48,10 +48,12 @@ def _row(name: str, line: Line, functions: Functions) -> Row:
     texts, signs = [], []
     for column in functions.columns:
         difference = line.differences.get(column)
+        # Sums of nanoseconds differ in their last bits.
+        difference = None if difference is None else round(difference, 6)
         if column not in line.values:
             text = "-"
         elif difference is None:
-            text = f"{line.values[column]:,.10g}"
+            text = f"{round(line.values[column], 6):,.10g}"
         else:
             text = f"{difference:+,.10g}" if difference else "0"
         texts.append(text)
