@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schedlab.cli.twin_run import nearest_kernel
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings.run import findings
+from schedlab.simulation import models
 from schedlab.store import writer
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
@@ -134,4 +134,4 @@ def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(sched
     ],
 )  # fmt: skip
 def test_a_kernel_has_the_newest_model_with_its_policy(release: str, model: str) -> None:
-    assert nearest_kernel({"kernel": {"release": release}}) == model
+    assert models.nearest_kernel(release) == model

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import tomllib
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from schedlab.cli.app import app
 from schedlab.simulation import models
-from schedlab.simulation.host import calibrate
-from schedlab.simulation.host.calibrate import Figure
+from schedlab.simulation.host import calibrate, probes, steps
+from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
+from schedlab.simulation.models import DEFAULT_KERNEL
 
 MEASURED = {
     "syscall", "clock_read", "page_fault", "pipe", "unix", "tcp_send", "tcp_receive", "udp_send", "udp_receive",
-    "touch_kib", "schedule", "switch", "wakeup", "fork", "exit", "wait", "exec",
+    "touch_kib", "schedule", "switch", "wakeup", "fork", "exit", "exec", "tick", "copy_kib", "futex", "timer_irq",
 }  # fmt: skip
 
 
@@ -35,46 +38,134 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
         message += line
         if not line.startswith("#"):
             key = line.split(" = ")[0]
-            assert "measured: median of 1" in message or "copied from" in message, line
-            # Noise may exceed a difference; the file then states the noise.
-            assert key not in MEASURED or "measured" in message or "noise" in message, line
+            assert "measured: median of" in message or "copied from" in message, line
+            assert key not in MEASURED or "measured" in message, line
             message = ""
     for key, cost in machine.data["costs"].items():
         parts = {k: v for k, v in cost.items() if k != "core"} if isinstance(cost, dict) else {key: cost}
-        assert all(value > 0 for value in parts.values()), (key, cost)
+        # Noise may exceed a difference: the cost is 0 then.
+        assert all(value >= 0 for value in parts.values()), (key, cost)
     words = ["simulate", "pipetest", "loops=100", "--machine", str(path), "--format", "json"]
     assert json.loads(CliRunner().invoke(app, words).stdout)["machine"] == "here"
 
 
-def test_figures_have_their_spread_in_the_file_and_noisy_costs_are_copied() -> None:
-    text = '# Made from this host by x\nname = "n"\n[costs] # near\'s, without exception\na = 1\n'
-    costs = {"a": 1, "b": 2, "c": 3, "d": {"core": 4, "llc": 5}}
-    figures = {
-        "a": Figure(70, 60.4, 80.0, 3, "so"),
-        "b": Figure(-5, -9.0, 1.0, 3, "thus"),
-        "d": {"llc": Figure(6, 6.0, 6.0, 1, "how")},
+def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
+    """The probes run on a model instead of the host: the search finds the costs of the model from wrong costs."""
+    truth = calibrate.prepared(models.machine("laptop-4").data)
+    truth["costs"]["ipi_send"] = 2000
+    truth["preempted_after_ns"] = 0
+    wrong = deepcopy(truth)
+    del wrong["preempted_after_ns"]
+    wrong["costs"]["ipi_send"] = 0
+    wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
+    wrong["idle"] = [state | {"exit_ns": state["exit_ns"] * 2} for state in wrong["idle"]]
+
+    runner = probes.on_model(calibrate.text_of(truth), DEFAULT_KERNEL)
+    data, found = calibrate.measured(runner, wrong, range(4), 1)
+    figures = dict(found)
+
+    assert data["preempted_after_ns"] == 0
+    # Not a cost of the model: the time of the model's messages, divided by the kernel's instructions.
+    assert figures.pop("costs.instruction_ps").value == pytest.approx(345, abs=5)
+    for key, figure in figures.items():
+        expected = read(truth, key)
+        # A probe contains several costs, each rounded to a nanosecond, and random phases of ticks.
+        assert figure.value == pytest.approx(expected, rel=TOLERANCE.get(key, 0.02), abs=12), key
+    assert {key.split(".")[1] for key in figures} > {"syscall", "switch", "wakeup", "ipi", "ipi_send", "line", "fork"}
+
+
+TOLERANCE = {
+    # The phases in which several tasks walk, and parts of longer probes, in which the errors of other costs add up.
+    "costs.node_bandwidth_mib": 0.1,
+    "costs.exit": 0.15,
+    "costs.line.llc": 0.15,
+    "costs.ipi.llc": 0.3,
+    "costs.timer_irq": 0.3,
+}
+"""Relative errors above 2 %, by key."""
+
+
+def _more(key: str, cost: Any) -> Any:
+    """A cost that is 30 % too large, unless no probe measures the cost."""
+    if key in ("instruction_ps", "smt_percent", "node_bandwidth_mib", "footprint_kib", "line"):
+        return cost
+    if isinstance(cost, dict):
+        return {place: value * 13 // 10 for place, value in cost.items()}
+    return cost * 13 // 10
+
+
+def test_a_sum_is_split_in_the_proportions_of_the_costs_before() -> None:
+    step = Step(("costs.one", "costs.two"), probes.clock(0), "operation", "how")
+
+    def simulate(values: Values) -> float:
+        return 100.0 + 2 * sum(values.values())
+
+    found = solve(step, [700.0, 1300.0, 1900.0], {"costs.one": 10, "costs.two": 20}, simulate)
+    assert {key: (each.value, each.low, each.high) for key, each in found.items()} == {
+        "costs.one": (200, 100, 300),
+        "costs.two": (400, 200, 600),
     }
-    written = calibrate._with_figures(text, costs, figures)
-    assert tomllib.loads(written)["costs"] == {"a": 70, "b": 2, "c": 3, "d": {"core": 4, "llc": 6}}
+    assert found["costs.one"].comment == "measured: median of 3 (100 to 300), how"
+
+
+def test_a_probe_that_takes_less_than_the_model_without_the_cost_gives_0() -> None:
+    step = Step(("costs.one",), probes.clock(0), "operation", "how")
+    found = solve(step, [90.0], {"costs.one": 10}, lambda values: 100.0 + values["costs.one"])
+    assert found["costs.one"].value == 0
+
+
+def test_figures_have_their_spread_in_the_file() -> None:
+    text = (
+        '# Made from this host by x\nname = "n"\nidle = []\ncosts_kernel = "old"\nllc_kib = 9\n'
+        "[costs] # near's, without exception\na = 1\n"
+    )
+    data = {
+        "llc_kib": 8,
+        "idle": [{"after_ns": 0, "exit_ns": 7}],
+        "costs_kernel": "linux-6.12",
+        "costs": {"a": 70, "c": 3, "d": {"core": 4, "llc": 6}},
+        "noise": {"mean_interval_ns": 5, "lengths_ns": [1, 2]},
+    }
+    figures = {
+        "costs.a": Figure(70, 60, 80, 3, "so", 0.0),
+        "costs.d.llc": Figure(6, 6, 6, 1, "how", 0.0),
+        "idle.0.exit_ns": Figure(7, 5, 8, 3, "thus", 0.0),
+    }
+    written = calibrate.written(text, data, figures)
+    expected = {"name": "n", "mwait": False, **data}
+    assert tomllib.loads(written) == expected
     assert costs_of(written) == [
         "# measured: median of 3 (60 to 80), so",
         "a = 70",
-        "# copied from near, because noise exceeded the difference",
-        "b = 2 # copied from near",
         "c = 3 # copied from near",
         "# llc: measured: median of 1 (6 to 6), how",
         "d = { core = 4, llc = 6 } # the other distances: copied from near",
     ]
+    assert "# idle state 0: measured: median of 3 (5 to 8), thus" in written
     assert "x" not in written.splitlines()[0].split()
 
 
-def test_a_measured_sum_is_split_in_the_proportions_of_the_nearest_machine() -> None:
-    parts = calibrate._split([300.0, 600.0, 900.0], {"one": 1, "two": 2}, "how")
-    assert {key: (each.ns, each.low, each.high) for key, each in parts.items()} == {
-        "one": (200, 100, 300),
-        "two": (400, 200, 600),
-    }
-    assert "one + two together" in parts["one"].how
+def test_a_figure_that_no_machine_can_have_is_left_out() -> None:
+    """A loop on a busy machine has gaps that are longer than the tick's period."""
+
+    class Busy:
+        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+            return {"operation": [8e6] * 10}
+
+    machine = calibrate.prepared(models.machine("laptop-4").data)
+    work = calibrate.Calibration(Busy(), deepcopy(machine), DEFAULT_KERNEL, 1)
+    work.one(Step(("costs.tick",), probes.tick(0), "operation", "how"))
+    assert work.figures == {}
+    assert work.data == machine
+
+
+def test_pairs_of_cpus_follow_the_topology() -> None:
+    machine = models.machine("kunpeng920").data
+    pairs = steps.pairs(machine, range(128))
+    assert {name: pair[0] for name, pair in pairs.items()} == dict.fromkeys(("llc", "near", "far"), 0)
+    assert [pair[1] for pair in pairs.values()] == [1, 32, 64]
+    split = steps.pairs(models.machine("i7-3770").data, range(8))
+    assert split == {"core": (0, 4), "llc": (0, 1)}
 
 
 def test_a_missing_schedload_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ pub(crate) static MACHINES: Files = files!("machine", "machines": "laptop-4", "r
 
 /// The shipped kernel models, oldest first.
 pub(crate) static KERNELS: Files =
-    files!("kernel model", "kernels": "linux-2.5.59", "linux-4.5", "linux-5.14", "linux-6.12");
+    files!("kernel model", "kernels": "linux-2.5.59", "linux-4.5", "linux-5.14", "linux-6.12", "linux-7.2");
 
 impl Files {
     /// Pairs of a name and its TOML text.

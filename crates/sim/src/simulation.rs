@@ -33,8 +33,13 @@ pub struct Simulation {
 impl Simulation {
     /// Check machine, kernel, program and configuration. Errors name the machine's field, the tunable with its range or
     /// the kernels with this tunable, the kernel parameter, or the group.
-    pub fn new(machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
+    pub fn new(mut machine: Machine, kernel: Kernel, plan: Plan, config: Config) -> Result<Self, SimError> {
         machine.check()?;
+        if let (Some(name), Some(instructions)) = (&machine.costs_kernel, kernel.instructions)
+            && let Some(under) = crate::kernel::kernel(name)?.instructions
+        {
+            machine.costs = instructions.costs(&under, &machine.costs);
+        }
         let topology = Topology::new(&machine);
         let domains = Domains::new(&machine, &topology);
         let mut tunables = Tunables::new(&kernel, topology.cpus());

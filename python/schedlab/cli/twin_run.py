@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from sqlalchemy import Engine
 
@@ -25,9 +23,6 @@ from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.selection import SSH, choose
-
-CFS, EEVDF = (2, 6), (6, 6)
-"""The first series with CFS (2.6.23) and with EEVDF (kernelnewbies.org/Linux_6.6)."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +49,8 @@ def stored(store: Location, runs: str) -> twin.Twin:
 
 def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     """Run the experiment on the machine and on its model, with the same seed, and compare the runs."""
+    from schedlab.simulation import models
+
     if wanted.file is None:
         raise SchedlabError("an experiment is missing", todo="name a FILE, or two runs of the store with --runs")
     if wanted.target != "host" and not wanted.target.startswith(SSH):
@@ -66,7 +63,7 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     experiment, _ = source.load()
     seed = next(each for each in (wanted.seed, experiment.design.seed, secrets.randbits(32)) if each is not None)
     real = choose(wanted.target, experiment)
-    kernel = wanted.kernel or nearest_kernel(real.fingerprint())
+    kernel = wanted.kernel or models.nearest_kernel(str(real.fingerprint()["kernel"]["release"]))
     with TemporaryDirectory(prefix="schedlab-twin-") as folder:
         # The plan must suit the model before the machine is measured for minutes.
         checked = wanted.machine or _calibrated(Path(folder), console)
@@ -81,27 +78,6 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     measured, predicted = numbers
     console.hint("again:", f"schedlab twin --runs {measured},{predicted} --store {store}")
     return _compared(engine, measured, predicted)
-
-
-def nearest_kernel(fingerprint: Mapping[str, Any]) -> str:
-    """Return the newest kernel model with the same policy that is not newer than the machine's kernel, or the oldest
-    model with that policy."""
-    from schedlab.simulation import models
-
-    running = _version(str(fingerprint["kernel"]["release"]))
-    versions = [(_version(name.removeprefix("linux-")), name) for name in models.kernel_names()]
-    alike = [(version, name) for version, name in versions if _generation(version) == _generation(running)]
-    older = [name for version, name in alike if version <= running]
-    return older[-1] if older else alike[0][1]
-
-
-def _generation(version: tuple[int, ...]) -> int:
-    return sum(version >= first for first in (CFS, EEVDF))
-
-
-def _version(release: str) -> tuple[int, ...]:
-    numbers = release.split("-", maxsplit=1)[0].split(".")[:2]
-    return tuple(int(number) for number in numbers if number.isdecimal())
 
 
 def _calibrated(folder: Path, console: Console) -> str:

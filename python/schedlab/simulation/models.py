@@ -19,7 +19,7 @@ from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
 
 DEFAULT_KERNEL = "linux-6.12"
-"""The kernel model of a simulation that names no kernel model: the newest."""
+"""The kernel model of a simulation that names no kernel model: the newest with mechanisms of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,10 @@ class Model:
         return dict(self.data["tunables"])
 
 
+CFS, EEVDF = (2, 6), (6, 6)
+"""The first series with CFS (2.6.23) and with EEVDF (kernelnewbies.org/Linux_6.6)."""
+
+
 def machine_names() -> list[str]:
     """The shipped machines, smallest first."""
     return sorted(_shipped("machine"), key=lambda name: (machine(name).cpus, name))
@@ -72,6 +76,25 @@ def machine_names() -> list[str]:
 def kernel_names() -> list[str]:
     """The shipped kernel models, oldest first."""
     return sorted(_shipped("kernel"), key=lambda name: [int(part) for part in name.rpartition("-")[2].split(".")])
+
+
+def nearest_kernel(release: str) -> str:
+    """Return the newest kernel model with the policy of a release that is not newer than the release, or the oldest
+    model with that policy."""
+    running = _version(release)
+    versions = [(_version(name.removeprefix("linux-")), name) for name in kernel_names()]
+    alike = [(version, name) for version, name in versions if _generation(version) == _generation(running)]
+    older = [name for version, name in alike if version <= running]
+    return older[-1] if older else alike[0][1]
+
+
+def _generation(version: tuple[int, ...]) -> int:
+    return sum(version >= first for first in (CFS, EEVDF))
+
+
+def _version(release: str) -> tuple[int, ...]:
+    numbers = release.split("-", maxsplit=1)[0].split(".")[:2]
+    return tuple(int(number) for number in numbers if number.isdecimal())
 
 
 def kernels_with(tunable: str) -> list[str]:

@@ -24,9 +24,11 @@ mod select_task_rq;
 pub(crate) use sched_domains::SchedDomains;
 
 use crate::engine::Engine;
+use crate::kernel::Kernel;
+use crate::machine::Machine;
 use crate::observe::Observer;
 use crate::sched::{Cfs, Eevdf, Policy, TaskIx};
-use crate::time::Ns;
+use crate::time::{NEVER, Ns};
 
 /// State of load balancing.
 #[derive(Debug)]
@@ -37,12 +39,20 @@ pub(crate) struct Balance {
     pub nohz_next_balance: Ns,
     /// Tasks that a pass has detached, kept to reuse the allocation. Empty between passes.
     pub detached: Vec<TaskIx>,
+    /// Idle time after which wake-ups count a CPU as preempted by the hypervisor ([`Machine::preempted_after_ns`]).
+    pub preempted_after: Ns,
 }
 
 impl Balance {
     /// The state at boot.
-    pub fn new(domains: SchedDomains) -> Self {
-        Self { domains, nohz_next_balance: 0, detached: Vec::new() }
+    pub fn new(domains: SchedDomains, machine: &Machine, kernel: &Kernel) -> Self {
+        let preempted_after = machine.preempted_after_ns.filter(|_| kernel.avoids_preempted_cpus);
+        Self {
+            domains,
+            nohz_next_balance: 0,
+            detached: Vec::new(),
+            preempted_after: preempted_after.unwrap_or(NEVER),
+        }
     }
 }
 

@@ -15,9 +15,15 @@ const SLACK_NS: Ns = 50_000;
 /// Flag in a timer's owner: the timer has no slack.
 const EXACT: u32 = 1 << 31;
 
+/// Owner of the timer that begins a CPU's next interruption by the machine's noise.
+const NOISE: u32 = u32::MAX;
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Handle the timer interrupt of a CPU. The interrupt wakes an idle CPU.
     pub(super) fn timer_interrupt(&mut self, cpu: usize) {
+        if self.cpus[cpu].timers.first().is_some_and(|timer| timer.owner == NOISE) {
+            return self.interruption(cpu);
+        }
         let idle = self.cpus[cpu].current == NOBODY;
         if idle {
             let exit = self.idle_exit(self.cpus[cpu].clock.saturating_sub(self.cpus[cpu].idle_since));
@@ -30,6 +36,32 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.leave_idle(cpu);
             self.schedule(cpu);
         }
+    }
+
+    /// Arm each CPU's first interruption by the machine's noise.
+    pub(crate) fn start_noise(&mut self) {
+        if self.world.machine.noise.is_some() {
+            (0..self.cpus.len()).for_each(|cpu| self.arm_noise(cpu));
+        }
+    }
+
+    fn arm_noise(&mut self, cpu: usize) {
+        let Some(noise) = &self.world.machine.noise else { return };
+        let at = self.time.now + 1 + self.time.random.below(2 * noise.mean_interval_ns);
+        self.cpus[cpu].timers.arm(at, NOISE);
+        self.cpus[cpu].note_timers();
+        self.rekey(cpu);
+    }
+
+    /// Interrupt a CPU for a length drawn from the machine's noise. An idle CPU loses nothing.
+    fn interruption(&mut self, cpu: usize) {
+        self.cpus[cpu].timers.pop();
+        let Some(noise) = &self.world.machine.noise else { return };
+        let length = noise.lengths_ns[self.time.random.below(noise.lengths_ns.len() as u64) as usize];
+        if self.cpus[cpu].current != NOBODY {
+            self.book(cpu, Account::Noise, length);
+        }
+        self.arm_noise(cpu);
     }
 
     /// Handle the interrupt of a deferrable timer on a busy CPU without ticks.
@@ -46,6 +78,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         while let Some(timer) = self.cpus[cpu].timers.first() {
             if soft(timer) > self.time.now {
                 break;
+            }
+            if timer.owner == NOISE {
+                self.interruption(cpu);
+                continue;
             }
             self.cpus[cpu].timers.pop();
             self.try_to_wake_up(cpu, timer.owner & !EXACT, false);
@@ -147,13 +183,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Send a CPU an IPI to reschedule (`smp_send_reschedule()`).
     pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
-        let arrives = self.cpus[from].clock + self.costs.ipi.at(self.topology.distance(from, to));
-        let cpu_state = &mut self.cpus[to];
-        if cpu_state.ipi_at <= arrives {
+        let latency = self.costs.ipi.at(self.topology.distance(from, to));
+        let arrives = self.cpus[from].clock + Ns::from(self.costs.ipi_send) + latency;
+        if self.cpus[to].ipi_at <= arrives {
             return;
         }
+        self.book(from, Account::Ipi, self.costs.ipi_send);
         self.records.counters.ipis += 1;
-        cpu_state.ipi_at = arrives;
+        self.cpus[to].ipi_at = arrives;
         self.rekey(to);
     }
 

@@ -1,6 +1,7 @@
 //! Kernel models as data: the policy, the variants of the mechanisms, and the tunables with their defaults.
 
 mod cmdline;
+mod instructions;
 mod tunables;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use crate::machine::Costs;
 use crate::shipped::KERNELS;
 
 pub use cmdline::CommandLine;
+pub use instructions::Instructions;
 pub use tunables::{Change, Definition, Tunable, Tunables};
 
 /// Names and TOML texts of the shipped kernel models.
@@ -43,6 +45,13 @@ pub struct Kernel {
     /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
+    /// Whether wake-ups avoid idle CPUs that the hypervisor reports as preempted (`available_idle_cpu()`, since 4.19).
+    #[serde(default)]
+    pub avoids_preempted_cpus: bool,
+    /// Whether an idle CPU enqueues a task that another CPU wakes, at the arrival of the interrupt (`ttwu_queue_cond()`,
+    /// since 5.8).
+    #[serde(default)]
+    pub queues_remote_wakeups: bool,
     /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
@@ -55,6 +64,10 @@ pub struct Kernel {
     /// Format of the scheduler statistics; `None` if the kernel has no switch for scheduler statistics.
     #[serde(default)]
     pub schedstats: Option<StatsLayout>,
+    /// Instructions of the kernel's paths; `None` if they were not counted. The costs of a machine are then the same as
+    /// under the kernel for which its table was made.
+    #[serde(default)]
+    pub instructions: Option<Instructions>,
     /// Tunables by name.
     pub tunables: std::collections::BTreeMap<String, Definition>,
 }

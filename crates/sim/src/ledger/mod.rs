@@ -85,6 +85,8 @@ accounts! {
     NumaPlace = "numa_placement",
     /// Updating scheduler statistics while the statistics are on.
     Schedstats = "schedstats",
+    /// Interruptions by the machine's background noise: the hypervisor, kernel threads, interrupts.
+    Noise = "noise",
 }
 
 impl Account {

@@ -50,6 +50,10 @@ pub struct Costs {
     pub wakeup: ByDistance,
     /// Time from the sending of an IPI to its arrival.
     pub ipi: ByDistance,
+    /// Time that sending an IPI takes on the sender's CPU: on a virtual machine an exit to the hypervisor. 0 where an
+    /// interrupt controller does the work.
+    #[serde(default)]
+    pub ipi_send: u32,
     /// Handling an IPI.
     pub ipi_handler: u32,
     /// The scheduler tick.

@@ -86,8 +86,19 @@ pub struct Machine {
     /// Whether idle CPUs wait with `mwait`, so that a memory write wakes idle CPUs instead of an interrupt.
     #[serde(default)]
     pub mwait: bool,
+    /// On a virtual machine whose hypervisor reports it: a CPU that has been idle for at least this long counts as
+    /// preempted (`vcpu_is_preempted()`), because the hypervisor no longer polls for its wake-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preempted_after_ns: Option<u64>,
     /// Idle states by the duration of idleness; the first state begins at 0.
     pub idle: Vec<IdleState>,
+    /// Interruptions of busy CPUs that no mechanism of the model causes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
+    /// Kernel model under which the cost table applies. Other kernels need more or fewer instructions
+    /// ([`crate::kernel::Instructions`]). Without it the costs are the same under every kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs_kernel: Option<String>,
     /// Costs of operations.
     pub costs: Costs,
 }
@@ -111,6 +122,16 @@ pub struct IdleState {
     pub after_ns: u64,
     /// Exit latency of the state in ns.
     pub exit_ns: u32,
+}
+
+/// Interruptions of each CPU by the hypervisor, kernel threads and interrupts, as a measured distribution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    /// Mean time between the beginnings of two interruptions of a CPU. The time is uniform between 0 and twice the mean.
+    pub mean_interval_ns: u64,
+    /// Quantiles of the lengths, at equal distances of probability. An interruption takes one of them at random.
+    pub lengths_ns: Vec<u32>,
 }
 
 /// Maximum of a single cost: one second, or 10^9 KiB or MiB/s. Sums of a few such costs do not overflow.
@@ -219,6 +240,18 @@ impl Machine {
             || !self.idle.is_sorted_by_key(|state| state.after_ns)
         {
             return wrong("idle", "after_ns of the states must begin at 0 and ascend".to_owned());
+        }
+        if let Some(noise) = &self.noise
+            && (!(1..SECOND * 3600).contains(&noise.mean_interval_ns)
+                || noise.lengths_ns.is_empty()
+                || noise.lengths_ns.iter().any(|length| *length > MOST_COST))
+        {
+            let reason =
+                format!("needs an interval from 1 ns to an hour, and lengths of at most {MOST_COST} ns");
+            return wrong("noise", reason);
+        }
+        if self.preempted_after_ns.is_some_and(|after| after >= NEVER) {
+            return wrong("preempted_after_ns", format!("must be less than {NEVER}"));
         }
         self.check_distances()
     }

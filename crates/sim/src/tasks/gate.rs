@@ -78,6 +78,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.activate_task(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();
+        self.start_noise();
     }
 
     /// Next action of the main task.

@@ -5,167 +5,310 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
+from math import log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from schedlab.extension import extension
+from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
-from schedlab.simulation.host import probes
+from schedlab.simulation.host import probes, steps
 from schedlab.simulation.host.from_host import machine_file
+from schedlab.simulation.host.probes import OnHost, Probe, Runner
+from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
+from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
-MOST_WALK_KIB = 512 << 10
-"""The largest buffer that is read: a virtual machine may report the cache of its entire host."""
+NOISE_SPANS, NOISE_FACTOR, QUANTILES = 1000, 3, 16
+"""Spans of 4 ms in which noise is measured. A span has noise if its longest gap is three times the median, a tick's.
+The lengths are stored as quantiles."""
 
+CONTENDED = 1.1
+"""Walks on all CPUs are slower than one walk by this factor if the memory's bandwidth limits them."""
 
-@dataclass(frozen=True)
-class Figure:
-    """A measured cost: the median in ns, the extremes of the tries, and the method.
-
-    A median below 1 ns means that noise hid the cost.
-    """
-
-    ns: int
-    low: float
-    high: float
-    tries: int
-    how: str
-
-    @property
-    def comment(self) -> str:
-        """The comment in the file."""
-        return f"measured: median of {self.tries} ({self.low:.0f} to {self.high:.0f}), {self.how}"
-
-
-Figures = dict[str, Figure | dict[str, Figure]]
-"""Figures by the key of the cost. Costs by distance have a figure for each measured distance."""
+Figures = Mapping[str, Figure]
+"""Figures by dotted key of the machine file."""
 
 
 def calibrated(schedload: str, tries: int = 5, name: str | None = None) -> str:
     """Return the TOML text of a machine like this host. ModelError as of ``machine_file``, or when a probe fails."""
     text = machine_file(Path("/"), name)
-    data = tomllib.loads(text)
+    cpus = sorted(os.sched_getaffinity(0))
     try:
-        figures = measured(schedload, data, tries)
+        running = nearest_kernel(os.uname().release)
+        data, figures = measured(OnHost(schedload), tomllib.loads(text), cpus, tries, running)
     except (OSError, subprocess.SubprocessError) as error:
         raise ModelError(f"a probe failed: {error}", todo="'schedlab doctor' names the missing requirements") from error
-    calibrated_text = _with_figures(text, data["costs"], figures)
+    calibrated_text = written(text, data, figures)
     extension().check_machine(calibrated_text)
     return calibrated_text
 
 
-def measured(schedload: str, machine: Mapping[str, Any], tries: int) -> Figures:
-    """Measure the costs that a program of one task, or of two tasks on one CPU, can measure."""
-    cpu = min(os.sched_getaffinity(0))
-    costs = machine["costs"]
+def measured(
+    runner: Runner, machine: Mapping[str, Any], cpus: Sequence[int], tries: int, kernel_name: str = DEFAULT_KERNEL
+) -> tuple[dict[str, Any], Figures]:
+    """Measure with ``runner`` the costs of a machine; return the machine with these costs, and the figures.
 
-    def figure(probe: Callable[[], float], how: str) -> Figure:
-        return _figure([probe() for _ in range(tries)], how)
-
-    figures: Figures = {
-        "syscall": figure(lambda: probes.call(os.getppid), "getppid() from Python"),
-        "clock_read": figure(lambda: probes.call(time.monotonic_ns), "monotonic_ns() from Python"),
-        "page_fault": figure(probes.page_fault, "first touch of 4 KiB, no huge pages"),
-    }
-    syscall = _ns(figures["syscall"])
-    for key, make in (("pipe", probes.pipe), ("unix", partial(probes.sockets, "unix"))):
-        means = [sum(make()) / 2 - syscall for _ in range(tries)]
-        figures[key] = _figure(means, "mean of writing and reading 4 bytes, less syscall")
-    for kind in ("tcp", "udp"):
-        both = [probes.sockets(kind) for _ in range(tries)]
-        for side, key in enumerate((f"{kind}_send", f"{kind}_receive")):
-            how = f"{key.replace('_', ' ')} of 4 bytes over loopback, less syscall"
-            figures[key] = _figure([each[side] - syscall for each in both], how)
-    figures |= _caches(machine, tries)
-
-    trip = [1000 * probes.samples(schedload, cpu, "latency", "pipetest", "--loops", "5000") for _ in range(tries)]
-    once = [each / 2 - 2 * (syscall + _ns(figures["pipe"])) for each in trip]
-    how = "half of a round of 'schedload pipetest' on one CPU, less its reads and writes"
-    switch = _split(
-        once, {"wakeup": costs["wakeup"]["core"], "schedule": costs["schedule"], "switch": costs["switch"]}, how
-    )
-    figures |= {"schedule": switch["schedule"], "switch": switch["switch"], "wakeup": {"core": switch["wakeup"]}}
-
-    storm = ("forkstorm", "--tasks", "1", "--warmup", "20ms", "--duration", "200ms")
-    forks = [1000 * probes.samples(schedload, cpu, "latency", *storm) for _ in range(tries)]
-    execs = [1000 * probes.samples(schedload, cpu, "latency", *storm, "--exec") for _ in range(tries)]
-    switch_ns = sum(map(_ns, switch.values()))
-    how = "a child of 'schedload forkstorm' on one CPU, less a wake-up and a switch"
-    figures |= _split([each - switch_ns for each in forks], {key: costs[key] for key in ("fork", "exit", "wait")}, how)
-    how = "'schedload forkstorm --exec' less the same without --exec"
-    figures["exec"] = _figure([exec_ - fork for exec_, fork in zip(sorted(execs), sorted(forks), strict=True)], how)
-    return figures
+    ``machine`` has the topology and, for all costs that are not measured, the values. ``cpus`` are the CPUs that may be
+    used. ``kernel_name`` is the kernel model of the simulated probes.
+    """
+    work = Calibration(runner, prepared(machine) | {"costs_kernel": kernel_name}, kernel_name, tries)
+    pairs = steps.pairs(machine, cpus)
+    first = min(cpus)
+    work.all(steps.on_one_cpu(first))
+    work.instructions(first)
+    work.size_of_cache(first)
+    work.all(steps.of_memory(first, machine))
+    for distance, (waker, other) in pairs.items():
+        work.all(steps.between(waker, other, distance))
+    if pairs:
+        work.between(pairs)
+        work.preemption(probes.free_round(tuple(cpus)))
+    work.all(steps.of_timers(first))
+    work.shared_core(pairs.get("core"))
+    work.shared_memory(cpus)
+    work.noise(first)
+    return work.data, work.figures
 
 
-def _caches(machine: Mapping[str, Any], tries: int) -> Figures:
-    """Measure reads from the private caches, the last-level cache and memory, except for buffers that are too large."""
-    private, llc = machine["private_kib"], machine["llc_kib"]
-    half = max(1, private // 2)
-    near = _figure([probes.walk(half) for _ in range(tries)], f"a sum over {half} KiB")
-    refill: dict[str, Figure] = {}
-    for place, kib in (("llc", min(4 * private, llc // 2)), ("node", 4 * llc)):
-        if 2 * private <= kib <= MOST_WALK_KIB:
-            walks = [probes.walk(kib) - near.ns for _ in range(tries)]
-            refill[place] = _figure(walks, f"a sum over {kib} KiB, less touch_kib")
-    figures: Figures = {"touch_kib": near}
-    return figures | {"refill_kib": refill} if refill else figures
+def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the machine with an idle state for each measured idle time, and without states that are not measured."""
+    data = deepcopy(dict(machine))
+    data["costs"].setdefault("ipi_send", 0)
+    # A message's lines that stay on a CPU are part of the measured copy.
+    data["costs"]["line"]["core"] = 0
+    known = data["idle"]
+
+    def exit_ns(idle_ns: int) -> int:
+        return int([state["exit_ns"] for state in known if state["after_ns"] <= idle_ns][-1])
+
+    # A state begins in the middle of two measured times.
+    starts = [0, *((shorter + longer) // 2 for shorter, longer in zip(steps.IDLE_NS, steps.IDLE_NS[1:], strict=False))]
+    data["idle"] = [{"after_ns": start, "exit_ns": exit_ns(start)} for start in starts]
+    # Interrupts wake idle CPUs: what mwait saves is in the measured costs.
+    data["mwait"] = False
+    return data
 
 
-def _figure(values: list[float], how: str) -> Figure:
-    return Figure(round(statistics.median(values)), min(values), max(values), len(values), how)
+@dataclass
+class Calibration:
+    """The state of a calibration. ``data`` is the machine with the costs of the steps so far."""
+
+    runner: Runner
+    data: dict[str, Any]
+    kernel: str
+    tries: int
+
+    def __post_init__(self) -> None:
+        """Begin without figures."""
+        self.figures: dict[str, Figure] = {}
+        self._runs: dict[Probe, list[probes.Samples]] = {}
+
+    def all(self, wanted: Iterator[Step]) -> None:
+        """Take the steps in order."""
+        for step in wanted:
+            self.one(step)
+
+    def one(self, step: Step) -> None:
+        """Run the probe, and search for the costs with which the model takes as long.
+
+        A probe that was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing.
+        """
+        if step.probe not in self._runs:
+            self._runs[step.probe] = [self.runner.run(step.probe, seed) for seed in range(self.tries)]
+        times = [quantile(run, step.series, step.share) for run in self._runs[step.probe]]
+        before = {key: read(self.data, key) for key in step.keys}
+        changed = deepcopy(self.data)
+        try:
+            found = solve(step, times, before, lambda values: self._model(step, values))
+            for key, figure in found.items():
+                write(changed, key, figure.value)
+            extension().check_machine(text_of(changed))
+        except ModelError:
+            return
+        self.figures.update(found)
+        self.data = changed
+
+    def between(self, pairs: Mapping[str, tuple[int, int]]) -> None:
+        """Take the steps of interrupts and of idle states.
+
+        At a running CPU of a virtual machine an interrupt may arrive later than at an idle CPU for which the hypervisor
+        polls. Wake-ups of idle CPUs then decide, because they are more frequent.
+        """
+        nearest, pair = next(iter(pairs.items()))
+        idle = steps.idle_probes(*pair)
+        self.all(steps.sending(idle))
+        for distance, (waker, other) in pairs.items():
+            self.all(steps.interrupts(waker, other, distance))
+        states = steps.idleness(idle)
+        self.one(next(states))
+        if read(self.data, "idle.0.exit_ns") == 0:
+            self.one(steps.arrival(idle[0], nearest))
+        self.all(states)
+
+    def size_of_cache(self, cpu: int) -> None:
+        """Measure the part of the last-level cache that this machine has to itself.
+
+        Neighbours of a virtual machine use the same cache. The size is the largest buffer whose random walk takes less
+        than the mean of a walk in the cache and a walk in memory.
+        """
+        private, llc = int(self.data["private_kib"]), int(self.data["llc_kib"])
+        if 4 * llc > steps.MOST_WALK_KIB:
+            return
+        sizes = [4 * llc]
+        while sizes[-1] // 2 >= 4 * private:
+            sizes.append(sizes[-1] // 2)
+        times = {kib: median(self.runner.run(probes.walk(cpu, kib, "random"), 0), "operation") / kib for kib in sizes}
+        limit = (times[sizes[0]] + times[sizes[-1]]) / 2
+        inside = max((kib for kib, time in times.items() if time < limit), default=llc)
+        if inside < llc:
+            self.data["llc_kib"] = inside
+
+    def instructions(self, cpu: int) -> None:
+        """Measure the time of an instruction: a message's time, divided by the counted instructions of its path."""
+        counted = kernel(self.kernel).data.get("instructions")
+        if counted is None:
+            return
+        each = []
+        for kind in steps.CHANNELS:
+            probe = probes.messages(cpu, kind, 4)
+            times = [median(self.runner.run(probe, seed), "both") for seed in range(self.tries)]
+            each.append(1000 * statistics.median(times) / (counted[kind] - counted["none"]))
+        how = f"messages of 4 bytes over {', '.join(steps.CHANNELS)}, divided by the instructions of {self.kernel}"
+        self._ratio("costs.instruction_ps", each, how)
+
+    def shared_core(self, siblings: tuple[int, int] | None) -> None:
+        """Measure the speed of a CPU whose SMT sibling computes."""
+        if siblings is None:
+            return
+        alone, both = (self._medians(probes.computations(cpus)) for cpus in (siblings[:1], siblings))
+        percents = [100 * one / two for one, two in zip(alone, both, strict=True)]
+        self._ratio(
+            "costs.smt_percent", percents, "1 ms of computation on an SMT sibling, alone and beside another", most=100
+        )
+
+    def shared_memory(self, cpus: Sequence[int]) -> None:
+        """Measure the bandwidth that all CPUs of the first node reach, if together they read slower than alone."""
+        kib = min(4 * int(self.data["llc_kib"]), steps.MOST_WALK_KIB)
+        node = [cpu for cpu in cpus if steps.node(self.data, cpu) == steps.node(self.data, min(cpus))]
+        alone, together = (self._medians(probes.walks(each, kib)) for each in (node[:1], node))
+        reached = [len(node) * kib * 1e9 / 1024 / time for time in together]
+        if statistics.median(together) > CONTENDED * statistics.median(alone):
+            self._ratio("costs.node_bandwidth_mib", reached, f"{len(node)} CPUs that read {kib} KiB each")
+        else:
+            # The CPUs do not reach the limit: the limit is above what they reach.
+            least = max(read(self.data, "costs.node_bandwidth_mib"), round(2 * max(reached)))
+            write(self.data, "costs.node_bandwidth_mib", least)
+
+    def _medians(self, probe: Probe) -> list[float]:
+        return [median(self.runner.run(probe, seed), "operation") for seed in range(self.tries)]
+
+    def _ratio(self, key: str, values: Sequence[float], how: str, most: int | None = None) -> None:
+        """Store the median of ratios as a figure."""
+        value = round(statistics.median(values))
+        figure = Figure(min(value, most or value), round(min(values)), round(max(values)), len(values), how, 0.0)
+        self.figures[key] = figure
+        write(self.data, key, figure.value)
+
+    def noise(self, cpu: int) -> None:
+        """Measure the interruptions of a loop that are much longer than a tick: their rate and their lengths."""
+        spans = self.runner.run(probes.tick(cpu, NOISE_SPANS), 0)["operation"]
+        usual = statistics.median(spans)
+        lengths = sorted(each - usual for each in spans if each > NOISE_FACTOR * usual)
+        if not lengths:
+            return
+        quantiles = [lengths[len(lengths) * (2 * n + 1) // (2 * QUANTILES)] for n in range(QUANTILES)]
+        interval_ns = probes.SPAN_NS * len(spans) // len(lengths)
+        self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each) for each in quantiles]}
+
+    def preemption(self, probe: Probe) -> None:
+        """Decide whether idle CPUs count as preempted: take the choice whose simulated probe is nearer to the host's.
+
+        The hypervisor of a virtual machine may report halted CPUs as preempted. Wake-ups then leave the tasks of a pair
+        on one CPU instead of using the idle CPU.
+        """
+        times = [median(self.runner.run(probe, seed), "operation") for seed in range(self.tries)]
+        wanted = statistics.median(times)
+        # A hypervisor polls for a time before it halts a CPU, so that the limit is the beginning of an idle state.
+        limits = [state["after_ns"] for state in self.data["idle"]]
+        choices: list[dict[str, Any]] = [{}, *({"preempted_after_ns": limit} for limit in limits)]
+        errors = [abs(log(self._simulated(self.data | choice, probe, "operation") / wanted)) for choice in choices]
+        self.data |= choices[errors.index(min(errors))]
+
+    def _model(self, step: Step, values: Values) -> float:
+        changed = deepcopy(self.data)
+        for key, value in values.items():
+            write(changed, key, value)
+        return self._simulated(changed, step.probe, step.series, step.share)
+
+    def _simulated(self, data: Mapping[str, Any], probe: Probe, series: str, share: float = 0.5) -> float:
+        return quantile(probes.on_model(text_of(data), self.kernel).run(probe, 0), series, share)
 
 
-def _split(values: list[float], parts: Mapping[str, int], how: str) -> dict[str, Figure]:
-    """Split a measured sum in the proportions of the most similar machine's costs."""
-    total = sum(parts.values())
-    method = f"{how}; {' + '.join(parts)} together, split as for the most similar machine"
-    return {key: _figure([value * part / total for value in values], method) for key, part in parts.items()}
+def median(run: probes.Samples, series: str) -> float:
+    """Return the median of a series, see :func:`quantile`."""
+    return quantile(run, series, 0.5)
 
 
-def _ns(figure: Figure | Mapping[str, Figure]) -> int:
-    assert isinstance(figure, Figure)
-    return figure.ns
+def quantile(run: probes.Samples, series: str, share: float) -> float:
+    """Return a quantile of a series; of ``both``, the sum of the quantiles of sending and of receiving."""
+    names = ("send", "receive") if series == "both" else (series,)
+    return sum(float(np.quantile(run[name], share)) for name in names)
 
 
-def _with_figures(text: str, costs: Mapping[str, Any], figures: Figures) -> str:
+def text_of(data: Mapping[str, Any]) -> str:
+    """Return a machine as TOML, without comments."""
+    return "".join(f"{toml_text.key(name)} = {toml_text.value(value)}\n" for name, value in data.items())
+
+
+def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
     """The machine file with the measured costs, and a comment on the source of each cost."""
     head, _, copied = text.partition("[costs]")
     nearest = copied.partition("'s, without exception")[0].removeprefix(" # ")
-    lines = [line for line in head.splitlines() if not line.startswith(_FROM_HOST)]
-    lines[0:0] = [
-        "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
-        f"# except where a comment states another source. Idle states are {nearest}'s, the most similar shipped "
-        f"machine.",
-        "# Costs that one task, or two tasks on one CPU, can measure are measured: a try is the least of many figures.",
+    kept = [
+        line
+        for line in head.splitlines()
+        if not line.startswith((*_FROM_HOST, "idle = ", "mwait = ", "costs_kernel = ", "llc_kib = "))
     ]
-    lines.append(f"[costs] # measured here, or copied from {nearest}")
+    lines = [
+        "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
+        "# except where a comment states another source. A measured cost is the value with which the simulated probe",
+        "# takes as long as the probe on this host. In parentheses: the extremes of the tries.",
+        *kept,
+        f"llc_kib = {data['llc_kib']} # sysfs, or the largest buffer that random reads find in the cache",
+        "mwait = false # interrupts wake idle CPUs; what mwait saves is in the measured costs",
+    ]
+    if "preempted_after_ns" in data:
+        lines.append(
+            "# Of the limits between idle states, and none: nearest to a measured round of two free processes."
+        )
+        lines.append(f"preempted_after_ns = {data['preempted_after_ns']}")
+    if "noise" in data:
+        lines.append("# Measured: gaps of a loop on one CPU in 4 s that are at least three ticks long; quantiles.")
+        lines.append(f"noise = {toml_text.value(data['noise'])}")
+    lines.append(f'costs_kernel = "{data["costs_kernel"]}" # the kernel model of the simulated probes')
     taken = f"copied from {nearest}"
-    for key, cost in costs.items():
-        figure = figures.get(key, {})
-        places = {"": figure} if isinstance(figure, Figure) else figure
-        usable = {place: each for place, each in places.items() if each.ns > 0}
-        for place, each in places.items():
-            comment = each.comment if each.ns > 0 else f"{taken}, because noise exceeded the difference"
-            lines.append(f"# {place}: {comment}" if place else f"# {comment}")
-        if "" in usable:
-            lines.append(f"{key} = {usable[''].ns}")
-        elif not usable:
-            lines.append(f"{key} = {_toml(cost)} # {taken}")
-        else:
-            merged = cost | {place: each.ns for place, each in usable.items()}
-            lines.append(f"{key} = {_toml(merged)} # the other distances: {taken}")
+    for state in range(len(data["idle"])):
+        figure = figures.get(f"idle.{state}.exit_ns")
+        lines.append(f"# idle state {state}: {figure.comment if figure else taken}")
+    lines.append(f"idle = {toml_text.value(data['idle'])}")
+    lines.append("")
+    lines.append(f"[costs] # measured here, or {taken}")
+    for key, cost in data["costs"].items():
+        places = [f"costs.{key}"] if not isinstance(cost, Mapping) else [f"costs.{key}.{place}" for place in cost]
+        known = {place: figures[place] for place in places if place in figures}
+        for place, figure in known.items():
+            name = place.removeprefix(f"costs.{key}").removeprefix(".")
+            lines.append(f"# {name}: {figure.comment}" if name else f"# {figure.comment}")
+        rest = "" if len(known) == len(places) else f" # {taken}" if not known else f" # the other distances: {taken}"
+        lines.append(f"{key} = {toml_text.value(cost)}{rest}")
     return "\n".join(lines) + "\n"
 
 
 _FROM_HOST = ("# Made from this host", "# except where a comment", "# the most similar shipped machine")
 """Beginnings of the lines about 'from-host' at the start of the file of 'from-host'."""
-
-
-def _toml(cost: int | Mapping[str, int]) -> str:
-    if isinstance(cost, int):
-        return str(cost)
-    return "{ " + ", ".join(f"{key} = {value}" for key, value in cost.items()) + " }"

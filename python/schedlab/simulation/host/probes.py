@@ -1,123 +1,395 @@
-"""Probes of costs on this host. Each probe is a function that returns the nanoseconds of one try.
+"""Programs that measure single costs. ``schedload`` runs a probe on the host, the simulator runs it on a model.
 
-Probes of calls run in Python; the cost of calling an empty function is subtracted.
+Probes are programs like the native workloads, but none of them is a native workload that users measure: the figures of
+workloads never enter a calibration, and can judge it. Each probe times an operation many times in one or two series.
 """
 
 from __future__ import annotations
 
-import gc
 import json
-import mmap
 import os
-import socket
 import subprocess
-import time
-from collections.abc import Callable
-from timeit import repeat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-import numpy as np
+from schedlab.extension import extension
+from schedlab.simulation.models import Model, kernel
+from schedlab.simulation.settings import Attributes, Settings
 
-CALLS = 200
-"""Calls in one try. A try takes tens of microseconds, so that most tries are undisturbed."""
+LOOPS = 300
+"""Operations in a try of a short operation: a few milliseconds, so that most tries are undisturbed."""
 
-TRIES = 300
-"""Number of tries. A probe returns the least time of all tries: other activity of the machine only adds time."""
+FAR_BEHIND_NS = 400_000
+"""Time in which a woken task on another CPU runs and waits again, also on a virtual machine."""
 
-BATCH = 16
-"""Messages in flight: fewer than the capacity of any channel."""
-
-
-def _least(function: Callable[[], object], number: int) -> float:
-    """Return the least mean time of a call in ns, over tries of ``number`` calls."""
-    return min(repeat(function, number=number, repeat=TRIES)) / number * 1e9
+Samples = Mapping[str, Sequence[float]]
+"""Nanoseconds of each operation, by series."""
 
 
-def call(function: Callable[[], object]) -> float:
-    """Return the ns of a call, less the ns of ``gc.isenabled()``, which has no arguments and does nothing."""
-    return _least(function, CALLS) - _least(gc.isenabled, CALLS)
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A program. Its tasks are bound to ``cpus``, unless the program binds them itself."""
+
+    name: str
+    program: Mapping[str, Any]
+    cpus: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The program as JSON."""
+        return json.dumps(self.program)
 
 
-def _nothing() -> object:
-    """Wrap an empty call in a Python function, as the calls that send and receive are wrapped."""
-    return gc.isenabled()
+class Runner(Protocol):
+    """Runs probes."""
+
+    def run(self, probe: Probe, seed: int) -> Samples:
+        """Return the samples of each series."""
+        ...
 
 
-def messages(send: Callable[[], object], receive: Callable[[], object]) -> tuple[float, float]:
-    """Return the ns of sending a message of 4 bytes and of receiving the message in the same task, less empty calls."""
-    least = [float("inf"), float("inf")]
-    for _ in range(TRIES):
-        for side, function in enumerate((send, receive)):
-            began = time.perf_counter_ns()
-            for _ in range(BATCH):
-                function()
-            least[side] = min(least[side], (time.perf_counter_ns() - began) / BATCH)
-    nothing = _least(_nothing, CALLS)
-    return least[0] - nothing, least[1] - nothing
+@dataclass(frozen=True)
+class OnHost:
+    """Runs probes on this host with ``schedload``."""
+
+    schedload: str
+
+    def run(self, probe: Probe, seed: int) -> Samples:
+        """Run the probe; OSError or SubprocessError when ``schedload`` fails."""
+        del seed  # time does not repeat
+        result = subprocess.run(
+            [self.schedload, "--json", "run", "-"],
+            input=probe.text,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            preexec_fn=lambda: os.sched_setaffinity(0, probe.cpus),
+        )
+        return _samples(json.loads(result.stdout)["metrics"])
 
 
-def pipe() -> tuple[float, float]:
-    """Return the ns of writing to a pipe and of reading from the same pipe."""
-    reader, writer = os.pipe()
-    try:
-        return messages(lambda: os.write(writer, b"1234"), lambda: os.read(reader, 4))
-    finally:
-        os.close(reader)
-        os.close(writer)
+@dataclass(frozen=True)
+class OnModel:
+    """Runs probes on a machine model."""
+
+    machine: Model
+    kernel: Model
+
+    def run(self, probe: Probe, seed: int) -> Samples:
+        """Simulate the probe."""
+        groups = [str(group["name"]) for group in probe.program["groups"]]
+        settings = Settings(seed=seed, attributes=Attributes(cpus=probe.cpus))
+        texts = (self.machine.text, self.kernel.text, probe.text)
+        return _samples(extension().run(*texts, settings.plain(groups), None, None)["metrics"])
 
 
-def sockets(kind: str) -> tuple[float, float]:
-    """Return the ns of sending and receiving over a pair of sockets: ``unix``, ``tcp`` or ``udp`` (over loopback)."""
-    sender, receiver = _pair(kind)
-    with sender, receiver:
-        return messages(lambda: sender.send(b"1234"), lambda: receiver.recv(4))
+def on_model(machine: str, kernel_name: str) -> OnModel:
+    """Return a runner on the machine with this TOML text."""
+    return OnModel(Model("machine", machine), kernel(kernel_name))
 
 
-def _pair(kind: str) -> tuple[socket.socket, socket.socket]:
-    if kind == "unix":
-        return socket.socketpair()
-    if kind == "udp":
-        sender, receiver = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-        receiver.bind(("127.0.0.1", 0))
-        sender.connect(receiver.getsockname())
-        return sender, receiver
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        sender = socket.create_connection(server.getsockname())
-        receiver, _ = server.accept()
-    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sender, receiver
+def _samples(metrics: Sequence[Mapping[str, Any]]) -> Samples:
+    return {entry["name"]: [float(value) for value in entry["samples"]] for entry in metrics}
 
 
-def page_fault(mib: int = 8) -> float:
-    """Return the ns of the first touch of a 4 KiB page of new anonymous memory: the least mean of 32 pages in a row."""
-    least = float("inf")
-    with mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-        array = np.frombuffer(memory, dtype=np.uint8)
-        for piece in np.split(array, len(array) // (32 * mmap.PAGESIZE)):
-            began = time.perf_counter_ns()
-            piece[:: mmap.PAGESIZE] = 1
-            least = min(least, (time.perf_counter_ns() - began) / 32)
-        del array, piece
-    return least * 4096 / mmap.PAGESIZE
+# Operations of programs, see crates/workload/src/program/op.rs.
+Op = Mapping[str, Any]
 
 
-def walk(kib: int) -> float:
-    """Return the ns of reading 1 KiB, in order, of a warm buffer of ``kib`` KiB: the least time of the tries."""
-    array = np.ones(kib * 128, dtype=np.uint64)
-    tries = max(5, min(TRIES, (256 << 10) // kib))
-    return min(repeat(array.sum, number=1, repeat=tries)) * 1e9 / kib
+def _times(count: int, body: Sequence[Op]) -> Op:
+    return {"loop": {"repeat": {"count": count}, "body": list(body)}}
 
 
-def samples(schedload: str, cpu: int, metric: str, *words: str) -> float:
-    """Run a program of schedload on one CPU, and return the 10th percentile of a metric's samples."""
-    result = subprocess.run(
-        [schedload, "--json", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+def _on(cpu: int) -> Op:
+    return {"set": {"attributes": {"cpus": [cpu]}}}
+
+
+def _policy(policy: str, priority: int | None = None) -> Op:
+    attributes = {"policy": policy} if priority is None else {"policy": policy, "priority": priority}
+    return {"set": {"attributes": attributes}}
+
+
+def _stamp(slot: str) -> Op:
+    return {"stamp": {"slot": slot}}
+
+
+def _lap(slot: str, series: str) -> Op:
+    return {"lap": {"slot": slot, "series": series}}
+
+
+def _record(slot: str, series: str) -> Op:
+    return {"record": {"slot": slot, "series": series}}
+
+
+def _up(name: str) -> Op:
+    return {"up": {"semaphore": name, "count": 1}}
+
+
+def _down(name: str) -> Op:
+    return {"down": {"semaphore": name}}
+
+
+def _compute(ns: int) -> Op:
+    return {"compute": {"ns": ns}}
+
+
+def _touch(region: str, size: int, *, pattern: str = "sequential", write: bool = False, offset: Any = 0) -> Op:
+    return {
+        "touch": {
+            "region": region, "offset": offset, "bytes": size, "stride": 64, "pattern": pattern, "write": write,
+        }
+    }  # fmt: skip
+
+
+def _program(
+    name: str,
+    groups: Mapping[str, Sequence[Op]],
+    series: Sequence[str],
+    *,
+    mode: str = "process",
+    **resources: Sequence[Mapping[str, Any]],
+) -> Mapping[str, Any]:
+    slots = [{"name": "turn", "scope": "task"}, *resources.pop("slots", ())]
+    return {
+        "schema": 2,
+        "name": name,
+        "resources": {**resources, "slots": slots},
+        "series": list(series),
+        "groups": [
+            {"name": group, "count": 1, "mode": mode, "body": [_stamp("turn"), *body]} for group, body in groups.items()
+        ],
+        "metrics": [
+            {"name": each, "unit": "ns", "direction": "lower", "quantity": {"mean": each}} for each in series
+        ],
+    }  # fmt: skip
+
+
+def _semaphores(*names: str) -> list[Mapping[str, Any]]:
+    return [{"name": name, "scope": "program", "initial": 0} for name in names]
+
+
+def _channel(name: str, kind: str) -> Mapping[str, Any]:
+    return {"name": name, "kind": kind, "count": 1, "scope": "program"} | ({"no_delay": True} if kind == "tcp" else {})
+
+
+def clock(cpu: int) -> Probe:
+    """Two readings of the clock: series ``operation``."""
+    body = [_times(LOOPS, [_lap("turn", "operation")])]
+    return Probe("clock", _program("clock", {"first": body}, ["operation"]), (cpu,))
+
+
+def write(cpu: int) -> Probe:
+    """Write to /dev/null: series ``operation``."""
+    body = [_times(LOOPS, [{"write": {"file": "null", "bytes": 4}}, _lap("turn", "operation")])]
+    files = [{"name": "null", "count": 1, "scope": "task", "path": "/dev/null"}]
+    return Probe("write", _program("write", {"first": body}, ["operation"], files=files), (cpu,))
+
+
+def messages(cpu: int, kind: str, size: int) -> Probe:
+    """A message that a task sends and receives: series ``send`` and ``receive``.
+
+    Over sockets the task also sends the message back: a TCP connection that only receives would acknowledge each
+    message by a separate packet.
+    """
+
+    def once(direction: str) -> list[Op]:
+        message = {"channel": "there", "bytes": size} | ({"direction": direction} if direction != "forward" else {})
+        return [{"send": message}, _lap("turn", "send"), {"receive": message}, _lap("turn", "receive")]
+
+    body = [_times(LOOPS, once("forward") + (once("backward") if kind != "pipe" else []))]
+    program = _program("messages", {"first": body}, ["send", "receive"], channels=[_channel("there", kind)])
+    return Probe(f"{kind} messages of {size} bytes", program, (cpu,))
+
+
+def yields(cpu: int, tasks: int, mode: str = "process") -> Probe:
+    """Tasks that yield: series ``operation``, the turns of all tasks, of the first task."""
+    timed, other = [{"yield": None}, _lap("turn", "operation")], [{"yield": None}]
+    groups = {"first": [_times(LOOPS, timed)]} | {f"other{n}": [_times(LOOPS, other)] for n in range(1, tasks)}
+    return Probe(f"{tasks} yielding", _yields(_program("yields", groups, ["operation"], mode=mode)), (cpu,))
+
+
+def _yields(program: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The operation without fields is a string in JSON."""
+    text = json.dumps(program).replace('{"yield": null}', '"yield"')
+    return dict(json.loads(text))
+
+
+def pipe_round(cpu: int, rounds: int = LOOPS) -> Probe:
+    """A message of 4 bytes to another process on the CPU, and its answer: series ``operation``."""
+    out, back = ({"send": {"channel": name, "bytes": 4}} for name in ("there", "back"))
+    arrive, answered = ({"receive": {"channel": name, "bytes": 4}} for name in ("there", "back"))
+    groups = {
+        "first": [_times(rounds, [out, answered, _lap("turn", "operation")])],
+        "second": [_times(rounds, [arrive, back])],
+    }
+    channels = [_channel("there", "pipe"), _channel("back", "pipe")]
+    return Probe("pipe round", _program("pipe-round", groups, ["operation"], channels=channels), (cpu,))
+
+
+def socket_round(cpu: int, kind: str) -> Probe:
+    """A message of 4 bytes to another process on the CPU, and its answer: series ``operation``."""
+    out = {"send": {"channel": "there", "bytes": 4}}
+    arrive = {"receive": {"channel": "there", "bytes": 4}}
+    back = {"send": {"channel": "there", "bytes": 4, "direction": "backward"}}
+    answered = {"receive": {"channel": "there", "bytes": 4, "direction": "backward"}}
+    groups = {
+        "first": [_times(LOOPS, [out, answered, _lap("turn", "operation")])],
+        "second": [_times(LOOPS, [arrive, back])],
+    }
+    program = _program("socket-round", groups, ["operation"], channels=[_channel("there", kind)])
+    return Probe(f"{kind} round", program, (cpu,))
+
+
+def free_round(cpus: tuple[int, ...]) -> Probe:
+    """The same as :func:`pipe_round` on several CPUs: the scheduler decides whether the processes share a CPU."""
+    return Probe("free pipe round", pipe_round(cpus[0], 3000).program, cpus)
+
+
+def futex_round(cpu: int) -> Probe:
+    """Two threads on the CPU that wake each other: series ``operation``."""
+    groups = {
+        "first": [_times(LOOPS, [_up("there"), _down("back"), _lap("turn", "operation")])],
+        "second": [_times(LOOPS, [_down("there"), _up("back")])],
+    }
+    program = _program("futex-round", groups, ["operation"], mode="thread", semaphores=_semaphores("there", "back"))
+    return Probe("futex round", program, (cpu,))
+
+
+def page_fault(cpu: int) -> Probe:
+    """The first write to a page: series ``operation``."""
+    page = 4096
+    body = [
+        _times(
+            LOOPS, [_touch("memory", 64, write=True, offset={"mul": [{"loop": 0}, page]}), _lap("turn", "operation")]
+        )
+    ]
+    regions = [{"name": "memory", "count": 1, "scope": "task", "bytes": LOOPS * page}]
+    return Probe("page fault", _program("page-fault", {"first": body}, ["operation"], regions=regions), (cpu,))
+
+
+def child(cpu: int, image_kib: int | None) -> Probe:
+    """A child process: series ``clone`` until the parent continues, ``end`` until the child has been reaped.
+
+    With ``image_kib`` the child executes a new image that fills this memory.
+    """
+    work = {"exec": {"image": {"work": {"ns": 0, "bytes": (image_kib or 0) << 10}}}}
+    body = [
+        _times(
+            60,
+            [
+                {"fork": {"body": [] if image_kib is None else [work]}},
+                _lap("turn", "clone"),
+                {"wait": {}},
+                _lap("turn", "end"),
+            ],
+        )
+    ]
+    return Probe("child", _program("child", {"first": body}, ["clone", "end"]), (cpu,))
+
+
+SPAN_NS = 4_000_000
+"""Length of a span of :func:`tick`: the period of the tick at 250 Hz."""
+
+
+def tick(cpu: int, spans: int = 40) -> Probe:
+    """A loop that reads the clock: series ``operation``, the longest gap of each span, in which a tick falls."""
+    watch = {
+        "watch": {"ns": SPAN_NS, "over_ns": SPAN_NS, "longest": "operation", "gaps": "gaps", "lost": "lost"},
+    }  # fmt: skip
+    program = _program("tick", {"first": [_times(spans, [watch])]}, ["operation"])
+    return Probe("tick", {**program, "counters": ["gaps", "lost"]}, (cpu,))
+
+
+def timer(cpu: int) -> Probe:
+    """A sleep: series ``operation``."""
+    body = [_times(100, [{"sleep": {"ns": 200_000}}, _lap("turn", "operation")])]
+    return Probe("timer", _program("timer", {"first": body}, ["operation"]), (cpu,))
+
+
+def walk(cpu: int, kib: int, pattern: str) -> Probe:
+    """Reads of a warm buffer, a cache line at a time: series ``operation``, the time of a walk."""
+    size = kib << 10
+    walks = max(3, min(LOOPS, (32 << 10) // kib))
+    body = [
+        _touch("memory", size, write=True),
+        _touch("memory", size, pattern=pattern),
+        _stamp("turn"),
+        _times(walks, [_touch("memory", size, pattern=pattern), _lap("turn", "operation")]),
+    ]
+    regions = [{"name": "memory", "count": 1, "scope": "task", "bytes": size}]
+    return Probe(
+        f"{pattern} walk over {kib} KiB", _program("walk", {"first": body}, ["operation"], regions=regions), (cpu,)
     )
-    metrics = json.loads(result.stdout)["metrics"]
-    (series,) = [entry["samples"] for entry in metrics if entry["name"] == metric]
-    return float(sorted(series)[len(series) // 10])
+
+
+def walks(cpus: Sequence[int], kib: int) -> Probe:
+    """Tasks on several CPUs that read buffers at once, in order: series ``operation``."""
+    size = kib << 10
+    regions = [{"name": "memory", "count": 1, "scope": "task", "bytes": size}]
+    warm, timed = _touch("memory", size, write=True), [_touch("memory", size), _lap("turn", "operation")]
+    groups = {f"walker{n}": [_on(cpu), warm, _stamp("turn"), _times(6, timed)] for n, cpu in enumerate(cpus)}
+    program = _program("walks", groups, ["operation"], regions=regions)
+    return Probe(f"{len(cpus)} walks over {kib} KiB", program, tuple(cpus))
+
+
+def computations(cpus: Sequence[int]) -> Probe:
+    """Tasks on several CPUs that compute at once: series ``operation``, 1 ms of an undisturbed CPU."""
+    timed = [_compute(1_000_000), _lap("turn", "operation")]
+    groups = {f"computer{n}": [_on(cpu), _stamp("turn"), _times(50, timed)] for n, cpu in enumerate(cpus)}
+    return Probe(f"{len(cpus)} computing", _program("computations", groups, ["operation"]), tuple(cpus))
+
+
+def wake_idle(waker: int, sleeper: int, idle_ns: int, loops: int) -> Probe:
+    """Wake a thread on another CPU that has been idle for at least ``idle_ns``.
+
+    Series ``call`` is the waker's time for the call, ``arrival`` the time until the woken thread runs. The waker then
+    sleeps until the woken thread wakes it in turn, and computes for ``idle_ns``.
+    """
+    waking = [_compute(idle_ns), _stamp("call"), _stamp("sent"), _up("there"), _record("call", "call"), _down("back")]
+    woken = [_down("there"), _record("sent", "arrival"), _up("back")]
+    groups = {"waker": [_on(waker), _times(loops, waking)], "sleeper": [_on(sleeper), _times(loops, woken)]}
+    return Probe(f"waking a CPU idle for {idle_ns} ns", _wakes("wake-idle", groups), (waker, sleeper))
+
+
+def wake_busy(waker: int, busy: int, *, preempts: bool) -> Probe:
+    """Wake a thread on a CPU that runs another thread, which the woken thread preempts or waits for.
+
+    Series as of :func:`wake_idle`.
+    """
+    waking = [_compute(150_000), _stamp("call"), _stamp("sent"), _up("there"), _record("call", "call")]
+    policy = _policy("fifo", 10) if preempts else _policy("batch")
+    runs: Op = {"loop": {"repeat": {"for_ns": LOOPS * 150_000}, "body": [_compute(20_000), {"yield": None}]}}
+    groups = {
+        "waker": [_on(waker), _times(LOOPS, waking)],
+        "woken": [_on(busy), policy, _times(LOOPS, [_down("there"), _record("sent", "arrival")])],
+        "running": [_on(busy), runs],
+    }
+    name = "preempting" if preempts else "queueing on"
+    return Probe(f"{name} a running CPU", _yields(_wakes("wake-busy", groups)), (waker, busy))
+
+
+def _wakes(name: str, groups: Mapping[str, Sequence[Op]]) -> Mapping[str, Any]:
+    return _program(
+        name, groups, ["call", "arrival"], mode="thread", semaphores=_semaphores("there", "back"),
+        slots=[{"name": "call", "scope": "program"}, {"name": "sent", "scope": "program"}],
+    )  # fmt: skip
+
+
+def line(writer: int, reader: int, kib: int) -> Probe:
+    """A pipe's message of ``kib`` KiB that another CPU has written: series ``operation``, the time of the read."""
+    size = kib << 10
+    sends = [{"send": {"channel": "there", "bytes": size}}, _up("sent"), _down("taken")]
+    takes = [
+        _down("sent"),
+        _stamp("turn"),
+        {"receive": {"channel": "there", "bytes": size}},
+        _lap("turn", "operation"),
+        _up("taken"),
+    ]
+    groups = {"writer": [_on(writer), _times(LOOPS, sends)], "reader": [_on(reader), _times(LOOPS, takes)]}
+    program = _program(
+        "line", groups, ["operation"], channels=[_channel("there", "pipe")], semaphores=_semaphores("sent", "taken")
+    )
+    return Probe(f"a message of {kib} KiB", program, (writer, reader))

@@ -1,0 +1,130 @@
+"""Judge a twin: every row of rows.toml and attributes.toml, measured on this machine and predicted by its model.
+
+    .venv/bin/python benches/twin/judge.py [--machine box.toml] [--store twin.db] [--blocks 6]
+
+Calibrates this machine unless a machine file is given, and runs both files on this machine and on the model, with the
+same random seeds. The output is the tables of docs/twin.md: levels, effects of variants, effects of sizes, and the
+scores. With --runs 1,2,3,4 the stored runs (measured, predicted, measured, predicted) are compared again.
+
+The calibration's probes are programs of its own (python/schedlab/simulation/host/probes.py). No program of the two
+files takes part in it. Use a quiet machine; the share of CPU time that the measurement did not use is not checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).parent
+SCHEDLAB = Path(sys.executable).with_name("schedlab")
+
+Row = Mapping[str, Any]
+
+
+def twin(words: Sequence[str], store: str) -> Mapping[str, Any]:
+    """Return the comparison of ``schedlab twin`` as its JSON document."""
+    command = [str(SCHEDLAB), "twin", *words, "--store", store, "--format", "json"]
+    return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
+
+
+def calibrate(path: Path) -> None:
+    """Write a machine file of this host, and print the time that this takes."""
+    began = time.monotonic()
+    subprocess.run([str(SCHEDLAB), "machines", "calibrate", "--output", str(path)], check=True)
+    print(f"calibration: {time.monotonic() - began:.0f} s\n", flush=True)
+
+
+def name(row: Row) -> str:
+    """Name a row as in the tables: workload and the parameters other than times."""
+    parameters = {key: value for key, value in row["parameters"].items() if key not in ("warmup", "duration")}
+    return " ".join([row["workload"], *(f"{key}={value}" for key, value in parameters.items())])
+
+
+def number(value: float) -> str:
+    """Four digits."""
+    return f"{value:.4g}" if value < 10_000 else f"{value:.0f}"
+
+
+def levels(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table of levels."""
+    yield "| row | metric | variant | measured | predicted | predicted / measured |\n|---|---|---|---|---|---|"
+    for row in rows:
+        ratio = row["predicted"] / row["measured"]
+        figures = f"{number(row['measured'])} | {number(row['predicted'])} | {ratio:.2f}"
+        yield f"| {name(row)} | {row['metric']} [{row['unit']}] | {row['variant']} | {figures} |"
+
+
+def changes(effects: Sequence[Row]) -> Iterator[str]:
+    """Yield the table of the effects of variants."""
+    yield "| row | variant | measured | 95 % interval | predicted | sign |\n|---|---|---|---|---|---|"
+    for each in effects:
+        low, high = ((each[key] or float("nan")) - 1 for key in ("measured_low", "measured_high"))
+        sign = "noise" if not each["significant"] else "right" if each["right"] else "wrong"
+        figures = f"{each['measured'] - 1:+.1%} | {low:+.1%} … {high:+.1%} | {each['predicted'] - 1:+.1%}"
+        yield f"| {name(each)} | {each['variant']} | {figures} | {sign} |"
+
+
+def sizes(rows: Sequence[Row]) -> Iterator[tuple[float, float]]:
+    """Yield the measured and predicted ratio between every two rows of a workload that differ in a size."""
+    for one, two in combinations(rows, 2):
+        same = all(one[key] == two[key] for key in ("workload", "metric", "variant"))
+        if same and one["parameters"] != two["parameters"]:
+            yield two["measured"] / one["measured"], two["predicted"] / one["predicted"]
+
+
+def scores(rows: Sequence[Row], effects: Sequence[Row]) -> Iterator[str]:
+    """Yield the scores as sentences."""
+    errors = [abs(row["predicted"] / row["measured"] - 1) for row in rows]
+    free = [error for error, row in zip(errors, rows, strict=True) if row["variant"] in ("free", "default")]
+    for label, values in (("all levels", errors), ("levels without a variant", free)):
+        median, p90 = np.quantile(values, [0.5, 0.9])
+        yield f"error of {len(values)} {label}: median {median:.1%}, 90th percentile {p90:.1%}"
+    beyond = [each for each in effects if each["significant"]]
+    right = sum(each["right"] for each in beyond)
+    yield f"sign of {len(beyond)} effects of variants beyond noise: {right} right ({right / max(len(beyond), 1):.0%})"
+    points = [abs(each["predicted"] - each["measured"]) for each in effects]
+    shares = [error / max(abs(each["measured"] - 1), 1e-9) for error, each in zip(points, effects, strict=True)]
+    near = sum(each["near"] for each in effects)
+    yield (
+        f"error of {len(effects)} effects: median {np.median(points) * 100:.1f} points, or {np.median(shares):.0%} of "
+        f"the effect; within 3 points or a tenth: {near}"
+    )
+    pairs = list(sizes(rows))
+    agree = sum((measured - 1) * (predicted - 1) > 0 for measured, predicted in pairs if abs(measured - 1) > 0.1)
+    large = sum(abs(measured - 1) > 0.1 for measured, _ in pairs)
+    yield f"sign of {large} effects of sizes above 10 %: {agree} right ({agree / max(large, 1):.0%})"
+
+
+def main() -> None:
+    """Measure, predict and print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--machine", type=Path, help="machine file; default: calibrate this machine")
+    options.add_argument("--store", default="twin.db", help="store of the runs (default twin.db)")
+    options.add_argument("--blocks", type=int, default=6, help="blocks of each file (default 6)")
+    options.add_argument("--runs", help="stored runs to compare again: measured, predicted, measured, predicted")
+    chosen = options.parse_args()
+    if chosen.runs:
+        runs = chosen.runs.split(",")
+        documents = [twin(["--runs", ",".join(pair)], chosen.store) for pair in zip(runs[::2], runs[1::2], strict=True)]
+    else:
+        machine = chosen.machine or Path(chosen.store).with_suffix(".toml")
+        if chosen.machine is None:
+            calibrate(machine)
+        words = ["--machine", str(machine), "--blocks", str(chosen.blocks)]
+        documents = [twin([str(FOLDER / file), *words], chosen.store) for file in ("rows.toml", "attributes.toml")]
+    rows = [row for document in documents for row in document["rows"]]
+    effects = [each for document in documents for each in document["changes"]]
+    print(*levels(rows), "", *changes(effects), "", *scores(rows, effects), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

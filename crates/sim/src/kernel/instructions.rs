@@ -1,0 +1,126 @@
+//! Instructions of a kernel's paths, and what they change in a machine's costs.
+//!
+//! A machine's cost table has times under one kernel. Another kernel needs more or fewer instructions for the same path:
+//! cost = cost under the machine's kernel + difference of the instructions × the machine's time per instruction.
+//! Transfers of cache lines, interrupts between CPUs, timers and idle states are in the machine's times, and are equal
+//! under all kernels.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{ByDistance, Costs};
+
+/// Instructions of a kernel's paths, as `schedlab cost` counts them: medians on one CPU, the program's step included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instructions {
+    /// Two readings of the clock, which every other path contains.
+    pub none: u32,
+    /// `sched_yield()` of a single task.
+    #[serde(rename = "yield")]
+    pub yielding: u32,
+    /// `write()` to /dev/null.
+    pub write: u32,
+    /// A message that a task writes to a pipe and reads.
+    pub pipe: u32,
+    /// As `pipe`, over a Unix socket.
+    pub unix: u32,
+    /// As `pipe`, over TCP.
+    pub tcp: u32,
+    /// As `pipe`, over UDP.
+    pub udp: u32,
+    /// A message to another process and its answer, over pipes.
+    pub pipe_round: u32,
+    /// Two threads wake each other.
+    pub futex_round: u32,
+    /// The first write to a page.
+    pub page_fault: u32,
+    /// A child is forked, exits and is reaped.
+    pub fork: u32,
+    /// A child is forked, executes a command, exits and is reaped.
+    pub exec: u32,
+}
+
+/// Instructions of the operations that a cost table has.
+struct Operations {
+    syscall: i64,
+    schedule: i64,
+    pipe: i64,
+    unix: i64,
+    tcp: i64,
+    udp: i64,
+    /// A wake-up and the switch to the woken task.
+    wake_and_switch: i64,
+    futex: i64,
+    page_fault: i64,
+    /// Fork, exit and wait.
+    child: i64,
+    exec: i64,
+}
+
+impl Instructions {
+    fn operations(&self) -> Operations {
+        let of = |path: u32| i64::from(path) - i64::from(self.none);
+        let syscall = of(self.write);
+        let schedule = of(self.yielding) - syscall;
+        let each = |path: u32| of(path) / 2 - syscall;
+        let pipe = each(self.pipe);
+        // Half of a round: a write, a read, and a switch to the task that the write has woken.
+        let wake_and_switch = of(self.pipe_round) / 2 - 2 * (syscall + pipe) - schedule;
+        // Half of a round: a call that wakes, a call that waits, and the switch.
+        let futex = (of(self.futex_round) / 2 - schedule - wake_and_switch) / 2 - syscall;
+        Operations {
+            syscall,
+            schedule,
+            pipe,
+            unix: each(self.unix),
+            tcp: of(self.tcp) - 2 * syscall,
+            udp: of(self.udp) - 2 * syscall,
+            wake_and_switch,
+            futex,
+            page_fault: of(self.page_fault),
+            child: of(self.fork) - wake_and_switch - schedule,
+            exec: i64::from(self.exec) - i64::from(self.fork),
+        }
+    }
+
+    /// Return `costs`, which a machine has under a kernel with the instructions `under`, under a kernel with these
+    /// instructions. The difference of a path with several costs is split in the proportions of these costs.
+    pub fn costs(&self, under: &Self, costs: &Costs) -> Costs {
+        let (new, old) = (self.operations(), under.operations());
+        let ns = |new: i64, old: i64| (new - old) * i64::from(costs.instruction_ps) / 1000;
+        let mut changed = costs.clone();
+        share(&mut [&mut changed.syscall], ns(new.syscall, old.syscall));
+        share(&mut [&mut changed.schedule], ns(new.schedule, old.schedule));
+        share(&mut [&mut changed.pipe], ns(new.pipe, old.pipe));
+        share(&mut [&mut changed.unix], ns(new.unix, old.unix));
+        share(&mut [&mut changed.tcp_send, &mut changed.tcp_receive], ns(new.tcp, old.tcp));
+        share(&mut [&mut changed.udp_send, &mut changed.udp_receive], ns(new.udp, old.udp));
+        share(&mut [&mut changed.futex], ns(new.futex, old.futex));
+        share(&mut [&mut changed.page_fault], ns(new.page_fault, old.page_fault));
+        share(&mut [&mut changed.fork, &mut changed.exit, &mut changed.wait], ns(new.child, old.child));
+        share(&mut [&mut changed.exec], ns(new.exec, old.exec));
+        let before = changed.wakeup.core;
+        let both = ns(new.wake_and_switch, old.wake_and_switch);
+        share(&mut [&mut changed.switch, &mut changed.wakeup.core], both);
+        let more = i64::from(changed.wakeup.core) - i64::from(before);
+        let ByDistance { core: _, llc, node, near, far } = &mut changed.wakeup;
+        [llc, node, near, far].into_iter().for_each(|each| share(&mut [each], more));
+        changed
+    }
+}
+
+/// Add `ns` to a sum of costs, in their proportions. No cost becomes negative.
+fn share(parts: &mut [&mut u32], ns: i64) {
+    let sum: i64 = parts.iter().map(|part| i64::from(**part)).sum();
+    if sum == 0 {
+        return;
+    }
+    for part in parts.iter_mut() {
+        let cost = i64::from(**part);
+        **part = (cost + ns * cost / sum).clamp(0, u32::MAX.into()) as u32;
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/kernel/instructions.rs"]
+mod tests;

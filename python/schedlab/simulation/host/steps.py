@@ -1,0 +1,147 @@
+"""The steps of a calibration: which probe determines which cost, in an order in which no step needs a later step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from schedlab.simulation.host import probes
+from schedlab.simulation.host.probes import Probe
+from schedlab.simulation.host.solve import Step
+
+IDLE_NS = (0, 20_000, 50_000, 200_000, 1_000_000, 4_000_000)
+"""Computation of the waker before it wakes an idle CPU. The CPU is idle for this time and the time of a wake-up."""
+
+MESSAGE_KIB = 16
+"""Size of the messages that measure copies: a quarter of a pipe."""
+
+MOST_WALK_KIB = 256 << 10
+"""The largest buffer that is read: a virtual machine may report the cache of its entire host."""
+
+CHANNELS = {
+    "pipe": ("pipe", "pipe"),
+    "unix": ("unix", "unix"),
+    "tcp": ("tcp_send", "tcp_receive"),
+    "udp": ("udp_send", "udp_receive"),
+}
+"""The costs of sending and of receiving over each kind of channel."""
+
+
+def on_one_cpu(cpu: int) -> Iterator[Step]:
+    """Yield the steps of one task, and of two tasks on one CPU."""
+    yield Step(("costs.clock_read",), probes.clock(cpu), "operation", "two readings of the clock")
+    yield Step(("costs.syscall",), probes.write(cpu), "operation", "write() to /dev/null")
+    for kind, (send, receive) in CHANNELS.items():
+        probe = probes.messages(cpu, kind, 4)
+        if send == receive:
+            yield Step((f"costs.{send}",), probe, "both", f"4 bytes over {kind}, written and read by one task")
+            continue
+        yield Step((f"costs.{send}",), probe, "send", f"4 bytes over {kind}, sent to the same task")
+        yield Step((f"costs.{receive}",), probe, "receive", f"4 bytes over {kind}, received from the same task")
+    probe = probes.messages(cpu, "pipe", MESSAGE_KIB << 10)
+    yield Step(("costs.copy_kib",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
+    yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")
+    yield Step(("costs.switch",), probes.yields(cpu, 2), "operation", "sched_yield() of two processes in turn")
+    yield Step(("costs.wakeup.core",), probes.pipe_round(cpu), "operation", "a round over two pipes on one CPU")
+    yield Step(("costs.futex",), probes.futex_round(cpu), "operation", "a round of two threads on one CPU")
+    yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
+    yield Step(("costs.fork",), probes.child(cpu, None), "clone", "fork() in the parent")
+    yield Step(("costs.exit",), probes.child(cpu, None), "end", "a child's run, exit and reaping")
+    yield Step(
+        ("costs.exec",), probes.child(cpu, 0), "end", "a child that executes a new image, less the child without"
+    )
+    # Other work lengthens most of the gaps on a busy machine, and a tick is in each of them.
+    yield Step(
+        ("costs.tick",), probes.tick(cpu), "operation", "the longest gap of a loop in 4 ms, 10th percentile", 0.1
+    )
+
+
+def of_timers(cpu: int) -> Iterator[Step]:
+    """Yield the steps of timers, which wake an idle CPU."""
+    yield Step(("costs.timer_irq",), probes.timer(cpu), "operation", "a sleep of 200 us on an idle CPU")
+
+
+def of_memory(cpu: int, machine: Mapping[str, Any]) -> Iterator[Step]:
+    """Yield the steps of reads from the private caches, the last-level cache and memory."""
+    private, llc = int(machine["private_kib"]), int(machine["llc_kib"])
+    half = max(1, private // 2)
+    yield Step(("costs.touch_kib",), probes.walk(cpu, half, "sequential"), "operation", f"reads of {half} KiB in order")
+    inside, outside = min(4 * private, llc // 2), 4 * llc
+    if 2 * private <= inside:
+        probe = probes.walk(cpu, inside, "sequential")
+        yield Step(("costs.refill_kib.llc",), probe, "operation", f"reads of {inside} KiB in order")
+    if outside <= MOST_WALK_KIB:
+        probe = probes.walk(cpu, outside, "sequential")
+        yield Step(("costs.refill_kib.node",), probe, "operation", f"reads of {outside} KiB in order")
+        probe = probes.walk(cpu, outside, "random")
+        yield Step(("costs.random_percent",), probe, "operation", f"reads of {outside} KiB at random")
+
+
+def between(waker: int, other: int, distance: str) -> Iterator[Step]:
+    """Yield the steps of two CPUs at a distance; the nearest distance comes first."""
+    probe = probes.wake_busy(waker, other, preempts=False)
+    yield Step((f"costs.wakeup.{distance}",), probe, "call", f"waking a thread of a running CPU, {distance}")
+    probe = probes.line(waker, other, MESSAGE_KIB)
+    yield Step(
+        (f"costs.line.{distance}",), probe, "operation", f"reading {MESSAGE_KIB} KiB that another CPU wrote, {distance}"
+    )
+
+
+def interrupts(waker: int, other: int, distance: str) -> Iterator[Step]:
+    """Yield the step of an interrupt between two CPUs, after the step of :func:`sending`."""
+    probe = probes.wake_busy(waker, other, preempts=True)
+    yield Step((f"costs.ipi.{distance}",), probe, "arrival", f"preempting a running CPU, {distance}")
+
+
+def sending(idle: Sequence[Probe]) -> Iterator[Step]:
+    """Yield the step of the sender's time for an interrupt, which has no distance. ``idle`` are the probes of
+    :func:`idle_probes`."""
+    yield Step(("costs.ipi_send",), idle[0], "call", "the sender's time for an interrupt, in waking an idle CPU")
+
+
+def idle_probes(waker: int, other: int) -> Sequence[Probe]:
+    """Return the probes of idle CPUs, for each of :data:`IDLE_NS`."""
+    return [probes.wake_idle(waker, other, idle_ns, 300 if idle_ns < 1_000_000 else 60) for idle_ns in IDLE_NS]
+
+
+def idleness(idle: Sequence[Probe]) -> Iterator[Step]:
+    """Yield the steps of the idle states."""
+    for state, (idle_ns, probe) in enumerate(zip(IDLE_NS, idle, strict=True)):
+        how = f"waking a CPU {idle_ns // 1000} us and a wake-up after it became idle"
+        yield Step((f"idle.{state}.exit_ns",), probe, "arrival", how)
+
+
+def arrival(probe: Probe, distance: str) -> Step:
+    """Return the step of an interrupt that arrives sooner at an idle CPU than at a running CPU."""
+    return Step((f"costs.ipi.{distance}",), probe, "arrival", f"waking an idle CPU, {distance}")
+
+
+def pairs(machine: Mapping[str, Any], cpus: Sequence[int]) -> Mapping[str, tuple[int, int]]:
+    """Return two of the CPUs at each distance that exists among them, the nearest distance first."""
+    places = {cpu: _place(machine, cpu) for cpu in cpus}
+    first = min(cpus)
+    found: dict[str, tuple[int, int]] = {}
+    for cpu in sorted(cpus):
+        if cpu != first:
+            found.setdefault(_distance(places[first], places[cpu]), (first, cpu))
+    return {name: found[name] for name in ("core", "llc", "node", "near", "far") if name in found}
+
+
+def node(machine: Mapping[str, Any], cpu: int) -> int:
+    """The NUMA node of a CPU."""
+    return _place(machine, cpu)[2]
+
+
+def _place(machine: Mapping[str, Any], cpu: int) -> tuple[int, int, int, int]:
+    """Core, last-level cache, node and socket of a CPU (crates/sim/src/machine/topology.rs)."""
+    threads = int(machine.get("threads_per_core", 1))
+    caches, nodes = int(machine["caches_per_node"]), int(machine["nodes_per_socket"])
+    cores = int(machine["sockets"]) * nodes * caches * int(machine["cores_per_cache"])
+    core = cpu % cores if machine.get("numbering") == "split" else cpu // threads
+    cache = core // int(machine["cores_per_cache"])
+    return core, cache, cache // caches, cache // caches // nodes
+
+
+def _distance(here: Sequence[int], there: Sequence[int]) -> str:
+    same = [a == b for a, b in zip(here, there, strict=True)]
+    return next((name for name, equal in zip(("core", "llc", "node", "near"), same, strict=True) if equal), "far")
