@@ -9,11 +9,16 @@ import pytest
 
 from schedlab.cli import quiet_doctor
 from schedlab.cli.doctor import doctor, missing_requirements
+from schedlab.cli.noise_run import stored
 from schedlab.cli.options import OutputFormat
 from schedlab.errors import SchedlabError
+from schedlab.observe.quiet import Finding
 from schedlab.targets.vm import host_files, initramfs, qemu
 from schedlab.workloads.kernbench import source as kernel_source
 from schedlab.workloads.registry import adapter
+
+NOISE = Path(__file__).parents[1] / "report" / "noise.json"
+"""A recorded measurement of the CPUs 0 and 1."""
 
 
 def test_missing_kernel_source_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,11 +76,37 @@ def test_doctor_names_what_disturbs_a_cpu(capsys: pytest.CaptureFixture[str], mo
     doctor(form=OutputFormat.JSON, quiet="0")
     document = json.loads(capsys.readouterr().out)
     assert document["cpus"] == [0]
-    assert {"subject", "text", "remedy", "boot", "per_second"} == set(document["findings"][0])
+    assert {"subject", "text", "remedy", "boot", "per_second", "causes", "gain"} == set(document["findings"][0])
     doctor(quiet="0")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("CPU 0 is not quiet: ")
     assert sum(document["findings"][0]["text"].split(":")[0] in line for line in lines) == 1
+
+
+def test_a_measurement_shows_the_gain_of_each_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    noise = stored(NOISE)
+    measured = {cause.name: cause.total_ns for cause in noise.causes}
+    time_ns = 1e9 * sum(cpu.seconds for cpu in noise.cpus)
+    timers, absent = (Finding("timers", "", causes=(name,)) for name in ("timer ", "irq "))
+    of_timers = sum(ns for name, ns in measured.items() if name.startswith("timer "))
+    assert quiet_doctor.gain(timers, noise) == pytest.approx(of_timers / time_ns)
+    assert quiet_doctor.gain(absent, noise) == 0
+    assert quiet_doctor.gain(timers, None) is quiet_doctor.gain(Finding("idle", ""), noise) is None
+    file, document = tmp_path / "noise.json", json.loads(NOISE.read_text())
+    document["cpus"] = document["cpus"][:1]
+    file.write_text(json.dumps(document))
+    monkeypatch.setattr(quiet_doctor, "SECONDS", 0.01)
+    doctor(quiet="0", noise=file)
+    assert "of the time, as measured" in capsys.readouterr().out
+
+
+def test_a_measurement_of_other_cpus_or_without_cpus_is_refused() -> None:
+    with pytest.raises(SchedlabError, match="measured CPUs"):
+        doctor(quiet="0", noise=NOISE)
+    with pytest.raises(SchedlabError, match="gains belong to CPUs"):
+        doctor(noise=NOISE)
 
 
 @pytest.mark.parametrize(("cpus", "fault"), [("8191", "CPU 8191 is not online"), ("x", "is not a CPU list")])

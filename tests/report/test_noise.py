@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from schedlab.cli.noise_correlation import with_correlations
+from schedlab.cli.noise_correlation import with_correlations, with_foreign_ticks
 from schedlab.report import noise as report
 from schedlab.report.html import noise as html
 from schedlab.report.noise_text import render
@@ -53,6 +53,22 @@ def test_the_text_has_cpus_causes_and_the_longest_gaps_within_the_width(width: i
     assert any(re.match(r"tick +124 +248 ", line) for line in lines)
     assert any(line.startswith("vmstat_update ") for line in lines)
     assert any(re.fullmatch(r"6.58 ms on CPU 1 after [0-9.]+ s *", line) for line in lines)
+
+
+def test_unexplained_gaps_with_the_period_of_a_tick_are_named() -> None:
+    causes = document()["causes"]
+    unexplained = next(at for at, cause in enumerate(causes) if cause["name"] == "unexplained")
+    every_ms = [(0, 1_000_000 * at + 5, 9_000, unexplained) for at in range(200)]
+    measured = with_foreign_ticks(noise(timeline=every_ms))
+    (tick,) = measured.foreign_ticks
+    assert (tick.cpu, tick.hz, tick.gaps) == (0, 1000, 200)
+    sentence = "200 unexplained gaps of at least 5 µs come every 1.0 ms"
+    assert sentence in " ".join(text(measured, 80).split())
+    assert sentence in html.render(measured)
+    short = [(cpu, at, 4_999, cause) for cpu, at, _, cause in every_ms]
+    assert with_foreign_ticks(noise(timeline=short)).foreign_ticks == []
+    untraced = document()["tracing"] | {"traced": False}
+    assert with_foreign_ticks(noise(timeline=every_ms, tracing=untraced)).foreign_ticks == []
 
 
 def test_parts_are_listed_from_the_largest_with_the_parts_around_them() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
 from schedlab.cli.options import GivenFormat, OutputFormat, SshConfig
+from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
     from schedlab.workloads.base import AnyAdapter, Tool
@@ -29,6 +31,14 @@ def doctor(
             help="Show instead what disturbs tasks on these CPUs (3, 2-3), and remedies.",
         ),
     ] = None,
+    noise: Annotated[
+        Path | None,
+        typer.Option(
+            "--noise",
+            metavar="FILE",
+            help="With --quiet, also show the gain of each remedy, by a file of 'schedlab noise --format json'.",
+        ),
+    ] = None,
 ) -> None:
     """Show the capabilities of this machine or of another, and the commands that install missing programs.
 
@@ -42,8 +52,10 @@ def doctor(
     if quiet is not None:
         from schedlab.cli.quiet_doctor import examine_quiet
 
-        examine_quiet(quiet, _checked(target), as_json=form is OutputFormat.JSON)
+        examine_quiet(quiet, _checked(target), noise, as_json=form is OutputFormat.JSON)
         return
+    if noise is not None:
+        raise SchedlabError("gains belong to CPUs", where="--noise", todo="name the measured CPUs: --quiet 3")
     examined = _here() if _checked(target) == "host" else _there(target)
     if form is OutputFormat.JSON:
         print_json({"checks": list(map(vars, examined.checks)), "workloads": list(map(vars, examined.workloads))})

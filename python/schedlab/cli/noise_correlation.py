@@ -1,4 +1,4 @@
-"""Correlations of a measurement without a trace: which counters grow with the time in gaps."""
+"""What gaps without a cause have in common: counters that grow with them, and the phase of another machine's tick."""
 
 from __future__ import annotations
 
@@ -6,8 +6,33 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from schedlab.analysis.periods import tick_of
 from schedlab.analysis.shifts import LEAST, Floats, associations
-from schedlab.report.noise import Correlation, Correlations, Noise, Series
+from schedlab.report.noise import Correlation, Correlations, ForeignTick, Noise, Series
+from schedlab.results.kinds import REAL
+
+UNNAMED = ("unexplained", "hypervisor")
+"""Causes of gaps without an event of the trace."""
+
+LONG_NS = 5000
+"""Least length of a gap that another machine's tick can be: shorter gaps are the processor's own."""
+
+
+def with_foreign_ticks(noise: Noise) -> Noise:
+    """Return the measurement with the ticks of another machine, by the phases of unexplained gaps.
+
+    A traced gap of the kernel's own tick has a cause. Without a trace, gaps of all ticks are unexplained.
+    """
+    if not noise.tracing.traced or noise.kind != REAL:
+        return noise
+    unnamed = {at for at, cause in enumerate(noise.causes) if cause.name in UNNAMED}
+    found = []
+    for cpu in noise.cpus:
+        gaps = [gap for gap in noise.timeline if gap[0] == cpu.cpu and gap[3] in unnamed and gap[2] >= LONG_NS]
+        tick = tick_of(np.array([at for _, at, _, _ in gaps]))
+        if tick is not None:
+            found.append(ForeignTick(cpu=cpu.cpu, hz=tick.hz, coherence=tick.coherence, gaps=len(gaps)))
+    return noise.model_copy(update={"foreign_ticks": found})
 
 
 def with_correlations(noise: Noise) -> Noise:

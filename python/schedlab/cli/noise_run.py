@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.cli.noise_correlation import with_correlations
+from schedlab.cli.noise_correlation import with_correlations, with_foreign_ticks
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
 from schedlab.notation.units import parse_time_ns
@@ -81,7 +81,7 @@ def measured(wanted: Wanted) -> Noise:
         text = noise_guest.measured(target, wanted.cmdline, words, seconds + AROUND_GUEST)
     else:
         text = _on_machine(target, words, seconds + AROUND)
-    return with_correlations(noise_of(json.loads(text), target))
+    return with_foreign_ticks(with_correlations(noise_of(json.loads(text), target)))
 
 
 def _on_machine(target: str, words: list[str], limit: float) -> str:

@@ -207,6 +207,18 @@ class Correlations(_Table):
     rows: list[Correlation]
 
 
+class ForeignTick(_Table):
+    """Unexplained gaps of a CPU, of at least 5 µs, that come with the period of a tick which is not the kernel's own.
+
+    ``gaps`` is their number; the ``coherence`` of their phases is 1 if all have the same phase, 0 without a period.
+    """
+
+    cpu: int
+    hz: int
+    coherence: float
+    gaps: int
+
+
 class GapParts(_Table):
     """A gap with its parts; times in ns since the start of the CPU's loop, causes as indices in ``causes``.
 
@@ -247,6 +259,7 @@ class Noise(_Table):
     windows: Windows | None = None
     correlations: Correlations | None = None
     gaps: list[GapParts] | None = None
+    foreign_ticks: list[ForeignTick] = []
 
 
 SCHEMA = 1
@@ -338,6 +351,15 @@ def breakdown(gap: Worst) -> str:
 
 def _sent(sender: Sender | None) -> str:
     return "" if sender is None else f" (sent by {sender.task} on CPU {sender.cpu} in {sender.function})"
+
+
+def foreign(tick: ForeignTick) -> str:
+    """Return what a period of unexplained gaps shows, as a sentence."""
+    return (
+        f"CPU {tick.cpu}: {tick.gaps:,} unexplained gaps of at least 5 µs come every {figure(1000 / tick.hz, 2)} ms "
+        f"(coherence {tick.coherence:.2f}): a tick at {tick.hz} Hz that is not this CPU's, of a hypervisor or of a CPU "
+        "that takes turns with this CPU."
+    )
 
 
 def correlated(correlations: Correlations) -> list[Correlation]:

@@ -26,6 +26,7 @@ from schedlab.report.noise import (
     clock,
     correlated,
     duration,
+    foreign,
     percent,
     source,
     warnings,
@@ -59,6 +60,7 @@ def _parts(noise: Noise) -> Iterator[RenderableType]:
         yield Text()
         yield _causes(noise.causes) if noise.causes else Text("No gap.")
         yield from _rest(noise.causes)
+        yield from (_Folded(foreign(tick)) for tick in noise.foreign_ticks)
         if noise.causes and any(cause.inclusive_total_ns is not None for cause in noise.causes):
             yield _Folded(INCLUSIVE)
         if noise.senders:

@@ -75,7 +75,8 @@ impl Sender {
 /// Functions below the function that needed an interrupt (kernel/smp.c, kernel/sched/core.c and fair.c, kernel/sched/wait.c and
 /// swait.c, Linux 6.4 to 6.18).
 fn is_layer(name: &str) -> bool {
-    const PREFIXES: [&str; 23] = [
+    const PREFIXES: [&str; 24] = [
+        "__traceiter_",
         "trace_event_raw_event_",
         "smp_call_function",
         "__smp_call_",

@@ -7,6 +7,7 @@ const STORM: &str = "\
            rustc-22859   [000] dNs4. 100: ipi_send_cpu: cpu=1 callsite=update_curr+0x80/0x140 callback=0x0
            rustc-22859   [000] dNs4. 101: <stack trace>
  => trace_event_raw_event_ipi_send_cpu
+ => __traceiter_ipi_send_cpu
  => __resched_curr
  => update_curr
  => enqueue_task_fair
@@ -47,7 +48,7 @@ fn requests_have_targets_kind_and_the_function_that_wanted_them() {
     ];
     assert_eq!(shown, expected);
     assert_eq!(senders[requests[0].sender].callsite, "update_curr+0x80/0x140");
-    assert_eq!(senders[requests[0].sender].stack.len(), 7);
+    assert_eq!(senders[requests[0].sender].stack.len(), 8);
 }
 
 #[test]

@@ -26,7 +26,8 @@ class Finding:
 
     ``remedy`` is a command of a shell, ``boot`` a boot parameter that does the same; either may be empty.
     ``per_second`` is the number of interruptions per second that the remedy can remove, as observed on the examined
-    CPUs together; None where no counter shows the rate.
+    CPUs together; None where no counter shows the rate. ``causes`` are the causes in ``schedlab noise`` that the remedy
+    can remove; a name that ends with a space stands for all causes that begin with it.
     """
 
     subject: str
@@ -34,6 +35,16 @@ class Finding:
     remedy: str = ""
     boot: str = ""
     per_second: float | None = None
+    causes: tuple[str, ...] = ()
+
+    def removes(self, cause: str) -> bool:
+        """Return whether the remedy can remove a cause."""
+        return any(cause == name or (name.endswith(" ") and cause.startswith(name)) for name in self.causes)
+
+
+def _tasks(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the causes of tasks, whose names lack the number of the CPU: ``ksoftirqd/3`` is ``task ksoftirqd``."""
+    return tuple(sorted({f"task {name.partition('/')[0]}" for name in names}))
 
 
 def findings(machine: Machine) -> list[Finding]:
@@ -58,7 +69,8 @@ def _isolation(machine: Machine) -> Iterator[Finding]:
     has_partitions = machine.text(CONTROLLERS) is not None
     partition = "echo isolated > /sys/fs/cgroup/GROUP/cpuset.cpus.partition   (GROUP has exactly these CPUs)"
     boot = f"isolcpus=managed_irq,domain,{format_cpu_list(machine.examined)}"
-    yield Finding("isolation", text, partition if has_partitions else "", boot, switches)
+    causes = _tasks(task.name for task in users.values())
+    yield Finding("isolation", text, partition if has_partitions else "", boot, switches, causes)
 
 
 def _tick(machine: Machine) -> Iterator[Finding]:
@@ -66,7 +78,7 @@ def _tick(machine: Machine) -> Iterator[Finding]:
         boot = _nohz_full(machine)
         text = "the tick runs while a task runs"
         text += "" if boot else "; this kernel was built without CONFIG_NO_HZ_FULL"
-        yield Finding("tick", text, boot=boot, per_second=machine.interrupt_rates.get("LOC"))
+        yield Finding("tick", text, boot=boot, per_second=machine.interrupt_rates.get("LOC"), causes=("tick",))
 
 
 def _nohz_full(machine: Machine) -> str:
@@ -96,7 +108,8 @@ def _device_interrupts(machine: Machine) -> Iterator[Finding]:
         names = [f"{number} {_device(machine, number)}".rstrip() for number in loud]
         others = format_cpu_list(machine.housekeeping)
         command = f"for irq in {' '.join(loud)}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done"
-        yield Finding("interrupts", f"may be delivered there: {_some(names)}", command, per_second=rate)
+        causes = tuple(f"irq {_device(machine, number)}" for number in loud)
+        yield Finding("interrupts", f"may be delivered there: {_some(names)}", command, per_second=rate, causes=causes)
     default = mask_set(machine.text("/proc/irq/default_smp_affinity") or "")
     if machine.hit(default):
         command = f"echo {mask_text(machine.housekeeping)} > /proc/irq/default_smp_affinity"
@@ -111,18 +124,21 @@ def _device(machine: Machine, number: str) -> str:
 
 
 def _other_interrupts(machine: Machine) -> Iterator[Finding]:
-    texts = {
-        "RES": "reschedule interrupts: other CPUs wake tasks there",
-        "CAL": "function call interrupts: other CPUs run functions there, as for membarrier, TLB or text patching",
-        "TLB": "TLB shootdowns: threads of a process of this CPU unmap memory elsewhere",
-        "IWI": "IRQ work",
-        "TRM": "thermal events",
-        "PMI": "performance monitoring interrupts",
-        "NMI": "non-maskable interrupts",
+    known: dict[str, tuple[str, tuple[str, ...]]] = {
+        "RES": ("reschedule interrupts: other CPUs wake tasks there", ("reschedule interrupt",)),
+        "CAL": (
+            "function call interrupts: other CPUs run functions there, as for membarrier, TLB or text patching",
+            ("call-function interrupt", "call "),
+        ),
+        "TLB": ("TLB shootdowns: threads of a process of this CPU unmap memory elsewhere", ()),
+        "IWI": ("IRQ work", ("irq-work interrupt",)),
+        "TRM": ("thermal events", ("thermal interrupt",)),
+        "PMI": ("performance monitoring interrupts", ()),
+        "NMI": ("non-maskable interrupts", ("nmi ",)),
     }
-    for name, text in texts.items():
+    for name, (text, causes) in known.items():
         if rate := machine.interrupt_rates.get(name, 0.0):
-            yield Finding("interrupts", text, per_second=rate)
+            yield Finding("interrupts", text, per_second=rate, causes=causes)
 
 
 def _rcu(machine: Machine) -> Iterator[Finding]:
@@ -130,7 +146,8 @@ def _rcu(machine: Machine) -> Iterator[Finding]:
     offloaded = set().union(*(_boot_cpus(machine, words.get(name)) for name in ("rcu_nocbs", "nohz_full")))
     if set(machine.examined) - offloaded:
         boot = f"rcu_nocbs={format_cpu_list(machine.examined)}"
-        yield Finding("RCU", "callbacks run there", boot=boot, per_second=machine.softirq_rates.get("RCU"))
+        rate = machine.softirq_rates.get("RCU")
+        yield Finding("RCU", "callbacks run there", boot=boot, per_second=rate, causes=("softirq RCU",))
 
 
 def _boot_cpus(machine: Machine, value: str | None) -> frozenset[int]:
@@ -146,14 +163,14 @@ def _watchdogs(machine: Machine) -> Iterator[Finding]:
     mask = machine.text("/proc/sys/kernel/watchdog_cpumask")
     if on and machine.hit(machine.online if mask is None else cpu_set(mask)):
         command = f"sysctl kernel.watchdog_cpumask={format_cpu_list(machine.housekeeping)}"
-        yield Finding("watchdogs", f"{' and '.join(on)} on", command)
+        yield Finding("watchdogs", f"{' and '.join(on)} on", command, causes=("hrtimer watchdog_timer_fn",))
 
 
 def _vmstat(machine: Machine) -> Iterator[Finding]:
     interval = machine.number("/proc/sys/vm/stat_interval")
     if interval is not None and interval < STAT_INTERVAL:
         text = f"vmstat_update folds counters every {interval} s after activity"
-        yield Finding("vmstat", text, f"sysctl vm.stat_interval={STAT_INTERVAL}")
+        yield Finding("vmstat", text, f"sysctl vm.stat_interval={STAT_INTERVAL}", causes=("vmstat_update",))
 
 
 def _workqueues(machine: Machine) -> Iterator[Finding]:
@@ -188,7 +205,7 @@ def _kernel_threads(machine: Machine) -> Iterator[Finding]:
         others = format_cpu_list(machine.housekeeping)
         command = f"for pid in $(pgrep -P 2); do taskset -pc {others} $pid; done   (bound threads refuse)"
         rate = sum(machine.ran[key] for key in ran)
-        yield Finding("kernel", text, command, _nohz_full(machine), rate)
+        yield Finding("kernel", text, command, _nohz_full(machine), rate, _tasks(names))
 
 
 def _timers(machine: Machine) -> Iterator[Finding]:
@@ -250,7 +267,7 @@ def _machine_checks(machine: Machine) -> Iterator[Finding]:
         # The file holds a hexadecimal number of seconds (Documentation/ABI/testing/sysfs-mce, Linux 6.12).
         seconds = int(machine.text(polled[0]) or "0", 16)
         text = f"machine check banks are polled every {seconds} s"
-        yield Finding("checks", text, f"echo 0 > {polled[0]}   (for all CPUs)")
+        yield Finding("checks", text, f"echo 0 > {polled[0]}   (for all CPUs)", causes=("timer mce_timer_fn",))
 
 
 def _use(machine: Machine) -> Iterator[Finding]:
@@ -260,7 +277,7 @@ def _use(machine: Machine) -> Iterator[Finding]:
             yield Finding("use", f"CPU {cpu} was {busy:.0%} busy while nothing was measured")
         if stolen >= 0.005:
             text = f"a hypervisor took {stolen:.0%} of the time of CPU {cpu}"
-            yield Finding("steal", text, "pin the virtual CPU, on the machine below")
+            yield Finding("steal", text, "pin the virtual CPU, on the machine below", causes=("hypervisor",))
 
 
 def _some(names: Sequence[str]) -> str:
