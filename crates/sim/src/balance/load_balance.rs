@@ -85,7 +85,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let env = LbEnv { payer, dst_cpu: cpu, level, domain: domain.kind, idle, failed };
         let weight = u64::from(domain.weight);
         let before = self.cpus[payer].clock;
-        let scan = u64::from(self.costs.balance_base) + weight * u64::from(self.costs.balance_cpu);
+        let scan = u64::from(self.costs.balance_base)
+            + weight * u64::from(self.costs.balance_cpu)
+            + self.fetch_busy_queues(cpu, level);
         self.book(payer, idle.account(), scan);
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         if level + 1 == self.cpus[cpu].domains.len() {
@@ -117,6 +119,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cost = self.cpus[payer].clock - before;
         self.record_pass(idle, &counts, cost);
         PassResult { moved: counts.moved as u32, balanced: target.is_none(), cost }
+    }
+
+    /// Time to fetch the runqueues of the busy CPUs in a domain of `cpu`.
+    ///
+    /// update_sg_lb_stats() reads about five lines of each queue (`nr_running`, `curr`, `cfs.h_nr_running`, `cfs.avg`,
+    /// `misfit_task_load`; kernel/sched/fair.c, v5.14). The lines of an idle CPU's queue rarely change, and `balance_cpu`
+    /// contains their cost. A busy CPU has written its queue's lines since the previous pass. Five misses with
+    /// independent addresses, which a core serves at the same time, take as long as a single miss.
+    fn fetch_busy_queues(&self, cpu: usize, level: usize) -> Ns {
+        let (mut fetch_ns, mut nearer) = (0, 0);
+        for at in &self.balance.domains.of_cpu[cpu][..=level] {
+            let domain = &self.balance.domains.all[usize::from(*at)];
+            let busy = domain.weight as usize - domain.span.common(&self.rq.idle);
+            fetch_ns += (busy - nearer) as u64 * self.costs.line.at(domain.width);
+            nearer = busy;
+        }
+        fetch_ns
     }
 
     /// Add a pass to the counters and to the histogram of costs.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::kernel::{IdleSearch, Kernel};
-use crate::machine::{CpuMask, DomainKind, Domains, Span, Topology};
+use crate::machine::{CpuMask, Distance, DomainKind, Domains, Span, Topology};
 
 /// A scheduling domain (`struct sched_domain`).
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub(crate) struct SchedDomain {
     pub kind: DomainKind,
     pub span: Span,
     pub weight: u32,
+    /// Greatest distance between two CPUs.
+    pub width: Distance,
     pub groups: Vec<SchedGroup>,
     /// `span` as ranges of CPU numbers.
     pub ranges: Vec<Range<usize>>,
@@ -92,8 +94,10 @@ impl SchedDomains {
             let span = domain.span.and(open);
             let ranges = ranges(&span);
             let single_cpu_groups = groups.iter().all(|group| group.cpus.len() == 1);
+            let first = span.lowest().unwrap_or(0);
+            let width = span.iter().map(|cpu| topology.distance(first, cpu)).max().unwrap_or(Distance::Core);
             let (weight, span) = (span.count() as u32, Span::new(span));
-            SchedDomain { kind: domain.kind, weight, span, groups, ranges, single_cpu_groups }
+            SchedDomain { kind: domain.kind, weight, width, span, groups, ranges, single_cpu_groups }
         };
         let cache = |cpus: &CpuMask| Cache::new(cpus.and(open), kernel);
         let of_cpu =

@@ -83,6 +83,8 @@ accounts! {
     NumaMigrate = "numa_migrate",
     /// Searching a CPU on a task's preferred node, and moving the task.
     NumaPlace = "numa_placement",
+    /// Waiting for cache lines that several CPUs modify.
+    Lines = "shared_lines",
     /// Updating scheduler statistics while the statistics are on.
     Schedstats = "schedstats",
     /// Interruptions by the machine's background noise: the hypervisor, kernel threads, interrupts.

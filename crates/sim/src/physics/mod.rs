@@ -1,5 +1,6 @@
 //! Slowdown of work by caches, memory and SMT siblings.
 
+mod lines;
 mod memory;
 mod warmth;
 
@@ -11,6 +12,7 @@ use crate::machine::{Machine, Topology};
 use crate::observe::Observer;
 use crate::sched::NOBODY;
 
+pub(crate) use lines::{SharedLine, next_miss, overlapped};
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use warmth::{Caches, Warmth};
 
@@ -19,6 +21,12 @@ pub(crate) struct Physics {
     pub regions: Vec<Region>,
     pub memory: Memory,
     pub caches: Caches,
+    /// Reference count of the loopback device's route, see [`Engine::modify_line`]. Each packet holds a reference
+    /// (`skb_dst_force()` in `loopback_xmit()`, drivers/net/loopback.c), which its receiver drops; both are atomic operations.
+    /// T. Gleixner, W. Guo, "net: dst: Switch to rcuref_t reference counting", netdev, March 2023, measured this line
+    /// as the limit of many connections to one address. Kernels have one such route for each CPU that connects; the
+    /// connections of a program are made one after the other by the same few CPUs.
+    pub route: SharedLine,
 }
 
 impl Physics {
@@ -36,6 +44,7 @@ impl Physics {
                 machine.costs.refill_kib,
                 machine.costs.random_percent,
             ),
+            route: SharedLine::default(),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
+use crate::physics::next_miss;
 use crate::sched::TaskIx;
 use crate::time::{NEVER, Ns};
 
@@ -105,6 +106,8 @@ pub(crate) struct Schedstats {
     pub on: bool,
     /// Time of the instructions of an update.
     pub update_ns: u32,
+    /// Time of all fetched lines.
+    pub lines_ns: Ns,
     /// Whether statistics have been on since the start.
     pub throughout: bool,
     queues: Vec<Queue>,
@@ -212,7 +215,7 @@ impl Schedstats {
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Charge a CPU for an update: its instructions, and the lines that another CPU wrote last.
     fn stats_update(&mut self, payer: usize, line: Line) {
-        let mut cost = self.stats.update_ns;
+        let mut wait = 0;
         let (writers, written): (&mut [u16], u8) = match line {
             Line::Queue(cpu) => (std::slice::from_mut(&mut self.stats.queues[cpu].writer), 1),
             Line::Domain(cpu, level) => (std::slice::from_mut(&mut self.stats.domains[cpu][level].writer), 1),
@@ -223,10 +226,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if last != UNWRITTEN && usize::from(last) != payer {
                 let distance = self.topology.distance(payer, last.into());
                 self.records.counters.schedstat_lines[distance as usize] += 1;
-                cost += self.costs.line.at(distance) as u32;
+                wait += next_miss(wait, self.costs.line.at(distance));
             }
         }
+        self.stats.lines_ns += wait;
         self.records.counters.schedstat_updates += 1;
-        self.book(payer, Account::Schedstats, cost);
+        self.book(payer, Account::Schedstats, wait + Ns::from(self.stats.update_ns));
     }
 }

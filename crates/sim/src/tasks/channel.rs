@@ -24,6 +24,10 @@ const SOCKET_AROUND: u64 = 576;
 /// (`net.ipv4.tcp_rmem`, tcp(7)) and the same amount in the sender's queue.
 const TCP_BYTES: u64 = 262_144;
 
+/// Begin of a TCP receiver's estimate of the segment size (include/net/tcp.h, v4.5 to v6.12). The estimate grows with the
+/// segments of a connection; the model keeps it.
+const TCP_MSS_DEFAULT: u64 = 536;
+
 /// Bytes that one CPU has written, in order.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -41,6 +45,13 @@ pub(crate) struct Flow {
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
+    /// Most bytes of small messages that the sender's TCP holds back; 0 for other kinds and with `TCP_NODELAY`.
+    most_held: u64,
+    /// Bytes that the sender's TCP holds back, and the CPU that wrote the last of these bytes.
+    held: u64,
+    held_cpu: u16,
+    /// Bytes that TCP has sent since the last message of the other direction, or since their last acknowledgement.
+    unacknowledged: u64,
     pub readers: WaitQueue,
     pub writers: WaitQueue,
     /// Tasks that can still send or receive.
@@ -52,12 +63,17 @@ impl Flow {
     /// Size of the queue of a Unix socket that is full of small messages: 278 entries, in a buffer of the next power of two.
     pub const QUEUE_BYTES: u64 = 512 * size_of::<Run>() as u64;
 
-    pub fn new(kind: ChannelKind) -> Self {
+    /// An empty flow. `most_held`: see [`crate::kernel::Kernel::tcp_held_bytes`].
+    pub fn new(kind: ChannelKind, most_held: u64) -> Self {
         Self {
             kind,
             runs: VecDeque::new(),
             bytes: 0,
             used: 0,
+            most_held: if kind == ChannelKind::Tcp { most_held } else { 0 },
+            held: 0,
+            held_cpu: 0,
+            unacknowledged: 0,
             readers: WaitQueue::default(),
             writers: WaitQueue::default(),
             senders: 0,
@@ -105,15 +121,66 @@ impl Flow {
         }
     }
 
-    /// Write `bytes` from a CPU; return `false` if a datagram is lost.
+    /// Note that a message of the other direction acknowledges all bytes.
+    #[inline]
+    pub fn acknowledge(&mut self) {
+        self.unacknowledged = 0;
+    }
+
+    /// Whether the previous bytes took a segment without data that acknowledges them, before another segment is sent. A
+    /// receiver acknowledges at once what is more than its estimate of the segment size (`__tcp_ack_snd_check()`,
+    /// net/ipv4/tcp_input.c, v4.5 to v6.12), and less with its next message.
+    #[inline]
+    pub fn acknowledged_alone(&mut self) -> bool {
+        let alone = self.kind == ChannelKind::Tcp && self.unacknowledged > TCP_MSS_DEFAULT;
+        if alone {
+            self.unacknowledged = 0;
+        }
+        alone
+    }
+
+    /// Whether the sender's TCP holds `bytes` back, because the reader has not taken the previous bytes (Nagle's
+    /// algorithm, RFC 896, as modified by Minshall: `tcp_nagle_check()`, net/ipv4/tcp_output.c, v4.5 to v6.12). An
+    /// acknowledgement needs no separate state: the model's reader acknowledges what it takes.
+    #[inline]
+    pub fn holds(&self, bytes: u64) -> bool {
+        self.most_held > 0 && self.bytes > 0 && self.held + bytes <= self.most_held
+    }
+
+    /// Append `bytes` from a CPU to the bytes that are held back.
+    pub fn hold(&mut self, bytes: u64, cpu: usize) {
+        debug_assert!(self.holds(bytes), "only small messages behind unread bytes are held back");
+        self.held += bytes;
+        self.used += bytes;
+        self.held_cpu = cpu as u16;
+    }
+
+    /// Send the bytes that were held back; return whether there were any.
+    pub fn release(&mut self) -> bool {
+        let bytes = std::mem::take(&mut self.held);
+        if bytes > 0 {
+            self.append(bytes, bytes, self.held_cpu.into());
+        }
+        bytes > 0
+    }
+
+    /// Write `bytes` from a CPU, after the bytes that were held back; return `false` if a datagram is lost.
     pub fn push(&mut self, bytes: u64, cpu: usize) -> bool {
         let charge = self.charge(bytes);
         debug_assert!(bytes <= self.room(bytes), "only bytes that fit are written");
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
             return false;
         }
-        self.bytes += bytes;
+        self.release();
         self.used += charge;
+        self.append(bytes, charge, cpu);
+        true
+    }
+
+    /// Make `bytes` readable that a CPU has written, and that occupy `charge` of the capacity in use.
+    fn append(&mut self, bytes: u64, charge: u64, cpu: usize) {
+        self.bytes += bytes;
+        self.unacknowledged += bytes;
         let merges = matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp);
         match self.runs.back_mut() {
             Some(last) if merges && usize::from(last.cpu) == cpu => {
@@ -123,7 +190,6 @@ impl Flow {
             // The capacities of all kinds are below 2³².
             _ => self.runs.push_back(Run { cpu: cpu as u16, bytes: bytes as u32, charge: charge as u32 }),
         }
-        true
     }
 
     /// Bytes that a read of at most `bytes` would take now.

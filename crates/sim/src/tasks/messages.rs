@@ -6,6 +6,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
+use crate::physics::overlapped;
 use crate::sched::TaskIx;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::{Flow, MESSAGES, Segment, State};
@@ -17,6 +18,9 @@ const LINE: u64 = 64;
 /// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
+/// Value of `Task::moved` of a sender whose TCP appends the message to bytes that it holds back.
+const APPENDED: u64 = 1;
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Cost of copying `bytes` between user space and kernel.
     fn copy(&self, bytes: u64) -> Ns {
@@ -25,24 +29,40 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_send(
         &mut self,
+        cpu: usize,
         task: TaskIx,
         channel: u32,
         bytes: u64,
         direction: Direction,
     ) -> Progress {
+        let at = Flow::at(channel, direction);
+        let kind = self.program.flows[at].kind;
         let sender = &mut self.tasks[task];
         if sender.left == u64::MAX {
             sender.left = bytes;
         }
         let left = sender.left;
+        let held = kind == ChannelKind::Tcp && self.program.flows[at].holds(left);
+        sender.moved = if held { APPENDED } else { 0 };
+        let mut alone = false;
+        if kind == ChannelKind::Tcp && !held {
+            self.modify_line(cpu, |engine| &mut engine.physics.route);
+            // Flows of both directions are neighbours.
+            self.program.flows[at ^ 1].acknowledge();
+            alone = self.program.flows[at].acknowledged_alone();
+        }
         let costs = &self.costs;
-        let protocol = match self.program.flows[Flow::at(channel, direction)].kind {
+        let protocol = match kind {
             ChannelKind::Pipe => costs.pipe,
             ChannelKind::Unix => costs.unix,
+            // An append takes as long as a write to a pipe: the object is locked, and the bytes go to its last buffer.
+            ChannelKind::Tcp if held => costs.pipe,
             ChannelKind::Tcp => costs.tcp_send,
             ChannelKind::Udp => costs.udp_send,
         };
-        let cost = u64::from(costs.syscall + protocol) + self.copy(left);
+        // A segment without data takes the way of a segment with data. The sender processes it when it releases its socket.
+        let acknowledgement = if alone { costs.tcp_send } else { 0 };
+        let cost = u64::from(costs.syscall + protocol + acknowledgement) + self.copy(left);
         Progress::Segment(Segment::new(Account::Syscall, cost))
     }
 
@@ -57,6 +77,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let flow = &mut self.program.flows[Flow::at(channel, direction)];
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
+        }
+        if self.tasks[task].moved == APPENDED {
+            if flow.holds(left) && flow.room(left) == left {
+                flow.hold(left, cpu);
+                self.tasks[task].left = 0;
+                self.records.counters.messages += 1;
+                return Progress::Done;
+            }
+            // Meanwhile the reader has taken the previous bytes: the message is sent.
+            self.tasks[task].moved = 0;
+            let rest = self.costs.tcp_send.saturating_sub(self.costs.pipe);
+            return Progress::Segment(Segment::new(Account::Syscall, rest.into()));
         }
         let pipe = flow.kind == ChannelKind::Pipe;
         let part = flow.room(left);
@@ -134,8 +166,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let mut segment = Segment::new(Account::Syscall, cost);
         if let Some(writer) = flow.writer() {
             let distance = self.topology.distance(cpu, writer);
-            let lines = copied.div_ceil(LINE) + BOOKKEEPING_LINES;
-            segment.add(MESSAGES, lines * self.costs.line.at(distance));
+            let line = self.costs.line.at(distance);
+            segment.add(MESSAGES, BOOKKEEPING_LINES * line + overlapped(copied.div_ceil(LINE), line));
         }
         segment
     }
@@ -154,9 +186,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             // Another reader has taken the message.
             return Progress::Repeat;
         }
-        let datagram = self.program.flows[at].kind == ChannelKind::Udp;
-        let pipe = self.program.flows[at].kind == ChannelKind::Pipe;
-        let taken = self.program.flows[at].take(self.tasks[task].left);
+        let flow = &mut self.program.flows[at];
+        let (kind, taken) = (flow.kind, flow.take(self.tasks[task].left));
+        if kind == ChannelKind::Tcp && flow.bytes == 0 {
+            // The packets have been read and their references to the route are dropped. The acknowledgement lets the sender's
+            // TCP send the bytes that it held back, in an interrupt of the reader's CPU.
+            let released = flow.release();
+            self.modify_line(cpu, |engine| &mut engine.physics.route);
+            if released {
+                self.book(cpu, Account::Syscall, self.costs.tcp_send);
+            }
+        }
+        let (datagram, pipe) = (kind == ChannelKind::Udp, kind == ChannelKind::Pipe);
         let receiver = &mut self.tasks[task];
         receiver.left -= taken;
         receiver.moved += taken;

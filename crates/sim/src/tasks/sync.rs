@@ -6,6 +6,7 @@ use crate::error::SimError;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
+use crate::physics::SharedLine;
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::exec::Progress;
 use crate::tasks::{State, WaitQueue};
@@ -15,13 +16,12 @@ use crate::tasks::{State, WaitQueue};
 pub(crate) struct Lock {
     pub owner: TaskIx,
     pub waiters: WaitQueue,
-    /// CPU whose cache contains the lock's line.
-    pub cpu: u16,
+    pub line: SharedLine,
 }
 
 impl Default for Lock {
     fn default() -> Self {
-        Self { owner: NOBODY, waiters: WaitQueue::default(), cpu: 0 }
+        Self { owner: NOBODY, waiters: WaitQueue::default(), line: SharedLine::default() }
     }
 }
 
@@ -30,8 +30,7 @@ impl Default for Lock {
 pub(crate) struct Semaphore {
     pub value: u64,
     pub waiters: WaitQueue,
-    /// CPU whose cache contains the semaphore's line.
-    pub cpu: u16,
+    pub line: SharedLine,
 }
 
 /// A barrier.
@@ -47,20 +46,29 @@ const QUEUED: u64 = 1;
 const SIGNALLED: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Add the cost of an atomic operation on a line in the cache of `holder` to the task's carried work; return the
-    /// distance of the line.
-    fn atomic(&mut self, cpu: usize, task: TaskIx, holder: u16) -> Distance {
-        let distance = self.topology.distance(cpu, holder.into());
-        let line = if distance == Distance::Core { 0 } else { self.costs.line.at(distance) as u32 };
-        self.tasks[task].carry += self.costs.atomic + line;
-        distance
+    /// Add the cost of an atomic operation to the task's carried work, and book the wait for the operation's line; return
+    /// the distance of the line.
+    fn atomic(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        line: impl FnOnce(&mut Self) -> &mut SharedLine,
+    ) -> Distance {
+        self.tasks[task].carry += self.costs.atomic;
+        self.modify_line(cpu, line)
+    }
+
+    fn atomic_on_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Distance {
+        self.atomic(cpu, task, |engine| &mut engine.program.locks[lock as usize].line)
+    }
+
+    fn atomic_on_semaphore(&mut self, cpu: usize, task: TaskIx, semaphore: u32) {
+        self.atomic(cpu, task, |engine| &mut engine.program.semaphores[semaphore as usize].line);
     }
 
     pub(super) fn begin_lock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Progress {
-        let state = self.program.locks[lock as usize];
-        let distance = self.atomic(cpu, task, state.cpu);
-        self.program.locks[lock as usize].cpu = cpu as u16;
-        if state.owner == NOBODY {
+        let distance = self.atomic_on_lock(cpu, task, lock);
+        if self.program.locks[lock as usize].owner == NOBODY {
             self.program.locks[lock as usize].owner = task;
             self.program.lock_uses.acquired(lock, distance);
             return Progress::Done;
@@ -78,14 +86,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Release a lock and pass the lock to the first waiter.
     pub(super) fn begin_unlock(&mut self, cpu: usize, task: TaskIx, lock: u32) -> Progress {
-        let state = self.program.locks[lock as usize];
-        if state.owner == NOBODY {
+        if self.program.locks[lock as usize].owner == NOBODY {
             return Progress::Failed("unlocking a lock without an owner".to_owned());
         }
-        self.atomic(cpu, task, state.cpu);
-        let next = self.program.locks[lock as usize].waiters.pop(&self.tasks);
+        self.atomic_on_lock(cpu, task, lock);
         let state = &mut self.program.locks[lock as usize];
-        state.cpu = cpu as u16;
+        let next = state.waiters.pop(&self.tasks);
         state.owner = next.unwrap_or(NOBODY);
         if let Some(next) = next {
             let from = self.topology.distance(cpu, self.tasks[next].cpu.into());
@@ -98,8 +104,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_up(&mut self, cpu: usize, task: TaskIx, semaphore: u32, count: u64) -> Progress {
         let at = semaphore as usize;
-        self.atomic(cpu, task, self.program.semaphores[at].cpu);
-        self.program.semaphores[at].cpu = cpu as u16;
+        self.atomic_on_semaphore(cpu, task, semaphore);
         self.program.semaphores[at].value = self.program.semaphores[at].value.saturating_add(count);
         if !self.program.semaphores[at].waiters.is_empty() {
             self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.futex);
@@ -114,8 +119,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn begin_down(&mut self, cpu: usize, task: TaskIx, semaphore: u32) -> Progress {
         let at = semaphore as usize;
-        self.atomic(cpu, task, self.program.semaphores[at].cpu);
-        self.program.semaphores[at].cpu = cpu as u16;
+        self.atomic_on_semaphore(cpu, task, semaphore);
         if self.program.semaphores[at].value > 0 {
             self.program.semaphores[at].value -= 1;
             return Progress::Done;

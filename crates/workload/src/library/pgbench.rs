@@ -1,7 +1,7 @@
 //! pgbench: clients of a database, each with a backend process, which contend for locks and buffers.
 //!
 //! The shape of pgbench's built-in select-only and TPC-B-like scripts (pgbench(1)) on PostgreSQL. Queries go over a
-//! Unix socket. A backend parses and plans (computation), finds pages by their buffer partition's lock, and reads them in
+//! Unix socket or loopback TCP. A backend parses and plans (computation), finds pages by their buffer partition's lock, and reads them in
 //! shared memory. A write also logs and, in TPC-B, keeps the branch's row lock from its update to the commit.
 
 use super::prelude::*;
@@ -28,6 +28,15 @@ parameters! {
         #[serde(rename = "query_time")]
         #[schemars(with = "Time")]
         pub query_ns: u64 = QUERY_NS,
+        /// Threads of pgbench (pgbench -j); fewer than clients: a thread serves its clients in turn. 0: one per client.
+        #[schemars(range(min = 0, max = MAX_TASKS), extend("short" = "j"))]
+        pub threads: u32 = 0,
+        /// Computation of a client's thread for each transaction.
+        #[serde(rename = "client_time")]
+        #[schemars(with = "Time")]
+        pub client_ns: u64 = 0,
+        /// Connect over loopback TCP (pgbench -h) instead of a Unix socket.
+        pub tcp: bool = false,
         /// Time of a commit to reach the disk; 0s for a disk in memory.
         #[serde(rename = "flush_time")]
         #[schemars(with = "Time")]
@@ -51,6 +60,11 @@ const PARTITIONS: u32 = 128;
 
 /// Locks for inserting into the log (`NUM_XLOGINSERT_LOCKS`, PostgreSQL since 9.4).
 const LOG_LOCKS: u32 = 8;
+
+/// Snapshots of a query of the simple protocol: for planning and for execution (`exec_simple_query()`). Each acquires
+/// ProcArrayLock in shared mode, an atomic operation on a line that all backends modify (`GetSnapshotData()`). Acquisition
+/// and release count as a single operation: the line rarely moves between them.
+const SNAPSHOTS: u32 = 2;
 
 /// Size of a page (`BLCKSZ`, PostgreSQL's default).
 const PAGE: u64 = 8192;
@@ -77,11 +91,11 @@ impl Workload for Pgbench {
     const JUDGED: &'static [&'static str] = &["tps"];
 
     fn build(&self) -> Result<Program, ParameterError> {
-        let (client, backend) = match self.mode {
+        let (queries, backend) = match self.mode {
             Script::ReadOnly => self.read_only(),
             Script::ReadWrite => self.read_write(),
         };
-        let client = [client, vec![lap("begun", "transaction"), count("transactions", 1u64)]].concat();
+        let kind = if self.tcp { ChannelKind::Tcp } else { ChannelKind::Unix };
         let rate = Quantity::Rate("transactions".to_owned());
         let mut metrics = vec![higher("tps", "transactions/s", rate, 1.0)];
         metrics.extend(latency("transaction"));
@@ -89,22 +103,24 @@ impl Workload for Pgbench {
         Ok(Program {
             window: self.window(),
             resources: Resources {
-                channels: vec![channels("session", ChannelKind::Unix, self.clients)],
+                // libpq sets TCP_NODELAY.
+                channels: vec![Channel { no_delay: self.tcp, ..channels("session", kind, self.clients) }],
                 locks: vec![
                     locks("partition", PARTITIONS, shared),
                     locks("log", LOG_LOCKS, shared),
                     locks("flush", 1, shared),
                     locks("branch", self.scale, shared),
                 ],
+                semaphores: vec![semaphores("snapshot", 1, shared, 0)],
                 regions: vec![region("buffers", self.buffers_mib << 20, shared)],
-                slots: vec![slots("begun", 1, Scope::Task)],
+                slots: vec![slots("begun", self.clients, shared)],
                 ..Resources::default()
             },
             counters: names(["transactions"]),
             series: names(["transaction"]),
             groups: vec![
                 group("backend", self.clients, Mode::Process, vec![until_closed(backend)]),
-                group("client", self.clients, Mode::Process, vec![stamp("begun"), within_window(client)]),
+                group("client", self.threads(), Mode::Process, self.thread(&queries)),
             ],
             metrics,
             ..Program::named(Self::COMMAND)
@@ -113,14 +129,49 @@ impl Workload for Pgbench {
 }
 
 impl Pgbench {
-    fn read_only(&self) -> (Vec<Op>, Vec<Op>) {
+    /// Number of the client's threads.
+    fn threads(&self) -> u32 {
+        if self.threads == 0 { self.clients } else { self.threads.min(self.clients) }
+    }
+
+    /// A thread of pgbench. Its clients are those whose number is the thread's, modulo the number of threads. pgbench
+    /// waits for the reply of any of its clients; this thread takes the replies in the order of the queries.
+    fn thread(&self, queries: &[Query]) -> Vec<Op> {
+        let threads = u64::from(self.threads());
+        let rounded = Expr::from(u64::from(self.clients) + threads - 1);
+        let number = Expr::from(Operation::Sub(rounded, Expr::task())) / threads;
+        let client = || Expr::task() + Expr::loop_index(0) * threads;
+        let of_all = |ops: Vec<Op>| times(number.clone(), ops);
+        let (session, begun) = (|| at("session", client()), || at("begun", client()));
+        let mut transaction = Vec::new();
+        for (query, next) in queries.iter().zip(queries.iter().cycle().skip(1)) {
+            let mut ops = vec![await_reply(session(), query.reply)];
+            if transaction.len() + 1 == queries.len() {
+                ops.extend([lap(begun(), "transaction"), count("transactions", 1u64)]);
+                if self.client_ns > 0 {
+                    ops.push(compute(self.client_ns));
+                }
+            }
+            ops.push(send(session(), next.request));
+            transaction.push(of_all(ops));
+        }
+        let first = &queries[0];
+        vec![
+            of_all(vec![stamp(begun()), send(session(), first.request)]),
+            within_window(transaction),
+            of_all(vec![await_reply(session(), first.reply)]),
+        ]
+    }
+
+    fn read_only(&self) -> (Vec<Query>, Vec<Op>) {
         let select = Query { request: 62, reply: 68, work: self.row(false) };
-        (select.asked(), select.answered(self.query_ns))
+        let answered = select.answered(self.query_ns);
+        (vec![select], answered)
     }
 
     /// `BEGIN; UPDATE accounts; SELECT; UPDATE tellers; UPDATE branches; INSERT history; END`, with message sizes of the
     /// simple protocol. The backend draws the branch once and keeps its row locked until the commit.
-    fn read_write(&self) -> (Vec<Op>, Vec<Op>) {
+    fn read_write(&self) -> (Vec<Query>, Vec<Op>) {
         let query = |request, reply, work| Query { request, reply, work };
         let branch = || at("branch", Expr::loop_index(0));
         let lock = Op::Lock { lock: branch() };
@@ -133,12 +184,12 @@ impl Pgbench {
             (query(124, 22, [self.row(true)].concat()), 1),
             (query(10, 18, [self.commit(), vec![Op::Unlock { lock: branch() }]].concat()), 10),
         ];
-        let asked = queries.iter().flat_map(|(query, _)| query.asked()).collect();
         // The start and the end of a transaction need no plan: a tenth of the computation of a query.
         let answered =
             queries.iter().flat_map(|(query, part)| query.answered(self.query_ns / part)).collect();
         // The branch is drawn when the first query of a transaction can be read. The end of the session ends the loop.
-        (asked, vec![with(Expr::random(0u64, self.scale), answered)])
+        let backend = vec![with(Expr::random(0u64, self.scale), answered)];
+        (queries.into_iter().map(|(query, _)| query).collect(), backend)
     }
 
     /// Find and read a row; a write logs as well.
@@ -159,7 +210,9 @@ impl Pgbench {
             let pin = with(partition.index.clone(), locked(numbered, vec![compute(PIN_NS)]));
             vec![pin, look(write)]
         };
-        let mut ops = vec![times(PAGES - 1, lookup(false))];
+        let snapshots = (0..SNAPSHOTS).map(|_| up("snapshot", 1u64));
+        let mut ops: Vec<Op> = snapshots.collect();
+        ops.push(times(PAGES - 1, lookup(false)));
         ops.extend(lookup(write));
         if write {
             let log = at("log", Expr::loop_index(0));
@@ -186,11 +239,6 @@ struct Query {
 }
 
 impl Query {
-    fn asked(&self) -> Vec<Op> {
-        let session = || at("session", Expr::task());
-        vec![send(session(), self.request), await_reply(session(), self.reply)]
-    }
-
     fn answered(&self, compute_ns: u64) -> Vec<Op> {
         let session = || at("session", Expr::task());
         let begin = [receive(session(), self.request), compute(compute_ns)];

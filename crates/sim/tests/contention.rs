@@ -1,0 +1,107 @@
+//! Rules of contention: shared cache lines limit a rate, small messages go together, busy queues make balancing dearer.
+
+use schedlab_sim::{Account, Config, Outcome, Simulation, kernel, machine};
+use schedlab_workload::Plan;
+use schedlab_workload::library::busyloop::BusyLoop;
+use schedlab_workload::library::pgbench::Pgbench;
+use schedlab_workload::library::stream::Stream;
+use schedlab_workload::program::{
+    Mode, Program, Quantity, Resources, Scope, Window, count, group, higher, semaphores, up, within_window,
+};
+
+const MS: u64 = 1_000_000;
+
+fn run(machine_name: &str, kernel_name: &str, program: Program) -> Outcome {
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, Plan::new(program).unwrap(), Config::default()).unwrap().run().unwrap()
+}
+
+fn first_metric(outcome: &Outcome) -> f64 {
+    outcome.metrics[0].value.unwrap()
+}
+
+/// Tasks that add to one counter all the time.
+fn adders(tasks: u32) -> Program {
+    Program {
+        window: Some(Window { warmup_ns: MS, duration_ns: 4 * MS }),
+        resources: Resources {
+            semaphores: vec![semaphores("line", 1, Scope::Program, 0)],
+            ..Resources::default()
+        },
+        counters: vec!["additions".to_owned()],
+        groups: vec![group(
+            "adder",
+            tasks,
+            Mode::Thread,
+            vec![within_window(vec![up("line", 1u64), count("additions", 1u64)])],
+        )],
+        metrics: vec![higher("additions", "1/s", Quantity::Rate("additions".to_owned()), 1.0)],
+        ..Program::named("adders")
+    }
+}
+
+#[test]
+fn a_shared_line_limits_the_common_rate_to_a_transfer_per_operation() {
+    let line = machine("kunpeng920").unwrap().costs.line;
+    for tasks in [16, 64] {
+        let outcome = run("kunpeng920", "linux-5.14", adders(tasks));
+        let rate = first_metric(&outcome);
+        assert!(rate <= 1e9 / f64::from(line.llc), "{tasks} tasks: {rate} additions a second");
+        assert!(rate >= 0.5e9 / f64::from(line.far), "{tasks} tasks: {rate} additions a second");
+        let waited = outcome.ledger.total(Account::Lines) as f64;
+        let busy = outcome.observed.elapsed_ns as f64 * f64::from(tasks);
+        assert!(waited > 0.6 * busy, "{tasks} tasks: {waited} of {busy} ns");
+    }
+}
+
+#[test]
+fn a_single_task_keeps_its_line() {
+    let outcome = run("kunpeng920", "linux-5.14", adders(1));
+    assert!(outcome.ledger.total(Account::Lines) < 1000, "the line moves to the task's CPU once");
+}
+
+#[test]
+fn small_messages_go_together_unless_the_sender_forbids_it() {
+    let rate = |size, no_delay, kernel_name| {
+        let stream = Stream { size, no_delay, warmup_ns: 2 * MS, duration_ns: 20 * MS, ..Stream::default() };
+        first_metric(&run("xeon-e5-2670v3", kernel_name, stream.program().unwrap()))
+    };
+    for kernel_name in ["linux-4.5", "linux-5.14"] {
+        let (together, single) = (rate(64, false, kernel_name), rate(64, true, kernel_name));
+        assert!(together > 3.0 * single, "{kernel_name}: {together} and {single} Mbit/s");
+    }
+    let (together, single) = (rate(1024, false, "linux-4.5"), rate(1024, true, "linux-4.5"));
+    assert!((0.8..1.25).contains(&(together / single)), "4.5 sends messages above 536 bytes at once");
+}
+
+#[test]
+fn few_threads_of_pgbench_limit_many_clients() {
+    let rate = |clients, threads| {
+        let pgbench = Pgbench {
+            clients,
+            threads,
+            tcp: true,
+            client_ns: 20_000,
+            warmup_ns: 5 * MS,
+            duration_ns: 20 * MS,
+            ..Pgbench::default()
+        };
+        first_metric(&run("kunpeng920", "linux-5.14", pgbench.program().unwrap()))
+    };
+    assert!(rate(64, 4) < 1.3 * rate(16, 4), "four threads serve no more than their own rate");
+    assert!(rate(64, 0) > 2.5 * rate(16, 0), "clients with a thread each are not limited");
+    assert!(rate(4, 4) > 0.9 * rate(4, 0) && rate(4, 4) < 1.1 * rate(4, 0), "a thread for each client");
+}
+
+#[test]
+fn a_balancing_pass_costs_more_when_queues_are_busy() {
+    let cost = |tasks: u32| {
+        let busy = BusyLoop { tasks, warmup_ns: MS, duration_ns: 200 * MS, ..BusyLoop::default() };
+        let outcome = run("kunpeng920", "linux-5.14", busy.program().unwrap());
+        let passes = &outcome.counters.busy_balance;
+        let spent = outcome.ledger.total(Account::Balance) as f64;
+        spent / (passes.calls + outcome.counters.idle_balance.calls) as f64
+    };
+    let (idle, full) = (cost(1), cost(128));
+    assert!(full > 1.5 * idle, "{idle} ns with one task, {full} ns with a task on each CPU");
+}
