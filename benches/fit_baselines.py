@@ -75,10 +75,16 @@ def scaled(machine: str, factors: Sequence[float], folder: Path) -> str:
         for at, line in enumerate(lines):
             if re.match(rf"(?:{group}) = ", line):
                 name, _, rest = line.partition("#")[0].partition("=")
-                lines[at] = f"{name}= " + re.sub(r"\d+", lambda number, by=by: str(round(int(number[0]) * by)), rest)
+                words = (str(round(int(word) * by)) if word.isdigit() else word for word in re.split(r"(\d+)", rest))
+                lines[at] = f"{name}= " + "".join(words)
     path = folder / f"{machine}.toml"
     path.write_text("\n".join(lines))
     return str(path)
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers of an option."""
+    return [float(number) for number in text.split(",")]
 
 
 def show(points: list[tuple[tuple[float, ...], list[float]]], names: Sequence[str]) -> None:
@@ -101,7 +107,6 @@ def main() -> None:
     parser.add_argument("--factors", default="0.7,1,1.4")
     options = parser.parse_args()
     machine = options.machine
-    numbers = lambda text: [float(number) for number in text.split(",")]  # noqa: E731
     if options.fit == "costs":
         name, kernel, rows = GIVEN[machine]
     else:
