@@ -223,9 +223,12 @@ fn statistics_match_the_events_that_an_observer_counts() {
         // Costs.
         let lines: u64 = counters.schedstat_lines.iter().sum();
         let fetched = Distance::ALL.iter().zip(counters.schedstat_lines);
-        let due = counters.schedstat_updates * update_ns
-            + fetched.map(|(distance, lines)| lines * costs.line.at(*distance)).sum::<u64>();
-        assert_eq!((outcome.ledger.total(Account::Schedstats), counting.spent), (due, due), "{case}");
+        let most = fetched.map(|(distance, lines)| lines * costs.line.at(*distance)).sum::<u64>();
+        let spent = outcome.ledger.total(Account::Schedstats);
+        assert_eq!(spent, counting.spent, "{case}");
+        // Lines of the same update are fetched at the same time: the second line and further lines take a fifth.
+        let updates = counters.schedstat_updates * update_ns;
+        assert!((updates + most / 5..=updates + most).contains(&(spent + lines)), "{case}: {spent}");
         assert!(update_ns > 0 && lines > 0, "{case}");
     }
     assert!(total_refused > 20 && total_pushed >= 3, "{total_refused} {total_pushed}");
@@ -324,8 +327,8 @@ fn a_wake_up_across_sockets_costs_nine_updates_and_four_lines() {
     // wake-ups, which only the waker writes, and the sleeper's wait and sleep, two lines that the sleeper's CPU wrote
     // last. The waker sleeps: its task's sleep, a line that its waker wrote last; then its queue for schedule() and for
     // idle. On the sleeper's CPU: the queue for schedule(), and for the switch the task's wait, a line that the waker wrote
-    // last. 9 updates of 6 ns and 4 lines of 104 ns.
-    assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 4 * 104), 20));
+    // last. 9 updates of 6 ns and 4 lines of 104 ns, of which the second line of the sleeper's wait and sleep takes a fifth.
+    assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 3 * 104 + 104 / 5), 20));
 }
 
 #[test]
