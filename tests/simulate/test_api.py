@@ -149,7 +149,7 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         (
             {"tunables": {"sched.latency_ns": "3ms"}},
             errors.SettingRefused,
-            "kernels with this tunable: linux-4.5, linux-5.14",
+            "kernels with this tunable: linux-3.8, linux-4.5, linux-5.10, linux-5.14, linux-6.1",
         ),
         ({"tunables": {"sched.migration_cost_ns": "ten"}}, errors.SettingRefused, "allowed"),
         ({"tunables": {"sched.base_slice_ns": 5}}, errors.SettingRefused, "too small"),
@@ -157,7 +157,11 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"command_line": "quiet"}, errors.SettingRefused, "`quiet`"),
         ({"cpus": "7"}, errors.SettingRefused, "not among 0 to 3"),
         ({"policy": "fifo"}, errors.SettingRefused, "needs a priority"),
-        ({"kernel": "linux-5.14", "slice": "3ms"}, errors.SettingRefused, "use a kernel model with slices: linux-6.12"),
+        (
+            {"kernel": "linux-5.14", "slice": "3ms"},
+            errors.SettingRefused,
+            "use a kernel model with slices: linux-6.6, linux-6.12, linux-7.2",
+        ),
         ({"horizon": "soon"}, errors.SettingRefused, "soon"),
         ({"seed": -1}, errors.SettingRefused, "2^64"),
         ({"seed": 1, "seeds": [2]}, errors.SettingRefused, "cannot be combined"),

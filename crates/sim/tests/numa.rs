@@ -314,7 +314,7 @@ fn memory_bound_to_a_node_is_not_scanned() {
 #[test]
 fn a_scan_delay_saves_short_tasks_the_cost_and_long_remote_tasks_gain() {
     // Images that fill 4 MiB and compute 20 ms, one after the other.
-    let image = Image::Work { ns: (20 * MS).into(), bytes: (4 * MIB).into() };
+    let image = Image::Work { ns: (20 * MS).into(), bytes: (4 * MIB).into(), files: 0u64.into() };
     let body = vec![times(20u64, vec![fork(vec![Op::Exec { image }]), wait_all()])];
     let short = || program(vec![group("a", 1, Mode::Process, body.clone())], MIB, Scope::Task, 0);
     let with = |program: Program, value: i64, delay: i64| {

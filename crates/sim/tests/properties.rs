@@ -46,7 +46,11 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         pattern: if random { Pattern::Random } else { Pattern::Sequential },
         write,
     };
-    let image = schedlab_workload::program::Image::Work { ns: 40_000u64.into(), bytes: 20_000u64.into() };
+    let image = schedlab_workload::program::Image::Work {
+        ns: 40_000u64.into(),
+        bytes: 20_000u64.into(),
+        files: 0u64.into(),
+    };
     let op = prop_oneof![
         (0u64..2_000_000).prop_map(|ns| vec![compute(ns)]),
         (1u64..400_000).prop_map(|below| vec![compute(Expr::random(0u64, below))]),

@@ -342,7 +342,7 @@ fn acts() -> impl Strategy<Value = Vec<Op>> {
         (1u64..700 * MS).prop_map(|ns| vec![compute(ns)]),
         (1u64..900 * MS).prop_map(|ns| vec![sleep(ns)]),
         (1u64..200).prop_map(|pages| {
-            let image = Image::Work { ns: MS.into(), bytes: (pages * 4096).into() };
+            let image = Image::Work { ns: MS.into(), bytes: (pages * 4096).into(), files: 0u64.into() };
             vec![fork(vec![Op::Exec { image }]), wait_all()]
         }),
     ];

@@ -50,7 +50,7 @@ def simulate(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.kernels,
-            help="One of 'schedlab kernels list', or the path of a TOML file; default the newest.",
+            help="One of 'schedlab kernels list', or the path of a TOML file; default linux-6.12.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,

@@ -1,5 +1,8 @@
 //! The program image that `Op::Exec` starts for `Image::Work`: this program with a hidden subcommand.
 
+use std::fs::File;
+use std::io::Read;
+
 use clap::Args;
 use schedlab_workload::code::Work;
 
@@ -11,21 +14,29 @@ use crate::sys::memory::Mapping;
 pub const SUBCOMMAND: &str = "image-work";
 
 /// The command line that performs `work`.
-pub fn arguments(work: Work, rate: Rate) -> [String; 4] {
+pub fn arguments(work: Work, rate: Rate) -> [String; 5] {
     let rounds = rate.rounds(work.ns).to_string();
-    ["/proc/self/exe".to_owned(), SUBCOMMAND.to_owned(), rounds, work.bytes.to_string()]
+    let (bytes, files) = (work.bytes.to_string(), work.files.to_string());
+    ["/proc/self/exe".to_owned(), SUBCOMMAND.to_owned(), rounds, bytes, files]
 }
 
-/// Write to memory, compute and exit.
+/// Read files, write to memory, compute and exit.
 #[derive(Debug, Args)]
 pub struct Arguments {
     rounds: u64,
     bytes: u64,
+    #[arg(default_value_t = 0)]
+    files: u64,
 }
 
 impl Arguments {
-    /// Does the work: writes to each page of the memory, then spins.
+    /// Does the work: reads the beginning of the program's file so many times, writes to each page of the memory, then spins.
     pub fn perform(&self) -> Result<(), LoadError> {
+        let mut header = [0; 8192];
+        for _ in 0..self.files {
+            let read = File::open("/proc/self/exe").and_then(|mut file| file.read(&mut header));
+            read.map_err(|source| LoadError::Memory { purpose: "the image's files", source })?;
+        }
         if self.bytes > 0 {
             let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
             Mapping::private(self.bytes as usize).map_err(failed)?.prefault(0, self.bytes as usize);

@@ -27,7 +27,7 @@ use crate::physics::Physics;
 use crate::sched::{NOBODY, Policy, Runqueues};
 use crate::schedstats::Schedstats;
 use crate::table::Table;
-use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks};
+use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks, Writers};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
 
@@ -74,6 +74,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub gate: GateState,
     pub program: ProgramState,
     pub physics: Physics,
+    pub writers: Writers,
     pub numa: Numa,
     pub vmstat: Vmstat,
     pub stats: Schedstats,

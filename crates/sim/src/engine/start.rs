@@ -11,7 +11,7 @@ use crate::physics::Physics;
 use crate::sched::{Runqueues, Setting};
 use crate::schedstats::Schedstats;
 use crate::table::Table;
-use crate::tasks::{GateState, ProgramState, Tasks};
+use crate::tasks::{GateState, ProgramState, Tasks, Writers};
 use crate::time::{Agenda, Clock, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::Vmstat;
 
@@ -59,6 +59,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             gate: GateState::new(plan.program().window),
             program: ProgramState::new(plan, world.kernel.tcp_held_bytes, config.samples, config.seed),
             physics: Physics::new(machine, topology, plan),
+            writers: Writers::new(machine.nodes()),
             numa: Numa::new(machine.nodes(), world.kernel.numa_scan, plan, &tunables),
             vmstat: Vmstat::new(
                 cpus,

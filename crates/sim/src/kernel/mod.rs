@@ -66,6 +66,9 @@ pub struct Kernel {
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
+    /// Cache lines that operations of the kernel write and that all CPUs share.
+    #[serde(default)]
+    pub shared_lines: SharedLines,
     /// Format of the scheduler statistics; `None` if the kernel has no switch for scheduler statistics.
     #[serde(default)]
     pub schedstats: Option<StatsLayout>,
@@ -109,6 +112,25 @@ impl StatsLayout {
     pub fn has_task_line(&self, name: &str) -> bool {
         !(self.statistics_in_entity && name == "sum_block_runtime")
     }
+}
+
+/// Cache lines that an operation writes and that all CPUs share: directory entries and their lock, lists of tasks, lists of free
+/// pages. Each line is fetched from the CPU that performed the last such operation. Later kernels keep most of this data per CPU
+/// or read the data without writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedLines {
+    /// Fork, exec or exit of a process.
+    pub process: u32,
+    /// Looking up, opening, reading and closing a file.
+    pub file: u32,
+    /// Allocating or freeing [`SharedLines::BATCH`] pages of a node.
+    pub pages: u32,
+}
+
+impl SharedLines {
+    /// Pages that a CPU takes from its node's lists, or returns, at once (batches of per-CPU lists since 2.5.45).
+    pub const BATCH: u64 = 16;
 }
 
 /// Policy of ordinary tasks.

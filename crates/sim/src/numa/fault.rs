@@ -8,7 +8,12 @@ use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::physics::{PAGE, Touch};
 use crate::sched::TaskIx;
-use crate::time::Ns;
+use crate::time::{MS, Ns};
+
+/// Run time in which a fresh image touches all its pages once: heap, stack and the data of its libraries. GCC 12's compiler of C
+/// touched a third of its pages in 100 ms of run time, on average over its first second (`Referenced` of `/proc/PID/smaps`
+/// after `clear_refs`).
+const SWEEP: Ns = 300 * MS;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Handle the hinting faults of the marked pages in a part of a region that a task is about to touch. Some of the pages
@@ -56,7 +61,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         moves.into_iter().for_each(|(from, pages)| self.book_move(cpu, from, node, pages));
     }
 
-    /// Handle the hinting faults of a fresh image, which touches its memory evenly during its computation.
+    /// Handle the hinting faults of a fresh image, which touches all its memory in each [`SWEEP`] of its computation.
     #[inline]
     pub(super) fn image_faults(&mut self, cpu: usize, task: TaskIx) {
         if !self.numa.images {
@@ -86,7 +91,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let space = self.numa.members[task as usize].space as usize;
         let image = &mut self.numa.spaces[space].image;
         let done = ran.saturating_sub(image.began).min(image.total);
-        let touched = (u128::from(image.pages) * u128::from(done) / u128::from(image.total.max(1))) as u64;
+        let sweep = image.total.clamp(1, SWEEP);
+        let touched = (u128::from(image.pages) * u128::from(done) / u128::from(sweep)) as u64;
         let faults = (touched - image.touched).min(image.marked);
         image.touched = touched;
         if faults == 0 {

@@ -10,6 +10,7 @@ use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, NOBODY, TaskIx};
 use crate::tasks::exec::{Progress, Script};
+use crate::tasks::place::FILES_AT_ONCE;
 use crate::tasks::{Action, Class, Phase, Segment, State, Task};
 use crate::time::Ns;
 
@@ -76,7 +77,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let cursor = Cursor::of_task(code, plan.task(ordinal), window_end);
         let main = self.gate.main;
         let program = (Script::Program, cursor);
-        let task = self.new_task(main, ordinal, program, Action::Ready, Class::Normal);
+        let group = plan.group(plan.task(ordinal));
+        let starts = group.program && group.mode == Mode::Process;
+        let action = if starts { Action::Start } else { Action::Ready };
+        let task = self.new_task(main, ordinal, program, action, Class::Normal);
         self.start_new(cpu, task);
     }
 
@@ -142,10 +146,13 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// Begin an action that is not a step of a program.
     pub(super) fn begin_life(&mut self, cpu: usize, task: TaskIx, ahead: bool) -> Progress {
         match self.tasks[task].action {
-            Action::Image { bytes, ns } => {
+            Action::Image { files, .. } if files > 0 => {
+                Progress::Segment(self.read_files(cpu, files.min(FILES_AT_ONCE)))
+            }
+            Action::Image { bytes, ns, .. } => {
                 if bytes == 0 {
                     self.tasks[task].action = Action::Work { ns };
-                    return Progress::Segment(Segment::new(Account::User, ns));
+                    return self.begin_life(cpu, task, ahead);
                 }
                 let pages = bytes.div_ceil(PAGE);
                 self.records.counters.page_faults += pages;
@@ -155,15 +162,22 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 (execed.image_node, execed.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
                 self.note_faults(cpu, node.into(), pages);
                 self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
-                Progress::Segment(Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault)))
+                let lists = self.page_lists(cpu, node.into(), pages);
+                Progress::Segment(Segment::new(
+                    Account::Fault,
+                    pages * Ns::from(self.costs.page_fault) + lists,
+                ))
             }
-            Action::Work { ns } => Progress::Segment(Segment::new(Account::User, ns)),
+            Action::Work { ns } => Progress::Segment(self.image_part(cpu, task, ns)),
             Action::Command => Progress::Done,
             Action::Vmstat(duty) => Progress::Segment(self.begin_vmstat(cpu, duty)),
             Action::Exit => {
-                let thread = self.tasks[task].thread;
-                let cost = if thread { self.costs.exit_thread } else { self.costs.exit };
-                Progress::Segment(Segment::new(Account::Family, cost.into()))
+                if self.tasks[task].thread {
+                    return Progress::Segment(Segment::new(Account::Family, self.costs.exit_thread.into()));
+                }
+                let mut segment = self.process_segment(cpu, self.costs.exit);
+                segment.left += self.free_image(cpu, task);
+                Progress::Segment(segment)
             }
             _ => {
                 let early = ahead || self.cpus[cpu].clock > self.time.now;
@@ -174,11 +188,20 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
 
     /// Effect of an action that is not a step of a program.
     pub(super) fn effect_life(&mut self, cpu: usize, task: TaskIx) -> Progress {
+        let part = self.image_part_ns();
         let action = &mut self.tasks[task].action;
         match *action {
-            Action::Image { bytes, ns } => {
+            Action::Image { files, bytes, ns } if files > 0 => {
+                *action = Action::Image { files: files - files.min(FILES_AT_ONCE), bytes, ns };
+                Progress::Repeat
+            }
+            Action::Image { bytes, ns, .. } => {
                 *action = Action::Work { ns };
                 self.image_filled(cpu, task, bytes, ns);
+                Progress::Repeat
+            }
+            Action::Work { ns } if ns > part => {
+                *action = Action::Work { ns: ns - part };
                 Progress::Repeat
             }
             Action::Work { .. } => {

@@ -121,6 +121,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Progress {
         let total = self.world.plan.task_count();
         match self.tasks[task].action {
+            Action::Start => Progress::Segment(self.process_segment(cpu, self.costs.exec)),
             Action::Ready => Progress::Segment(Segment::new(Account::Syscall, self.signal_cost())),
             Action::Create(ordinal) => {
                 let plan = self.world.plan;
@@ -177,6 +178,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Progress {
         match self.tasks[task].action {
+            Action::Start => self.effect_exec(cpu, task, Action::Ready),
             Action::Ready => {
                 self.gate.ready += 1;
                 if self.gate.ready == self.world.plan.task_count() {

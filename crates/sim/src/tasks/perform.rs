@@ -38,9 +38,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.tasks[task].left = self.task_time(cpu, task);
                 Progress::Segment(Segment { watched: true, ..Segment::new(Account::User, ns) })
             }
-            Step::Fork => Progress::Segment(Segment::new(Account::Family, self.costs.fork.into())),
+            Step::Fork => Progress::Segment(self.process_segment(cpu, self.costs.fork)),
             Step::ExecWork(_) | Step::ExecCommand(_) => {
-                Progress::Segment(Segment::new(Account::Family, self.costs.exec.into()))
+                Progress::Segment(self.process_segment(cpu, self.costs.exec))
             }
             Step::End => {
                 self.tasks[task].action = Action::Exit;
@@ -135,9 +135,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.effect_receive(cpu, task, channel, direction, take, counter)
             }
             Step::Fork => self.effect_fork(cpu, task),
-            Step::ExecWork(work) => {
-                self.effect_exec(cpu, task, Action::Image { bytes: work.bytes, ns: work.ns })
-            }
+            Step::ExecWork(work) => self.effect_exec(
+                cpu,
+                task,
+                Action::Image { files: work.files, bytes: work.bytes, ns: work.ns },
+            ),
             Step::ExecCommand(_) => self.effect_exec(cpu, task, Action::Command),
             _ => Progress::Done,
         }
@@ -174,7 +176,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         toucher.left -= bytes;
         toucher.moved += bytes;
         if cost.fault > 0 {
-            self.book(cpu, Account::Fault, cost.fault);
+            let node = memory_node.map_or(self.topology.places[cpu].node, u16::from);
+            let lists = self.page_lists(cpu, node.into(), cost.pages);
+            self.book(cpu, Account::Fault, cost.fault + lists);
         }
         let mut segment = Segment::new(Account::User, cost.work.max(1));
         segment.add(CACHE, cost.cache);

@@ -58,6 +58,8 @@ pub(crate) enum State {
 pub(crate) enum Action {
     /// A step of its program.
     Step(Step),
+    /// Executes its program, which a shell has started.
+    Start,
     /// Reports to the start gate that the task is ready.
     Ready,
     /// Waits until the start gate opens.
@@ -72,9 +74,9 @@ pub(crate) enum Action {
     Reap,
     /// A command's new image after exec; the task then performs the command's model.
     Command,
-    /// A new image after exec: first touch of `bytes` bytes, then `ns` of computation.
-    Image { bytes: u64, ns: Ns },
-    /// The computation of a new image.
+    /// A new image after exec: reading of `files` files, first touch of `bytes` bytes, then `ns` of computation.
+    Image { files: u64, bytes: u64, ns: Ns },
+    /// The remaining computation of a new image.
     Work { ns: Ns },
     /// Exits.
     #[default]

@@ -22,6 +22,20 @@ const STACK_PAGES: u64 = STACK_KIB as u64 / 4;
 /// kernel/time/timer.c).
 const SKEW_TICKS: Ns = 3;
 
+/// Instructions of starting a worker on a CPU without ticks, from the timer to the return to the task, without those that
+/// [`Costs`](crate::machine::Costs) has: the work queue's management, the restart and the stop of the tick, and the kernel's
+/// entry and exit with context tracking. Counted paths of similar length: half a round of pipetest, a wake-up and a switch, has 7000
+/// instructions (docs/exact-cost.md).
+const MANAGEMENT_INSTRUCTIONS: Ns = 5500;
+
+/// Lines of kernel code and data that a worker's start, run and end touch on a CPU without ticks: about 12 500 instructions with few
+/// loops, of which a line has about 12. The kernel has not run on this CPU for a second, in which other CPUs replace the
+/// lines in a cache that they share.
+const COLD_LINES: Ns = 1000;
+
+/// Random misses that a core has in flight: the meaning of `random_percent` in the machine files. Code is fetched line by line.
+const MISSES_IN_FLIGHT: Ns = 5;
+
 /// Constant of the random draw for the phase of seconds, which keeps the simulation's other draws unchanged.
 const SALT: u64 = 0x766d_7374_6174_3031;
 
@@ -190,7 +204,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Duty::Fold => {
                 // After the walk over all zones, each folded counter is added to its zone's and the global counter.
                 let folded = self.vmstat.counts.pending(cpu);
-                Ns::from(self.costs.vmstat_fold)
+                let cold = if self.cpus[cpu].nohz_full { self.cold_kernel() } else { 0 };
+                cold + Ns::from(self.costs.vmstat_fold)
                     + 2 * folded.items * local
                     + folded.foreign * remote.saturating_sub(local)
             }
@@ -202,6 +217,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         };
         Segment::new(Account::Vmstat, ns.max(1))
+    }
+
+    /// Time of the kernel's cold code and of the work queue on a CPU that runs without ticks.
+    fn cold_kernel(&self) -> Ns {
+        let costs = &self.costs;
+        let line = MISSES_IN_FLIGHT * Ns::from(costs.refill_kib.node) * Ns::from(costs.random_percent) / 1600;
+        COLD_LINES * line + MANAGEMENT_INSTRUCTIONS * Ns::from(costs.instruction_ps) / 1000
     }
 
     /// Complete a worker's run and set its next timer.

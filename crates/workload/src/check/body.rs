@@ -142,8 +142,8 @@ impl Check<'_> {
         match image {
             Image::Command { argv, .. } if argv.is_empty() => self.refuse("an exec needs a command"),
             Image::Command { .. } => Ok(()),
-            Image::Work { ns, bytes } => {
-                self.number(ns, visit.variables).and_then(|()| self.number(bytes, visit.variables))
+            Image::Work { ns, bytes, files } => {
+                [ns, bytes, files].into_iter().try_for_each(|each| self.number(each, visit.variables))
             }
         }
     }

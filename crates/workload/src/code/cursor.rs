@@ -251,7 +251,12 @@ impl<'c> Cursor<'c> {
             Instruction::Lap { slot, series } => Step::Lap { slot: self.number(slot), series: *series },
             Instruction::Wait(count) => Step::Wait { count: count.as_ref().map(|count| self.value(count)) },
             Instruction::ExecWork(work) => {
-                Step::ExecWork(Work { ns: self.value(&work.0), bytes: self.value(&work.1) })
+                let [ns, bytes, files] = &**work;
+                Step::ExecWork(Work {
+                    ns: self.value(ns),
+                    bytes: self.value(bytes),
+                    files: self.value(files),
+                })
             }
             Instruction::ExecCommand(number) => Step::ExecCommand(*number),
             Instruction::Touch(touch) => Step::Touch {

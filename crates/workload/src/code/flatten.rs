@@ -145,8 +145,8 @@ impl Flattener<'_> {
             Op::Finish => Instruction::Finish,
             Op::Yield => Instruction::Yield,
             Op::Wait { count } => Instruction::Wait(count.as_ref().map(|count| self.fold(count))),
-            Op::Exec { image: Image::Work { ns, bytes } } => {
-                Instruction::ExecWork(Box::new((self.fold(ns), self.fold(bytes))))
+            Op::Exec { image: Image::Work { ns, bytes, files } } => {
+                Instruction::ExecWork(Box::new([self.fold(ns), self.fold(bytes), self.fold(files)]))
             }
             Op::Exec { image: Image::Command { argv, model_ns, model } } => {
                 return self.command(argv, *model_ns, model);

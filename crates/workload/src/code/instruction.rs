@@ -35,7 +35,7 @@ pub(super) enum Instruction {
     Finish,
     Yield,
     Wait(Option<Value>),
-    ExecWork(Box<(Value, Value)>),
+    ExecWork(Box<[Value; 3]>),
     ExecCommand(u32),
     Stamp(Value),
     Record { slot: Value, series: u32 },

@@ -92,4 +92,6 @@ pub struct Work {
     pub ns: u64,
     /// Bytes of fresh memory that the image writes to first.
     pub bytes: u64,
+    /// Files that the image opens, reads and closes before.
+    pub files: u64,
 }

@@ -20,7 +20,7 @@ impl Workload for Forkstorm {
     const JUDGED: &'static [&'static str] = &["forks"];
 
     fn build(&self) -> Result<Program, ParameterError> {
-        let image = Image::Work { ns: 0u64.into(), bytes: 0u64.into() };
+        let image = Image::Work { ns: 0u64.into(), bytes: 0u64.into(), files: 0u64.into() };
         let child = if self.exec { vec![Op::Exec { image }] } else { Vec::new() };
         let body = within_window(vec![
             stamp("forked"),

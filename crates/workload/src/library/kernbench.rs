@@ -34,6 +34,9 @@ parameters! {
         #[serde(rename = "memory")]
         #[schemars(range(min = 0, max = 1 << 26), extend("unit" = "KiB"))]
         pub memory_kib: u64 = 16 * 1024,
+        /// Header files that a compilation opens, reads and closes.
+        #[schemars(range(min = 0, max = 100_000))]
+        pub headers: u64 = 0,
         /// Computation of the final link.
         #[serde(rename = "link_time")]
         #[schemars(with = "Time")]
@@ -69,15 +72,16 @@ impl Workload for Kernbench {
 
     fn build(&self) -> Result<Program, ParameterError> {
         let compile_ns = Expr::random(self.compile_ns / 2, self.compile_ns * 3 / 2 + 1);
-        let compile = job(vec![fork(vec![work(compile_ns, self.memory_kib << 10)]), wait_all()]);
+        let compile =
+            job(vec![fork(vec![work(compile_ns, self.memory_kib << 10, self.headers)]), wait_all()]);
         let archive_ns = self.compile_ns / ARCHIVE_PART * u64::from(self.files);
-        let archive = job(vec![fork(vec![work(archive_ns.into(), 0)]), wait_all()]);
+        let archive = job(vec![fork(vec![work(archive_ns.into(), 0, 0)]), wait_all()]);
         let directory = [vec![times(self.files, compile), wait_all()], archive, vec![wait_all()]].concat();
         let make = vec![
             times(self.jobs(), vec![send("tokens", 1u64)]),
             times(self.directories, vec![fork(directory)]),
             wait_all(),
-            fork(vec![work(self.link_ns.into(), self.memory_kib << 10)]),
+            fork(vec![work(self.link_ns.into(), self.memory_kib << 10, 0)]),
             wait_all(),
         ];
         Ok(Program {
@@ -111,6 +115,6 @@ fn job(body: Vec<Op>) -> Vec<Op> {
     vec![receive("tokens", 1u64), fork(body)]
 }
 
-fn work(ns: Expr, bytes: u64) -> Op {
-    Op::Exec { image: Image::Work { ns, bytes: bytes.into() } }
+fn work(ns: Expr, bytes: u64, files: u64) -> Op {
+    Op::Exec { image: Image::Work { ns, bytes: bytes.into(), files: files.into() } }
 }

@@ -66,7 +66,7 @@ impl Workload for Schedbench {
                 regions: vec![region("memory", bytes, Scope::Task)],
                 ..Resources::default()
             },
-            groups: vec![group("walker", self.processes, Mode::Process, body)],
+            groups: vec![TaskGroup { program: true, ..group("walker", self.processes, Mode::Process, body) }],
             metrics: vec![
                 lower("Elapsed", "s", Quantity::Elapsed, 1.0),
                 lower("AvgUser", "s", Quantity::UserPerTask, 1.0),

@@ -50,6 +50,11 @@ pub enum Operation {
 }
 
 impl Expr {
+    /// Whether this is the literal 0.
+    pub(crate) fn is_zero(&self) -> bool {
+        *self == Self::Const(0)
+    }
+
     /// Index of the task within its group.
     pub fn task() -> Self {
         Self::Variable(Variable::Task)

@@ -110,6 +110,10 @@ pub struct TaskGroup {
     /// Whether each task is a separate process or a thread of the executor's process.
     #[serde(default)]
     pub mode: Mode,
+    /// Whether a simulator places each process of the group as if a shell had started it as a program: by exec. The load
+    /// generator forks its processes; only kernels before 2.6 place a forked process otherwise than an executed program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
     /// Operations that each task performs once.
     pub body: Vec<Op>,
 }

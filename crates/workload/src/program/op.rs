@@ -280,11 +280,14 @@ pub struct Branch {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the text of a variant explains its fields")]
 pub enum Image {
-    /// A fresh copy of the load generator that writes to `bytes` of new memory, computes for `ns` and exits.
+    /// A fresh copy of the load generator that opens, reads and closes `files` files, writes to `bytes` of new memory,
+    /// computes for `ns` and exits.
     Work {
         ns: Expr,
         #[serde(default)]
         bytes: Expr,
+        #[serde(default, skip_serializing_if = "Expr::is_zero")]
+        files: Expr,
     },
     /// A command, looked up in `PATH`. A simulator, which has no commands, performs `model` and then computes for
     /// `model_ns` instead.

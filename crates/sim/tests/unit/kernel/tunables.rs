@@ -19,7 +19,8 @@ fn a_tunable_that_the_kernel_lacks_is_refused_with_the_kernels_that_have_it() {
     let error = tunables.set("kernel.sched_latency_ns", 1_000_000).unwrap_err().to_string();
     assert_eq!(
         error,
-        "linux-6.12 has no tunable `kernel.sched_latency_ns`; kernels with this tunable: linux-4.5, linux-5.14"
+        "linux-6.12 has no tunable `kernel.sched_latency_ns`; kernels with this tunable: \
+         linux-3.8, linux-4.5, linux-5.10, linux-5.14, linux-6.1"
     );
     let error = tunables.set("sched.migration_cost_ns", -2).unwrap_err().to_string();
     assert!(error.contains("-2 is out of range on linux-6.12: from -1 to"), "{error}");
