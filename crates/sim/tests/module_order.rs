@@ -71,6 +71,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
             "tasks/gate.rs",
             "tasks/messages.rs",
             "tasks/perform.rs",
+            "tasks/place.rs",
             "tasks/records.rs",
             "tasks/sync.rs",
         ],
