@@ -148,10 +148,11 @@ def _program(
     groups: Mapping[str, Sequence[Op]],
     series: Sequence[str],
     *,
-    mode: str = "process",
+    threads: bool = False,
     **resources: Sequence[Mapping[str, Any]],
 ) -> Mapping[str, Any]:
     slots = [{"name": "turn", "scope": "task"}, *resources.pop("slots", ())]
+    mode = "thread" if threads else "process"
     return {
         "schema": 2,
         "name": name,
@@ -203,11 +204,11 @@ def messages(cpu: int, kind: str, size: int) -> Probe:
     return Probe(f"{kind} messages of {size} bytes", program, (cpu,))
 
 
-def yields(cpu: int, tasks: int, mode: str = "process") -> Probe:
+def yields(cpu: int, tasks: int) -> Probe:
     """Tasks that yield: series ``operation``, the turns of all tasks, of the first task."""
     timed, other = [{"yield": None}, _lap("turn", "operation")], [{"yield": None}]
     groups = {"first": [_times(LOOPS, timed)]} | {f"other{n}": [_times(LOOPS, other)] for n in range(1, tasks)}
-    return Probe(f"{tasks} yielding", _yields(_program("yields", groups, ["operation"], mode=mode)), (cpu,))
+    return Probe(f"{tasks} yielding", _yields(_program("yields", groups, ["operation"])), (cpu,))
 
 
 def _yields(program: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -253,7 +254,7 @@ def futex_round(cpu: int) -> Probe:
         "first": [_times(LOOPS, [_up("there"), _down("back"), _lap("turn", "operation")])],
         "second": [_times(LOOPS, [_down("there"), _up("back")])],
     }
-    program = _program("futex-round", groups, ["operation"], mode="thread", semaphores=_semaphores("there", "back"))
+    program = _program("futex-round", groups, ["operation"], threads=True, semaphores=_semaphores("there", "back"))
     return Probe("futex round", program, (cpu,))
 
 
@@ -372,7 +373,7 @@ def wake_busy(waker: int, busy: int, *, preempts: bool) -> Probe:
 
 def _wakes(name: str, groups: Mapping[str, Sequence[Op]]) -> Mapping[str, Any]:
     return _program(
-        name, groups, ["call", "arrival"], mode="thread", semaphores=_semaphores("there", "back"),
+        name, groups, ["call", "arrival"], threads=True, semaphores=_semaphores("there", "back"),
         slots=[{"name": "call", "scope": "program"}, {"name": "sent", "scope": "program"}],
     )  # fmt: skip
 
