@@ -37,8 +37,8 @@ def ask(monkeypatch: pytest.MonkeyPatch, schedlab: Schedlab) -> object:
 def test_values_are_completed(ask) -> None:  # type: ignore[no-untyped-def]
     assert "kunpeng920" in ask("simulate", "--machine", "")
     assert ask("machines", "show", "rp") == ["rpi4b"]
-    assert ask("simulate", "--kernel", "linux-6") == ["linux-6.12"]
-    assert ask("kernels", "show", "linux-6") == ["linux-6.12"]
+    assert ask("simulate", "--kernel", "linux-6.12") == ["linux-6.12"]
+    assert ask("kernels", "show", "linux-6") == ["linux-6.1", "linux-6.6", "linux-6.12"]
     assert ask("workloads", "show", "hackbench-") == ["hackbench-rt-tests"]
     assert ask("simulate", "--machine", "rpi4b", "hackb") == ["hackbench"]
     assert "groups=" in ask("simulate", "--machine", "rpi4b", "hackbench", "")
@@ -53,7 +53,7 @@ def test_values_are_completed(ask) -> None:  # type: ignore[no-untyped-def]
 def test_targets_are_completed_in_two_steps(ask) -> None:  # type: ignore[no-untyped-def]
     assert {"host", "sim:rpi4b", "vm:debian-6.12"} <= set(ask("run", "x.toml", "--target", ""))
     assert ask("run", "x.toml", "--target", "sim:rp") == ["sim:rpi4b"]
-    assert ask("run", "x.toml", "--target", "sim:rpi4b/linux-6") == ["sim:rpi4b/linux-6.12"]
+    assert ask("run", "x.toml", "--target", "sim:rpi4b/linux-7") == ["sim:rpi4b/linux-7.2"]
 
 
 def test_runs_come_from_the_named_store(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
