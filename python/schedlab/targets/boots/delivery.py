@@ -112,3 +112,17 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = entry.mtime = 0
     entry.uname = entry.gname = "root"
     return entry
+
+
+def copy_lines(image: str, initrds: Sequence[str], folder: str) -> list[str]:
+    """Return the lines of a script that copies a kernel and its initial file system to a boot loader's folder.
+
+    The files are ``image`` and, with parts of an initial file system, ``initrd``.
+    """
+    return [f"mkdir -p {folder}", f"cp {image} {folder}/image", join_line(initrds, f"{folder}/initrd")]
+
+
+def join_line(initrds: Sequence[str], path: str) -> str:
+    """Return the line of a script that writes the parts of an initial file system to one file; without parts, it does
+    nothing."""
+    return f"cat {' '.join(initrds)} > {path}" if initrds else ":"

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from schedlab.errors import CannotRunHere
 from schedlab.kernels.parameters import words
-from schedlab.targets.boots.machine import sections
+from schedlab.targets.boots.delivery import copy_lines
+from schedlab.targets.boots.machine import MARK, sections
 from schedlab.targets.boots.shell import Shell
 from schedlab.targets.protocol import Fault
 
@@ -21,20 +22,18 @@ ENTRY = "schedlab"
 FOLDER = "/boot/schedlab"
 """Folder for kernel and initial file system, where GRUB can read them."""
 
-_MARK = "\x1e"
-
 _FACTS = f"""for folder in /boot/grub /boot/grub2; do
 [ -f $folder/grub.cfg ] || continue
-printf '{_MARK}folder\\n'; echo $folder
-printf '{_MARK}config\\n'; grep -o -e next_entry -e custom.cfg $folder/grub.cfg
-printf '{_MARK}custom\\n'; cat $folder/custom.cfg
+printf '{MARK}folder\\n'; echo $folder
+printf '{MARK}config\\n'; grep -o -e next_entry -e custom.cfg $folder/grub.cfg
+printf '{MARK}custom\\n'; cat $folder/custom.cfg
 for name in grub grub2; do
 command -v $name-reboot >/dev/null || continue
-printf '{_MARK}tool\\n'; echo $name
-printf '{_MARK}abstraction\\n'; $name-probe -t abstraction $folder
-printf '{_MARK}type\\n'; $name-probe -t fs $folder
-printf '{_MARK}uuid\\n'; $name-probe -t fs_uuid /boot
-printf '{_MARK}path\\n'; $name-mkrelpath /boot
+printf '{MARK}tool\\n'; echo $name
+printf '{MARK}abstraction\\n'; $name-probe -t abstraction $folder
+printf '{MARK}type\\n'; $name-probe -t fs $folder
+printf '{MARK}uuid\\n'; $name-probe -t fs_uuid /boot
+printf '{MARK}path\\n'; $name-mkrelpath /boot
 done; break; done; true"""
 
 _WRITABLE = ("ext2", "fat", "xfs")
@@ -68,9 +67,7 @@ class Grub:
         return "\n".join(
             [
                 "set -e",
-                f"mkdir -p {FOLDER}",
-                f"cp {image} {FOLDER}/image",
-                f"cat {' '.join(initrds)} > {FOLDER}/initrd" if initrds else ":",
+                *copy_lines(image, initrds, FOLDER),
                 f"printf %s {shlex.quote(entry)} > {self._config}/custom.cfg",
                 f"{self._tool}-reboot {ENTRY}",
                 "sync",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from schedlab.experiment.model import BootMethod
+from schedlab.targets.boots.delivery import join_line
 from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.shell import Shell
 from schedlab.targets.boots.systemd_boot import SystemdBoot
@@ -42,10 +43,9 @@ class Command:
 
     def prepare(self, image: str, initrds: Sequence[str], command_line: str) -> str:
         """See :class:`Loader`."""
-        joined = f"cat {' '.join(initrds)} > {self._initrd}" if initrds else ":"
         values = {"IMAGE": image, "INITRD": self._initrd if initrds else "", "CMDLINE": command_line}
         variables = " ".join(f"SCHEDLAB_{name}={shlex.quote(value)}" for name, value in values.items())
-        return f"set -e\n{joined}\nexport {variables}\n{self._command} once\nsync"
+        return f"set -e\n{join_line(initrds, self._initrd)}\nexport {variables}\n{self._command} once\nsync"
 
     def verify(self) -> str:
         """See :class:`Loader`. The command cannot be asked; the end of the boots verifies the default kernel."""

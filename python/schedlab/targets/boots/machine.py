@@ -13,14 +13,14 @@ from schedlab.targets.boots.shell import Shell
 from schedlab.targets.boots.states import Seen
 from schedlab.targets.protocol import Fault
 
-_MARK = "\x1e"
+MARK = "\x1e"
 """Character before the name of each fact; no file that is read contains it."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
-SEEN = f"""printf '{_MARK}boot_id\\n'; cat {BOOT_ID}
-printf '{_MARK}release\\n'; uname -r
-printf '{_MARK}command_line\\n'; cat /proc/cmdline"""
+SEEN = f"""printf '{MARK}boot_id\\n'; cat {BOOT_ID}
+printf '{MARK}release\\n'; uname -r
+printf '{MARK}command_line\\n'; cat /proc/cmdline"""
 """Script that shows which system runs."""
 
 LINKED = "/var/lib/schedlab/"
@@ -31,18 +31,18 @@ KEXEC_FILE, EVERYWHERE = "CONFIG_KEXEC_FILE=y", "CONFIG_MMU=y"
 """Lines of a kernel's configuration; the second line shows that the configuration can be read."""
 
 _FACTS = f"""{SEEN}
-printf '{_MARK}architecture\\n'; uname -m
-printf '{_MARK}user\\n'; id -u
-printf '{_MARK}modules\\n'; cat /proc/modules
-printf '{_MARK}mounts\\n'; cat /proc/mounts
-printf '{_MARK}boot\\n'; ls /boot
-printf '{_MARK}installed\\n'; for each in /lib/modules/*; do
+printf '{MARK}architecture\\n'; uname -m
+printf '{MARK}user\\n'; id -u
+printf '{MARK}modules\\n'; cat /proc/modules
+printf '{MARK}mounts\\n'; cat /proc/mounts
+printf '{MARK}boot\\n'; ls /boot
+printf '{MARK}installed\\n'; for each in /lib/modules/*; do
 case "$(readlink "$each")" in {LINKED}*) ;; *) echo "${{each##*/}}";; esac; done
-printf '{_MARK}kexec_load_disabled\\n'; cat /proc/sys/kernel/kexec_load_disabled
-printf '{_MARK}config\\n'
+printf '{MARK}kexec_load_disabled\\n'; cat /proc/sys/kernel/kexec_load_disabled
+printf '{MARK}config\\n'
 {{ zcat /proc/config.gz || cat /boot/config-$(uname -r); }} | grep -x -e {KEXEC_FILE} -e {EVERYWHERE}
-printf '{_MARK}lockdown\\n'; cat /sys/kernel/security/lockdown
-printf '{_MARK}tools\\n'; for tool in tar gzip; do command -v $tool; done
+printf '{MARK}lockdown\\n'; cat /sys/kernel/security/lockdown
+printf '{MARK}tools\\n'; for tool in tar gzip; do command -v $tool; done
 true"""
 
 USE_GRUB = 'use --method grub, or boot_method = "grub" in [target]'
@@ -137,7 +137,7 @@ def seen(shell: Shell, timeout: float) -> Seen:
 
 def sections(text: str) -> dict[str, str]:
     """Split the output of a script of this module into facts by name."""
-    parts = (part.partition("\n") for part in text.split(_MARK)[1:])
+    parts = (part.partition("\n") for part in text.split(MARK)[1:])
     return {name: content for name, _, content in parts}
 
 

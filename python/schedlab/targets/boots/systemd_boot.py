@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Sequence
 
 from schedlab.errors import CannotRunHere
-from schedlab.targets.boots.machine import sections
+from schedlab.targets.boots.delivery import copy_lines
+from schedlab.targets.boots.machine import MARK, sections
 from schedlab.targets.boots.shell import Shell
 from schedlab.targets.protocol import Fault
 
@@ -22,8 +23,6 @@ last in the order of versions."""
 NOT_STARTED = "it was not started by systemd-boot"
 """Why most machines cannot use this boot loader."""
 
-_MARK = "\x1e"
-
 _VENDOR = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 """Identity of the Boot Loader Interface's variables."""
 
@@ -33,11 +32,11 @@ _CHOICE = f"{_VARIABLES}/LoaderEntryOneShot-{_VENDOR}"
 _DEFAULT = "bootctl list --no-pager | awk '/^ *title: .*\\(default\\)/ { d = 1 } d && /^ *id: / { print $2; exit }'"
 """Script that prints the name of the default entry, as ``bootctl`` finds it by systemd-boot's rules."""
 
-_FACTS = f"""printf '{_MARK}tool\\n'; command -v bootctl
-printf '{_MARK}loader\\n'; tr -d '\\000' < {_VARIABLES}/LoaderInfo-{_VENDOR} | grep -a -o systemd-boot
-printf '{_MARK}mount\\n'; grep -o ' {_VARIABLES} efivarfs rw' /proc/mounts
-printf '{_MARK}folder\\n'; bootctl --print-boot-path
-printf '{_MARK}default\\n'; {_DEFAULT}
+_FACTS = f"""printf '{MARK}tool\\n'; command -v bootctl
+printf '{MARK}loader\\n'; tr -d '\\000' < {_VARIABLES}/LoaderInfo-{_VENDOR} | grep -a -o systemd-boot
+printf '{MARK}mount\\n'; grep -o ' {_VARIABLES} efivarfs rw' /proc/mounts
+printf '{MARK}folder\\n'; bootctl --print-boot-path
+printf '{MARK}default\\n'; {_DEFAULT}
 true"""
 
 
@@ -62,9 +61,8 @@ class SystemdBoot:
         return "\n".join(
             [
                 "set -e",
-                f"mkdir -p {folder} {self._root}/loader/entries",
-                f"cp {image} {folder}/image",
-                f"cat {' '.join(initrds)} > {folder}/initrd" if initrds else ":",
+                f"mkdir -p {self._root}/loader/entries",
+                *copy_lines(image, initrds, folder),
                 f"printf %s {shlex.quote(entry)} > {self._entry}",
                 f'[ "$({_DEFAULT})" = {shlex.quote(self._default)} ] || {{',
                 f"{self.clean()}; echo {shlex.quote(remedy)} >&2; exit 1; }}",
