@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from schedlab.cli.app import app
+from schedlab.notation import toml_text
 from schedlab.simulation import models
 from schedlab.simulation.host import calibrate, probes, steps
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
@@ -60,7 +61,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
     wrong["idle"] = [state | {"exit_ns": state["exit_ns"] * 2} for state in wrong["idle"]]
 
-    runner = probes.on_model(calibrate.text_of(truth), DEFAULT_KERNEL)
+    runner = probes.on_model(toml_text.lines(truth), DEFAULT_KERNEL)
     data, found = calibrate.measured(runner, wrong, range(4), 1)
     figures = dict(found)
 

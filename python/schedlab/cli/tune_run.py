@@ -113,10 +113,7 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
 def print_result(store: Location, run_id: int, form: OutputFormat, output: Path | None) -> None:
     """Print the result of a stored search, or write the result to a file."""
     engine = open_store(store, create=False)
-    run = reader.run(engine, run_id)
-    if not run.design.tuning:
-        raise StoreError(f"run {run_id} is not a search", where=str(store), todo="'schedlab runs' lists the runs")
-    experiment = parse(run.experiment_file, f"run {run_id}")
+    experiment = _searched(engine, run_id, str(store))
     factors = files.space(experiment)
     found = tuning(engine, run_id, factors, files.roles(experiment)[1])
     confirmed = _confirmed(engine, run_id, len(found.winners))
@@ -127,12 +124,17 @@ def print_result(store: Location, run_id: int, form: OutputFormat, output: Path 
         present_text(report.render(found, factors, confirmed, ranked), output)
 
 
-def _best_of(engine: Engine, run_id: int) -> tuple[Mapping[str, Value], ...]:
-    """Return the values of the best points of a stored search, the best first; StoreError for other runs."""
+def _searched(engine: Engine, run_id: int, where: str) -> Experiment:
+    """Return the experiment of a stored search; StoreError with the place ``where`` for other runs."""
     run = reader.run(engine, run_id)
     if not run.design.tuning:
-        raise StoreError(f"run {run_id} is not a search", where="--warm-start", todo="'schedlab runs' lists the runs")
-    experiment = parse(run.experiment_file, f"run {run_id}")
+        raise StoreError(f"run {run_id} is not a search", where=where, todo="'schedlab runs' lists the runs")
+    return parse(run.experiment_file, f"run {run_id}")
+
+
+def _best_of(engine: Engine, run_id: int) -> tuple[Mapping[str, Value], ...]:
+    """Return the values of the best points of a stored search, the best first; StoreError for other runs."""
+    experiment = _searched(engine, run_id, "--warm-start")
     found = tuning(engine, run_id, files.space(experiment), files.roles(experiment)[1])
     (objective, *_) = found.objectives
     ordered = sorted(filter(found.keeps, found.points), key=lambda point: -point.gain(objective))

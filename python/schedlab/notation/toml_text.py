@@ -41,7 +41,12 @@ def key(name: str) -> str:
 
 def table(header: str, data: Mapping[str, Any]) -> str:
     """Return a table with its header, such as ``[design]`` or ``[[variant]]``, a line for each key."""
-    return "\n".join([header, *(f"{key(name)} = {value(inner)}" for name, inner in data.items()), ""])
+    return f"{header}\n{lines(data)}"
+
+
+def lines(data: Mapping[str, Any]) -> str:
+    """Return a line for each key."""
+    return "".join(f"{key(name)} = {value(inner)}\n" for name, inner in data.items())
 
 
 def document(data: Mapping[str, Any]) -> str:

@@ -128,7 +128,7 @@ def with_values(model: Model, values: Mapping[str, Any]) -> Model:
             todo = f"'schedlab {model.kind}s show {model.name}' prints the keys"
             raise ModelError(f"the model has no key {key!r}", where=model.name, todo=todo)
         table[last] = value
-    text = "".join(f"{toml_text.key(name)} = {toml_text.value(value)}\n" for name, value in data.items())
+    text = toml_text.lines(data)
     check = extension().check_machine if model.kind == "machine" else extension().check_kernel
     check(text)
     return Model(model.kind, text)

@@ -128,7 +128,7 @@ class Calibration:
             found = solve(step, times, before, lambda values: self._model(step, values))
             for key, figure in found.items():
                 write(changed, key, figure.value)
-            extension().check_machine(text_of(changed))
+            extension().check_machine(toml_text.lines(changed))
         except ModelError:
             return
         self.figures.update(found)
@@ -247,7 +247,7 @@ class Calibration:
         return self._simulated(changed, step.probe, step.series, step.share)
 
     def _simulated(self, data: Mapping[str, Any], probe: Probe, series: str, share: float = 0.5) -> float:
-        return quantile(probes.on_model(text_of(data), self.kernel).run(probe, 0), series, share)
+        return quantile(probes.on_model(toml_text.lines(data), self.kernel).run(probe, 0), series, share)
 
 
 def median(run: probes.Samples, series: str) -> float:
@@ -259,11 +259,6 @@ def quantile(run: probes.Samples, series: str, share: float) -> float:
     """Return a quantile of a series; of ``both``, the sum of the quantiles of sending and of receiving."""
     names = ("send", "receive") if series == "both" else (series,)
     return sum(float(np.quantile(run[name], share)) for name in names)
-
-
-def text_of(data: Mapping[str, Any]) -> str:
-    """Return a machine as TOML, without comments."""
-    return "".join(f"{toml_text.key(name)} = {toml_text.value(value)}\n" for name, value in data.items())
 
 
 def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:

@@ -50,8 +50,7 @@ def missing_requirements() -> Iterator[MissingRequirement]:
     if not _takes_plugins(version):
         reason = f"QEMU {version} was built without plug-ins"
         yield MissingRequirement("functions", reason, f"use Debian's QEMU: apt-get install {qemu.PACKAGE}")
-    major = version.partition(".")[0]
-    if major.isdecimal() and int(major) > NEWEST:
+    if qemu.version_numbers()[:1] > (NEWEST,):
         reason = f"QEMU {version} has a newer plug-in interface"
         yield MissingRequirement(
             "functions", reason, f"use QEMU 7.2 to {NEWEST}.2, such as {qemu.PACKAGE} of Debian 12"

@@ -144,10 +144,15 @@ def _version_of(path: str) -> str | None:
     return done.stdout.partition("\n")[0].rpartition("version ")[2].strip() or None
 
 
+def version_numbers() -> tuple[int, ...]:
+    """Return major and minor version, such as ``(7, 2)``, which compare as numbers; empty without a version."""
+    start = re.match(r"\d+(\.\d+)?", version() or "")
+    return tuple(map(int, start[0].split("."))) if start else ()
+
+
 def enters_kernels() -> bool:
     """Whether this QEMU boots a kernel at its PVH entry point (since 4.0)."""
-    major = (version() or "").partition(".")[0]
-    return major.isdecimal() and int(major) >= PVH_SINCE
+    return version_numbers() >= (PVH_SINCE,)
 
 
 def kvm_usable() -> bool:
@@ -208,9 +213,7 @@ def _caches(machine: Machine) -> str:
         return ""
     topology = machine.topology
     shape = [topology.sockets, topology.cores, topology.threads, topology.nodes, machine.memory_mib << 20]
-    # Two numbers: "8.1.2 (Debian …)" and "10.0.2" are compared as numbers.
-    number = tuple(int(part) for part in re.findall(r"\d+", version() or "")[:2])
-    doubled = "x" if number < TRUE_ADDRESSES else ""
+    doubled = "x" if version_numbers() < TRUE_ADDRESSES else ""
     return f",machine={_escaped(machine.cache)},guest={'x'.join(map(str, shape))}{doubled}"
 
 
