@@ -6,8 +6,9 @@
 The script prints the figures that it was given, the factor between simulated and published figures at each point of a
 grid, and the point with the least mean factor. It reads the first column only: no figure of a variant takes part.
 
-``costs`` scales two groups of the machine's costs: those of wake-ups and switches, and those of TCP. ``pgbench`` varies
-``query_time`` and ``client_time``: the work of a PostgreSQL backend and of a thread of pgbench for a transaction.
+``costs`` scales two groups of the machine's costs: the costs of wake-ups and switches, and the costs of TCP.
+``pgbench`` varies ``query_time`` and ``client_time``: the work of a PostgreSQL backend and of a thread of pgbench for a
+transaction.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ THREADS = {"kunpeng920": 4, "rpi4b": 1}
 GROUPS = ("schedule|switch|wakeup", "tcp_send|tcp_receive")
 
 
-def published(name: str, workload: str, machine: str, row: object) -> tuple[float, str]:
-    """Return the first column's figure of a row, and the metric."""
-    table = next(t for t in report(name).table if t.workload == workload and t.experiment == machine)
+def published(name: str, workload: str, machine: str, row: object, metric: str | None = None) -> tuple[float, str]:
+    """Return the first column's figure of a row, the mean of its runs, and the metric. The default metric is the first
+    table's."""
+    tables = (each for each in report(name).table if (each.workload, each.experiment) == (workload, machine))
+    table = next(each for each in tables if metric in (None, each.metric))
     return next(float(np.mean(each.values[0])) for each in table.rows if each.at == row), table.metric
 
 

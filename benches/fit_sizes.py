@@ -1,6 +1,6 @@
 """Fit the sizes of programs in the experiments of `schedlab reproduce` to baseline columns of the published reports.
 
-.venv/bin/python docs/fit_baselines.py [--write]
+    .venv/bin/python -m benches.fit_sizes [--write]
 
 Each fit is given one figure of a report's first column, and changes one size of a program. No figure of another column
 is read, and no constant of a machine or a kernel is changed. `--write` puts the sizes into the experiment files.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from benches.fit_baselines import published
 
 import schedlab
 
@@ -35,8 +36,7 @@ class Fit:
         report, file: folder of the report, and name of the experiment file.
         label: label of the workload in the file; ``fixed`` are the parameters that select the published row.
         size: parameter to fit, and ``unit`` its unit in the file.
-        metric: metric of the workload, and ``figure`` the published figure of the first column.
-        source: table and row of the figure.
+        metric, row: metric of the workload, and row of its table, whose figure in the first column is given.
     """
 
     report: str
@@ -45,48 +45,20 @@ class Fit:
     size: str
     unit: str
     metric: str
-    figure: float
-    source: str
+    row: object
     fixed: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def figure(self) -> float:
+        """The published figure of the first column, in seconds: the mean of its runs."""
+        return published(self.report, self.label, self.file, self.row, self.metric)[0]
 
 
 FITS = (
-    Fit(
-        "d7-patches",
-        "numa-q-16",
-        "kernbench",
-        "compile_time",
-        "ms",
-        "user",
-        563.88,
-        "Kernbench-2, User",
-        {"jobs_per_cpu": 2},
-    ),
-    Fit(
-        "d7-patches",
-        "numa-q-16",
-        "kernbench",
-        "headers",
-        "",
-        "system",
-        118.38,
-        "Kernbench-2, System",
-        {"jobs_per_cpu": 2},
-    ),
-    Fit(
-        "d7-patches",
-        "numa-q-16",
-        "schedbench",
-        "walks",
-        "",
-        "TotalUser",
-        843.12,
-        "schedbench 16, TotalUser",
-        {"processes": 16},
-    ),
-    Fit(
-        "numa-slow-start", "xeon-x5650", "kbuild", "compile_time", "ms", "elapsed", 45.22, "kbuild, !NUMA, mean of both"
-    ),
+    Fit("d7-patches", "numa-q-16", "kernbench", "compile_time", "ms", "user", 2, {"jobs_per_cpu": 2}),
+    Fit("d7-patches", "numa-q-16", "kernbench", "headers", "", "system", 2, {"jobs_per_cpu": 2}),
+    Fit("d7-patches", "numa-q-16", "schedbench", "walks", "", "TotalUser", 16, {"processes": 16}),
+    Fit("numa-slow-start", "xeon-x5650", "kbuild", "compile_time", "ms", "elapsed", "elapsed"),
 )
 
 
@@ -98,7 +70,7 @@ def main() -> None:
         size, simulated = solve(fit, tomllib.loads(text))
         print(
             f"report {fit.report}: {fit.label} {fit.size} = {size:.0f}{fit.unit} gives {fit.metric} {simulated:.4g} s; "
-            f"given {fit.figure:g} s ({fit.source})",
+            f"given {fit.figure:.5g} s (row {fit.row})",
             flush=True,
         )
         if "--write" in sys.argv[1:]:
