@@ -164,7 +164,7 @@ def during(document: dict[str, Any], process: subprocess.Popen[str]) -> list[tup
 
 
 def drops_during(document: dict[str, Any], process: subprocess.Popen[str]) -> list[tuple[int, int]]:
-    """Return begin and end of the drops of which a part is in the measurement, in ns."""
+    """Return begin and end, in ns, of the drops that overlap the measurement."""
     start, end = window(document)
     return [drop for drop in json.loads(process.communicate()[0]) if drop[0] < end and drop[1] > start]
 

@@ -327,7 +327,7 @@ fn a_wake_up_across_sockets_costs_nine_updates_and_four_lines() {
     // wake-ups, which only the waker writes, and the sleeper's wait and sleep, two lines that the sleeper's CPU wrote
     // last. The waker sleeps: its task's sleep, a line that its waker wrote last; then its queue for schedule() and for
     // idle. On the sleeper's CPU: the queue for schedule(), and for the switch the task's wait, a line that the waker wrote
-    // last. 9 updates of 6 ns and 4 lines of 104 ns, of which the second line of the sleeper's wait and sleep takes a fifth.
+    // last. 9 updates of 6 ns, and 4 lines of 104 ns; the second line of the sleeper's wait and sleep takes a fifth.
     assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 3 * 104 + 104 / 5), 20));
 }
 

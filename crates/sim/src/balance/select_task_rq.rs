@@ -229,7 +229,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         span.first_common_from(idle_cores, target)
     }
 
-    /// Idle CPUs that are not preempted, and those of them whose core is idle.
+    /// Idle CPUs that are not preempted, and the subset whose core is idle.
     #[cold]
     fn available_cpus(&self) -> (CpuMask, CpuMask) {
         let available: CpuMask = self.rq.idle.iter().filter(|cpu| !self.vcpu_is_preempted(*cpu)).collect();

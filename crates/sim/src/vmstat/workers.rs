@@ -29,7 +29,7 @@ const SKEW_TICKS: Ns = 3;
 const MANAGEMENT_INSTRUCTIONS: Ns = 5500;
 
 /// Lines of kernel code and data that a worker's start, run and end touch on a CPU without ticks: about 12 500 instructions with few
-/// loops, of which a line has about 12. The kernel has not run on this CPU for a second, in which other CPUs replace the
+/// loops, 12 in a line. The kernel has not run on this CPU for a second, in which other CPUs replace the
 /// lines in a cache that they share.
 const COLD_LINES: Ns = 1000;
 
