@@ -37,7 +37,8 @@ ctypes.CDLL(None).prctl(15, b"planted", 0, 0, 0)
 wakeups, at, end = [], time.monotonic(), time.monotonic() + float(sys.argv[2])
 while at < end:
     at += {PERIOD} * (1 + int(max(time.monotonic() - at, 0) / {PERIOD}))
-    time.sleep(at - time.monotonic())
+    # The CPU may be taken away between two readings of the clock.
+    time.sleep(max(at - time.monotonic(), 0))
     begun = now = time.perf_counter()
     while now - begun < {LENGTH}:
         now = time.perf_counter()

@@ -5,6 +5,7 @@
 //! instances  folders of the kernel's trace
 //! tracing    private instances that record events, and requests of other CPUs
 //! trace      the events of a text
+//! switches   switches that the text lacks
 //! requests   the requests of a text, and the interrupts that answer them
 //! join       gaps and events on one clock
 //! walk       the events of one gap
@@ -27,6 +28,7 @@ mod requests;
 mod spin;
 mod steal;
 mod summary;
+mod switches;
 mod trace;
 mod tracing;
 mod walk;

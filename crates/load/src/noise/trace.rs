@@ -81,8 +81,6 @@ pub enum What {
     Ended(Kind, String, u64),
     /// The tick stopped, or could not stop for this reason.
     TickStop(String),
-    /// The trace lacks events before this event.
-    Lost,
 }
 
 /// Time of a line: counts, or nanoseconds of `CLOCK_MONOTONIC_RAW`.
@@ -94,14 +92,20 @@ pub enum Time {
     Ns(u64),
 }
 
-/// Parse a line; `None` for a line without a known event.
-pub fn parse(line: &str) -> Option<(Time, What)> {
-    if line.contains(" EVENTS]") && line.starts_with("CPU:") {
-        return Some((Time::Counts(0), What::Lost));
-    }
-    let line = Line::of(line)?;
-    let (name, fields) = line.event.split_once(": ").or_else(|| line.event.split_once(':'))?;
-    Some((line.time, meaning(name, fields)?))
+/// The task that runs when an event is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Current<'a> {
+    /// Process number.
+    pub pid: i32,
+    /// Name.
+    pub name: &'a str,
+    /// Whether the CPU is to switch to another task (the flag `need-resched`).
+    pub is_to_switch: bool,
+}
+
+/// Whether a line says that events before it are missing.
+pub fn is_loss(line: &str) -> bool {
+    line.contains(" EVENTS]") && line.starts_with("CPU:")
 }
 
 /// A line by its columns.
@@ -111,6 +115,8 @@ pub struct Line<'a> {
     pub task: &'a str,
     /// CPU on which the event was recorded.
     pub cpu: usize,
+    /// State of the CPU, a character each (Documentation/trace/ftrace.rst).
+    pub flags: &'a str,
     /// Time.
     pub time: Time,
     /// Name and fields.
@@ -121,9 +127,22 @@ impl<'a> Line<'a> {
     /// The columns of a line; `None` if it is not an event.
     pub fn of(line: &'a str) -> Option<Self> {
         let (task, cpu, rest) = at_cpu(line)?;
-        let (_flags, rest) = rest.split_once(' ')?;
+        let (flags, rest) = rest.split_once(' ')?;
         let (time, event) = rest.trim_start().split_once(": ")?;
-        Some(Self { task, cpu, time: parse_time(time)?, event })
+        Some(Self { task, cpu, flags, time: parse_time(time)?, event })
+    }
+
+    /// The task that runs.
+    pub fn current(&self) -> Option<Current<'a>> {
+        let (name, pid) = self.task.rsplit_once('-')?;
+        let is_to_switch = self.flags.as_bytes().get(1).is_some_and(|flag| *flag != b'.');
+        Some(Current { pid: pid.parse().ok()?, name, is_to_switch })
+    }
+
+    /// The meaning of the event; `None` if the event is not known.
+    pub fn meaning(&self) -> Option<What> {
+        let (name, fields) = self.event.split_once(": ").or_else(|| self.event.split_once(':'))?;
+        meaning(name, fields)
     }
 }
 
@@ -230,7 +249,7 @@ pub fn task_name(comm: &str) -> String {
     let is_numbered =
         number.starts_with(|first: char| first.is_ascii_digit() || first == 'u' || first == 'R');
     let name = if is_numbered { name } else { comm };
-    if name == "swapper" { "idle".to_owned() } else { format!("task {name}") }
+    if ["swapper", "<idle>"].contains(&name) { "idle".to_owned() } else { format!("task {name}") }
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 
 use super::instances::{Clock, Folder, REQUESTS, mask};
 use super::requests::{Reader, Request, Sender};
-use super::trace::{self, Event, Time, What};
+use super::switches::Switches;
+use super::trace::{self, Event, Line, Time};
 use crate::sys::counter::{Pair, Rate};
 
 /// Bytes of the largest buffer of a CPU.
@@ -201,15 +202,18 @@ pub fn count_at(time: Time, pair: Pair, rate: Rate) -> u64 {
     }
 }
 
-/// The events of a text, on the counter.
+/// The events of a CPU's text, on the counter, with the switches that the text lacks.
 fn events(text: &[u8], pair: Pair, rate: Rate) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
+    let mut switches = Switches::default();
     for line in String::from_utf8_lossy(text).lines() {
-        let Some((time, what)) = trace::parse(line) else { continue };
-        let at = match what {
-            What::Lost => events.last().map_or(0, |event| event.at),
-            _ => count_at(time, pair, rate),
-        };
+        if trace::is_loss(line) {
+            switches.forget();
+        }
+        let Some(line) = Line::of(line) else { continue };
+        let (Some(current), Some(what)) = (line.current(), line.meaning()) else { continue };
+        let at = count_at(line.time, pair, rate);
+        events.extend(switches.follow(at, &current, &what));
         events.push(Event { at, what });
     }
     events

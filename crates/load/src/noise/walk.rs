@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
                     self.tasks.wakers.insert(*pid, self.parts[*part].name.clone());
                 }
             }
-            What::Ended(..) | What::TickStop(_) | What::Lost => {}
+            What::Ended(..) | What::TickStop(_) => {}
         }
     }
 

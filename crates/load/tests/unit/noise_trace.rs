@@ -1,6 +1,11 @@
 //! Unit tests of `noise/trace.rs`.
 
-use super::{Kind, Leaves, Time, What, parse};
+use super::{Current, Kind, Leaves, Line, Time, What, is_loss};
+
+fn parse(line: &str) -> Option<(Time, What)> {
+    let line = Line::of(line)?;
+    Some((line.time, line.meaning()?))
+}
 
 fn what(event: &str) -> What {
     let line = format!("          python-20441   [001] d.h.. 3961998393230: {event}");
@@ -99,9 +104,18 @@ fn times_of_other_clocks_are_seconds() {
 }
 
 #[test]
-fn a_loss_is_an_event_and_other_lines_are_not() {
-    assert_eq!(parse("CPU:1 [LOST 123 EVENTS]").map(|(_, what)| what), Some(What::Lost));
+fn a_line_names_the_task_that_runs_and_whether_the_cpu_is_to_switch() {
+    let current = |line| Line::of(line).and_then(|line| line.current());
+    let named = |pid, name, is_to_switch| Some(Current { pid, name, is_to_switch });
+    assert_eq!(current("  <idle>-0  [001] dNh1. 12: local_timer_exit: vector=236"), named(0, "<idle>", true));
+    assert_eq!(current(" a-b-77 [001] d.h1. 12: local_timer_exit: vector=236"), named(77, "a-b", false));
+}
+
+#[test]
+fn lines_of_losses_and_other_lines_are_not_events() {
+    assert!(is_loss("CPU:1 [LOST 123 EVENTS]") && !is_loss(" a-1 [001] d.h.. 12: unknown_event: x"));
     for line in [
+        "CPU:1 [LOST 123 EVENTS]",
         "",
         "# tracer: nop",
         "text",
