@@ -262,6 +262,13 @@ def test_trials_in_the_shared_tree_use_this_machine_s_path(monkeypatch: pytest.M
     monkeypatch.setenv("PATH", "/opt/mine/bin:/usr/bin")
     (row,) = plan(parse(written(run="env"), "f"), 1).rows
     variant = Variant(name="base")
-    wanted = trial_request(GuestRow.of(row, host_files=True), variant, 60.0)
+    wanted = trial_request(GuestRow.of(row, host_files=True), variant, 60.0, 2)
     assert wanted["environment"] == {"PATH": "/opt/mine/bin:/usr/bin"}
-    assert trial_request(GuestRow.of(row), variant, 60.0)["environment"] == {}
+    assert trial_request(GuestRow.of(row), variant, 60.0, 2)["environment"] == {}
+
+
+def test_defaults_of_workloads_follow_the_guest_s_cpus() -> None:
+    (row,) = plan(parse(written(run="env").replace('use = "command"\nrun = "env"', 'use = "noise"'), "f"), 1).rows
+    words = trial_request(GuestRow.of(row), Variant(name="base"), 60.0, 64)["argv"]
+    assert isinstance(words, list)
+    assert words[words.index("--cpus") + 1] == "63"

@@ -110,11 +110,11 @@ def _tool_faults(table: TargetTable) -> Iterator[tuple[str, Fault]]:
 def _row_faults(plan: Plan, table: TargetTable) -> Iterator[tuple[str, Fault]]:
     for row in plan.rows:
         prepared = GuestRow.of(row, table.host_files)
-        for fault in _faults_of(prepared):
+        for fault in _faults_of(prepared, machine.topology_of(table).cpus):
             yield f"workload {row.label!r}", fault
 
 
-def _faults_of(row: GuestRow) -> Iterator[Fault]:
+def _faults_of(row: GuestRow, cpus: int) -> Iterator[Fault]:
     if absent := missing(row.adapter):
         for tool in absent:
             yield f"{tool.program} is not installed", install_line(absent)
@@ -124,7 +124,7 @@ def _faults_of(row: GuestRow) -> Iterator[Fault]:
         return
     for reason in row.adapter.missing_requirements(row.parameters):
         yield reason, ""
-    command = row.command()
+    command = row.command(cpus)
     if row.host_files:
         yield from _file_tree_faults(command)
         return

@@ -20,8 +20,8 @@ from schedlab.workloads.base import Command, Place
 from schedlab.workloads.launcher import command_words, request
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-GUEST_PLACE = Place(Path("/tmp"), Path("/tmp"))
-"""Folders for an adapter's files in the guest, empty at each boot."""
+FOLDER = Path("/tmp")
+"""Folder for an adapter's files in the guest, empty at each boot."""
 
 SHARED_SCHEDLOAD = "/run/schedload"
 """Path of schedload for trials in this machine's file tree. The guest's ``init.sh`` copies schedload to this path."""
@@ -51,9 +51,10 @@ class GuestRow(PreparedRow):
         """Whether the adapter makes files on this machine before its trials; a guest does not have these files."""
         return self.adapter.makes_files(self.parameters)
 
-    def command(self) -> Command:
-        """Return a trial's command, with the guest's schedload in place of the schedload of this machine."""
-        command = self.adapter.command(self.parameters, GUEST_PLACE)
+    def command(self, cpus: int) -> Command:
+        """Return a trial's command in a guest with so many CPUs, with the guest's schedload in place of the schedload of
+        this machine."""
+        command = self.adapter.command(self.parameters, Place(FOLDER, FOLDER, cpus=cpus))
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
         def in_guest(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,18 +99,18 @@ def scheduler_files(variant: Variant, image: Image) -> dict[str, bytes]:
     return files
 
 
-def launched_words(row: GuestRow, variant: Variant, timeout: float) -> list[str]:
-    """Return the launcher's command line."""
-    return [row.schedload, "exec", *command_words(row.command(), attributes(variant), timeout)]
+def launched_words(row: GuestRow, variant: Variant, timeout: float, cpus: int) -> list[str]:
+    """Return the launcher's command line in a guest with so many CPUs."""
+    return [row.schedload, "exec", *command_words(row.command(cpus), attributes(variant), timeout)]
 
 
-def trial_request(row: GuestRow, variant: Variant, timeout: float) -> dict[str, object]:
-    """Return the request that runs a trial.
+def trial_request(row: GuestRow, variant: Variant, timeout: float, cpus: int) -> dict[str, object]:
+    """Return the request that runs a trial in a guest with so many CPUs.
 
     With ``host_files`` the trial runs in this machine's file tree, with this machine's ``PATH``, and can write to /tmp.
     """
-    command = under(row.command(), variant)
-    folder = GUEST_PLACE.scratch
+    command = under(row.command(cpus), variant)
+    folder = FOLDER
     if row.host_files:
         folder = command.cwd or folder
         path = {"PATH": os.environ.get("PATH", os.defpath)}

@@ -93,7 +93,8 @@ class GuestSession:
             self._running = self._start(trial)
         running = self._running
         running.done += 1
-        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout)
+        cpus = machines.topology_of(self._table, trial.variant).cpus
+        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, cpus)
         try:
             measured = self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
@@ -177,7 +178,10 @@ class GuestSession:
     def _up(self, running: _Running) -> Boot:
         """Boot until just before the first trial; CannotRunHere when a tunable had no effect."""
         variant = running.trials[0].variant
-        requests = [trial_request(self._rows[trial.row.key], variant, trial.row.timeout) for trial in running.trials]
+        cpus = running.machine.topology.cpus
+        requests = [
+            trial_request(self._rows[trial.row.key], variant, trial.row.timeout, cpus) for trial in running.trials
+        ]
         image = running.machine.image
         if not image.is_unchanged():
             raise CannotRunHere(

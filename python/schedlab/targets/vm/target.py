@@ -91,6 +91,6 @@ class VirtualMachine(Target):
         wanted = [*self._table.tools]
         if not self._table.host_files:
             for row in rows.values():
-                wanted += programs(row.command())
+                wanted += programs(row.command(machine.topology_of(self._table).cpus))
         wanted += [variant.sched_ext[0] for variant in self._variants if variant.sched_ext is not None]
         return list(dict.fromkeys(path for path in map(located, wanted) if path is not None))
