@@ -92,7 +92,7 @@ class FakeMachine:
             script = self.files.get(UNDO, "")
         if script.startswith(("rm -rf /boot/schedlab", "rm -rf /efi/schedlab", "boot-once undo")):
             self.chosen, self.kept = None, ""
-        if "bootctl set-oneshot 00-schedlab.conf" in script:
+        if "bootctl set-oneshot a-schedlab.conf" in script:
             options = re.search(r"\noptions (.*)\n", script)
             assert options
             self.chosen = options[1]

@@ -1,7 +1,8 @@
 """A remote machine for tests: a Debian guest under QEMU with its own boot loader, disk and SSH server.
 
-It is emulated and answers on a port of this machine's loopback address. Its disk is made once, in the cache. Each guest
-works on a temporary copy. A guest continues through restarts, as a machine does.
+It is emulated and answers on a port of this machine's loopback address. Its disks are made once, in the cache. Each
+guest works on temporary copies. A guest continues through restarts, as a machine does. It starts through a BIOS and
+GRUB, or through UEFI firmware and systemd-boot, from a second disk with a boot partition.
 """
 
 from __future__ import annotations
@@ -22,12 +23,22 @@ from schedlab.files import cache
 
 RELEASE = "bookworm"
 KERNEL = "linux-image-cloud-amd64"
-PACKAGES = ("systemd-sysv", "udev", "openssh-server", "initramfs-tools", "grub-pc", "kmod", "iproute2", "zstd", KERNEL)
-TOOLS = ("mmdebstrap", "mke2fs", "sfdisk", "qemu-system-x86_64", "ssh", "ssh-keygen", "depmod")
+PACKAGES = (
+    "systemd-sysv", "udev", "openssh-server", "initramfs-tools", "grub-pc", "systemd-boot", "efibootmgr", "kmod",
+    "iproute2", "zstd", KERNEL,
+)  # fmt: skip
+TOOLS = (
+    "unshare", "mmdebstrap", "mke2fs", "sfdisk", "mformat", "mmd", "mcopy", "qemu-system-x86_64", "ssh", "ssh-keygen",
+    "depmod",
+)  # fmt: skip
 """Programs of this machine that make and run the test machine."""
 
-FORMAT = "1"
-"""Part of the disk's name in the cache; to be raised when this file begins to make another disk."""
+FIRMWARE = Path("/usr/share/OVMF")
+CODE, VARIABLES = FIRMWARE / "OVMF_CODE_4M.fd", FIRMWARE / "OVMF_VARS_4M.fd"
+"""UEFI firmware for guests, and its variables before the first boot, of the package ``ovmf``."""
+
+FORMAT = "2"
+"""Part of the disks' name in the cache; to be raised when this file begins to make other disks."""
 
 HERE = Path(__file__).parent
 PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
@@ -36,15 +47,25 @@ NETWORK_CARD = "net0"
 """QEMU's name of the network card."""
 
 MIB = 1 << 20
-SIZE = 1500 * MIB
+SIZE, BOOT_SIZE = 1500 * MIB, 300 * MIB
 
-GRUB = """GRUB_TIMEOUT=0
+LINE = "console=ttyS0 quiet rw no_timer_check net.ifnames=0 norandmaps init=/sbin/light-init"
+"""Command line. An emulated kernel on a busy machine takes late timer interrupts for a broken timer.
+
+QEMU translates a program again for each address at which it runs, and keeps all translations of a page of memory. With
+random addresses, the next kernel takes minutes to overwrite the pages of programs that were run a thousand times.
+"""
+
+GRUB = f"""GRUB_TIMEOUT=0
 GRUB_DISABLE_OS_PROBER=true
 GRUB_TERMINAL=console
 GRUB_CMDLINE_LINUX_DEFAULT=
-GRUB_CMDLINE_LINUX="console=ttyS0 quiet rw no_timer_check net.ifnames=0 init=/sbin/light-init"
+GRUB_CMDLINE_LINUX="{LINE}"
 """
-"""Settings of the boot loader. An emulated kernel on a busy machine takes late timer interrupts for a broken timer."""
+"""Settings of GRUB."""
+
+ENTRY = f"title Debian\nlinux /image\ninitrd /initrd\noptions root=/dev/vda1 {LINE}\n"
+"""The only entry of systemd-boot, so the default entry: no configuration names it."""
 
 NETWORK = "[Match]\nType=ether\n[Network]\nAddress=10.0.2.15/24\n"
 """Network under systemd, which a test may choose as init."""
@@ -60,8 +81,8 @@ def missing_tools() -> list[str]:
 
 
 def made() -> Path:
-    """Return the folder with the test machine's disk and key; make it in the cache if it is not there."""
-    sources = [*PACKAGES, GRUB, NETWORK, *(path.read_text() for path in sorted(HERE.glob("*-init")))]
+    """Return the folder with the test machine's disks and key; make it in the cache if it is not there."""
+    sources = [*PACKAGES, GRUB, ENTRY, NETWORK, *(path.read_text() for path in sorted(HERE.glob("*-init")))]
     key = hashlib.sha256("\0".join([FORMAT, *sources]).encode()).hexdigest()[:16]
     folder = cache.folder() / "test-machine" / key
     cache.made_once(folder, _make)
@@ -77,8 +98,10 @@ def _make(folder: Path) -> None:
         'mkdir -p "$1/etc/initramfs-tools/conf.d"; echo MODULES=list > "$1/etc/initramfs-tools/conf.d/modules"; '
         f'printf "%s\\n" {modules} > "$1/etc/initramfs-tools/modules"'
     )
+    # mmdebstrap's mounts end with it, even if it is killed.
     _run(
-        "mmdebstrap", "--quiet", "--variant=minbase", f"--include={include}", f"--essential-hook={settings}",
+        "unshare", "--mount", "mmdebstrap", "--quiet", "--variant=minbase", f"--include={include}",
+        f"--essential-hook={settings}",
         *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in leave_out), RELEASE, str(root),
     )  # fmt: skip
     _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "key"))
@@ -100,8 +123,31 @@ def _make(folder: Path) -> None:
     # Older versions of GRUB do not read a file system with the option metadata_csum_seed.
     _run("mke2fs", "-q", "-t", "ext4", "-O", "^metadata_csum_seed", "-d", str(root), "-E", f"offset={MIB}", str(disk),
          f"{(SIZE - MIB) >> 10}k")  # fmt: skip
+    _make_boot_disk(folder, root)
     _install(folder, root)
     shutil.rmtree(root)
+
+
+def _make_boot_disk(folder: Path, root: Path) -> None:
+    """Make a disk with a boot partition (EFI system partition), which firmware starts by the path of BOOTX64.EFI."""
+    disk = folder / "boot"
+    with disk.open("wb") as file:
+        file.truncate(BOOT_SIZE)
+    subprocess.run(["sfdisk", "-q", "--label", "gpt", disk], input="2048,,U\n", text=True, check=True)
+    (entry := folder / "entry").write_text(ENTRY)
+    partition = ("-i", f"{disk}@@{MIB}")
+    # The disk ends with a copy of the partition table.
+    _run("mformat", *partition, "-F", "-T", str((BOOT_SIZE - 2 * MIB) >> 9), "::")
+    _run("mmd", *partition, "::/EFI", "::/EFI/BOOT", "::/loader", "::/loader/entries")
+    files = {
+        "EFI/BOOT/BOOTX64.EFI": root / "usr/lib/systemd/boot/efi/systemd-bootx64.efi",
+        "image": next((root / "boot").glob("vmlinuz-*")),
+        "initrd": next((root / "boot").glob("initrd.img-*")),
+        "loader/entries/debian.conf": entry,
+    }
+    for name, source in files.items():
+        _run("mcopy", *partition, str(source), f"::/{name}")
+    entry.unlink()
 
 
 def _install(folder: Path, root: Path) -> None:
@@ -122,12 +168,25 @@ def _run(*argv: str) -> None:
         raise RuntimeError(f"{argv[0]} failed: {done.stderr[-2000:]}")
 
 
+def _disk(path: Path, number: int, *, keep: bool) -> list[str]:
+    """Return QEMU's arguments for a disk, which the guest knows as ``vda``, ``vdb``, … in the order of the numbers."""
+    drive = f"file={path},id=disk{number},if=none,format=raw,cache=unsafe,snapshot={'off' if keep else 'on'}"
+    return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk{number},addr={0x10 + number:#x}"]
+
+
+def _firmware(variables: Path, boot_disk: Path) -> list[str]:
+    """Return QEMU's arguments for UEFI firmware that starts a disk; the firmware changes its variables' file."""
+    shutil.copy(VARIABLES, variables)
+    boot = _disk(boot_disk, 1, keep=False)
+    flash = [f"if=pflash,format=raw,unit=0,readonly=on,file={CODE}", f"if=pflash,format=raw,unit=1,file={variables}"]
+    return [*(word for drive in flash for word in ("-drive", drive)), *boot[:-1], f"{boot[-1]},bootindex=0"]
+
+
 def _qemu(disk: Path, console: Path, port: int | None = None, *, keep: bool = True) -> list[str]:
     forward = f",hostfwd=tcp:127.0.0.1:{port}-:22" if port else ""
-    drive = f"file={disk},if=virtio,format=raw,cache=unsafe,snapshot={'off' if keep else 'on'}"
     return [
         "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max", "-smp", "2", "-m", "768",
-        "-display", "none", "-monitor", "none", "-serial", f"file:{console}", "-drive", drive,
+        "-display", "none", "-monitor", "none", "-serial", f"file:{console}", *_disk(disk, 0, keep=keep),
         "-nic", f"user,id={NETWORK_CARD},model=virtio-net-pci,restrict=on{forward}",
     ]  # fmt: skip
 
@@ -181,8 +240,8 @@ class TestMachine:
 
 
 @contextmanager
-def running(disk_folder: Path) -> Iterator[TestMachine]:
-    """Start a machine with a copy of the disk, wait until it is up, and end it at the exit."""
+def running(disk_folder: Path, *, uefi: bool = False) -> Iterator[TestMachine]:
+    """Start a machine with a copy of the disks, wait until it is up, and end it at the exit."""
     with TemporaryDirectory(prefix="schedlab-machine-") as name:
         folder = Path(name)
         with socket.socket() as probe:
@@ -199,6 +258,8 @@ def running(disk_folder: Path) -> Iterator[TestMachine]:
         machine = TestMachine(folder, config, folder / "console", folder / "qmp")
         argv = [*_qemu(disk_folder / "disk", machine.console, port, keep=False)]
         argv += ["-qmp", f"unix:{machine.qmp},server=on,wait=off"]
+        if uefi:
+            argv += _firmware(folder / "variables", disk_folder / "boot")
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
         try:
             machine.wait_for("test machine: ready")

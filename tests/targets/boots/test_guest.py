@@ -96,20 +96,33 @@ def reached(guest: TestMachine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def boots_of(limit: float = LIMIT, control: Control | None = None, method: BootMethod = "kexec") -> Iterator[Boots]:
+def boots_of(
+    limit: float = LIMIT,
+    control: Control | None = None,
+    method: BootMethod = "kexec",
+    boot_command: str | None = None,
+) -> Iterator[Boots]:
     program = find(SCHEDLOAD)
     assert program is not None
     connection = Connection(Address("test-machine"))
-    boots = Boots(connection, "test-machine", program.read_bytes(), limit=limit, method=method, control=control)
+    boots = Boots(
+        connection,
+        "test-machine",
+        program.read_bytes(),
+        limit=limit,
+        method=method,
+        command=boot_command,
+        control=control,
+    )
     boots.begin()
     yield boots
     connection.close()
 
 
-def require_unchanged(guest: TestMachine, before: str) -> None:
-    """Fail with the lines of the machine's state that differ."""
+def require_unchanged(guest: TestMachine, before: str, state: str = STATE) -> None:
+    """Fail with the lines of the machine's state that differ; ``state`` is the script that shows the state."""
     lines = difflib.unified_diff(
-        before.splitlines(), guest.ssh(STATE).splitlines(), "before", "after", n=0, lineterm=""
+        before.splitlines(), guest.ssh(state).splitlines(), "before", "after", n=0, lineterm=""
     )
     changed = "\n".join(lines)
     print(changed)

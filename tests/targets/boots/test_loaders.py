@@ -79,10 +79,10 @@ def test_systemd_boot_gets_an_entry_that_is_chosen_once_and_removed(boot: Path) 
 
 
 def test_an_entry_that_would_be_the_default_is_removed_and_the_boot_refused(boot: Path) -> None:
-    (boot / "loader/entries/debian.conf").rename(boot / "loader/entries/00-debian.conf")
+    (boot / "loader/entries/debian.conf").rename(boot / "loader/entries/a-debian.conf")
     before = sorted(boot.rglob("*"))
-    done = shell(systemd_boot(boot, "00-debian.conf").prepare(f"{boot}/kernel", [], "quiet"), boot)
-    assert (done.returncode, "bootctl set-default 00-debian.conf" in done.stderr) == (1, True)
+    done = shell(systemd_boot(boot, "a-debian.conf").prepare(f"{boot}/kernel", [], "quiet"), boot)
+    assert (done.returncode, "bootctl set-default a-debian.conf" in done.stderr) == (1, True)
     assert sorted(boot.rglob("*")) == before
 
 

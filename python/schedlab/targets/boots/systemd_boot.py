@@ -16,9 +16,10 @@ from schedlab.targets.boots.machine import MARK, sections
 from schedlab.targets.boots.shell import Shell
 from schedlab.targets.protocol import Fault
 
-ENTRY = "00-schedlab.conf"
-"""Name of the entry. Where the configuration names no default entry, systemd-boot starts the entry whose name is the
-last in the order of versions."""
+ENTRY = "a-schedlab.conf"
+"""Name of the entry. Where the configuration names no default entry, systemd-boot starts the entry with the newest name
+(UAPI Version Format Specification). There letters are older than digits, ``a`` is the oldest letter, and ``-`` is older
+than both."""
 
 NOT_STARTED = "it was not started by systemd-boot"
 """Why most machines cannot use this boot loader."""
