@@ -52,8 +52,7 @@ class GuestRow(PreparedRow):
         return self.adapter.makes_files(self.parameters)
 
     def command(self, cpus: int) -> Command:
-        """Return a trial's command in a guest with so many CPUs, with the guest's schedload in place of the schedload of
-        this machine."""
+        """Return a trial's command in a guest with so many CPUs; the guest's schedload takes the place of this one."""
         command = self.adapter.command(self.parameters, Place(FOLDER, FOLDER, cpus=cpus))
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
