@@ -82,6 +82,17 @@ def test_parts_are_listed_from_the_largest_with_the_parts_around_them() -> None:
     assert report.breakdown(gap) == expected
 
 
+def test_parts_of_a_gap_with_the_same_name_and_facts_are_added() -> None:
+    parts = [
+        {"name": name, "ns": ns, "within": [], "woken_in": woken}
+        for name, ns, woken in [("task cc1", 5000.0, None), ("idle", 6000.0, None), ("task cc1", 3000.0, None),
+                                ("task cc1", 1000.0, "idle")]
+    ]  # fmt: skip
+    gap = report.Worst.model_validate({"cpu": 0, "at_ns": 1, "length_ns": 15000.0, "parts": parts})
+    expected = "task cc1 8.00 µs in 2 parts + idle 6.00 µs + task cc1 1.00 µs (woken in idle)"
+    assert report.breakdown(gap) == expected
+
+
 def test_the_json_is_read_again_as_the_same_measurement() -> None:
     measured = noise()
     fields = json.loads(json.dumps(report.to_json(measured)))

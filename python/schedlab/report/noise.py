@@ -337,15 +337,22 @@ def clock(noise: Noise) -> str:
 
 
 def breakdown(gap: Worst) -> str:
-    """Return the parts of a gap, the largest first: ``tick 1.9 µs + vmstat_update 2.1 µs (in task kworker) + …``."""
-    order = sorted(gap.parts, key=lambda part: -part.ns)
-    texts = []
-    for part in order[:PARTS]:
+    """Return the parts of a gap, the largest first: ``tick 3.8 µs in 2 parts + f 2.1 µs (in task kworker)``.
+
+    Parts with the same name and the same facts are added.
+    """
+    lengths: dict[tuple[str, str], list[float]] = {}
+    for part in gap.parts:
         around = f" (in {' > '.join(part.within)})" if part.within else ""
         woken = f" (woken in {part.woken_in})" if part.woken_in else ""
-        texts.append(f"{part.name} {duration(part.ns)}{around}{woken}{_sent(part.sender)}")
-    if rest := order[PARTS:]:
-        texts.append(f"{counted(len(rest), 'other part')} {duration(sum(part.ns for part in rest))}")
+        lengths.setdefault((part.name, f"{around}{woken}{_sent(part.sender)}"), []).append(part.ns)
+    order = sorted(lengths.items(), key=lambda item: -sum(item[1]))
+    texts = []
+    for (name, facts), each in order[:PARTS]:
+        number = f" in {len(each)} parts" if len(each) > 1 else ""
+        texts.append(f"{name} {duration(sum(each))}{number}{facts}")
+    if rest := [ns for _, each in order[PARTS:] for ns in each]:
+        texts.append(f"{counted(len(rest), 'other part')} {duration(sum(rest))}")
     return " + ".join(texts)
 
 

@@ -24,9 +24,12 @@ pytestmark = [
 EFI_STATE = f"""{STATE}
 find /efi -type f -exec md5sum {{}} + | sort
 efibootmgr | grep -v -e BootCurrent
-bootctl list --no-pager
+bootctl list --no-pager | awk 'BEGIN {{ RS = ""; ORS = "\\n\\n" }} !/reported.absent/'
 ls /sys/firmware/efi/efivars"""
-"""Script that also shows the boot partition and the firmware's boot entries."""
+"""Script that also shows the boot partition and the firmware's boot entries.
+
+The firmware's variable ``LoaderEntries`` shows the entries that existed when the boot began, until the next boot.
+"""
 
 DOCUMENT = Path(__file__).parents[3] / "docs/real-machines.md"
 
