@@ -149,6 +149,7 @@ quick: build lint
 verify: build $(VENV)/.dev
 	$(NEXTEST) --workspace --run-ignored only --test-threads 1
 	$(PYTEST) -m verify
+	$(PYTEST) -m hypothesis --hypothesis-profile search
 
 bench: build
 	$(BIN)/python benches/overhead.py

@@ -116,7 +116,9 @@ def test_an_interval_by_bootstrap_leaves_worst_cases_to_ranks() -> None:
     assert verdict_of(LONGEST, both, interval="bootstrap").low == verdict_of(LONGEST, both).low
 
 
-logs = st.lists(st.floats(-3, 3), min_size=6, max_size=12, unique=True).map(np.array)
+# Twelve decimals of log-ratios count.
+decimals = st.floats(-3, 3).map(lambda value: round(value, 12))
+logs = st.lists(decimals, min_size=6, max_size=12, unique=True).map(np.array)
 
 
 @given(logs)
@@ -134,10 +136,26 @@ def test_the_interval_of_ranks_excludes_the_shifts_that_the_test_rejects(values:
     assert bounds is not None
     low, high = bounds
     assert low <= ranks.centre(values) <= high
-    means = np.unique(np.round(ranks._walsh(values), 12))
-    for below, above in pairwise(means):
+    for below, above in pairwise(np.unique(ranks._walsh(values))):
         shift = (below + above) / 2
         assert (low < shift < high) == (ranks.p_centre(values - shift, 0) > 0.05)
+
+
+@given(st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.0, 1e-13, 0.25, 1.0]), min_size=6, max_size=12).map(np.array))
+def test_the_interval_of_equal_differences_contains_their_centre(values: np.ndarray) -> None:
+    bounds = ranks.interval(values, 0.95, 0)
+    assert bounds is not None
+    low, high = bounds
+    assert low <= ranks.centre(values) <= high
+    for below, above in pairwise(np.unique(ranks._walsh(values))):
+        if below == high or above == low:
+            assert ranks.p_centre(values - (below + above) / 2, 0) <= 0.05
+
+
+def test_shifts_beside_the_centre_of_many_equal_differences_are_rejected() -> None:
+    values = np.array([0.0, 1.0, 1e-77, 1e-110, 1e-113, 1e-308, 0.0, -1.0, -2.0, -1.5])
+    assert ranks.p_centre(values - 0.25, 0) < 0.05
+    assert ranks.interval(values, 0.95, 0) == (-1.0, 0.0)
 
 
 def test_equal_ratios_share_their_mean_rank_and_zero_has_no_sign() -> None:

@@ -9,6 +9,7 @@ joint tests of rows.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from math import isfinite
 
 import numpy as np
@@ -67,9 +68,7 @@ def interval(differences: Floats, confidence: float, seed: int) -> tuple[float, 
     level = (1 - confidence) * (1 + 1e-12)
     if smallest_p(len(differences)) > level:
         return None
-    means = np.unique(np.round(_walsh(differences), _DIGITS))
-    if len(means) == 1:
-        return float(means[0]), float(means[0])
+    means, middle = np.unique(_walsh(differences)), centre(differences)
 
     def rejected(place: int) -> bool:
         """Whether shifts between the means at ``place`` and ``place + 1`` are rejected."""
@@ -80,24 +79,18 @@ def interval(differences: Floats, confidence: float, seed: int) -> tuple[float, 
             shift = above - 1 if isfinite(above) else below + 1 if isfinite(below) else 0.0
         return p_centre(differences - shift, seed) <= level
 
-    middle = int(np.searchsorted(means, centre(differences), side="right")) - 1
-    middle = min(max(middle, 0), len(means) - 2)
-    low, accepted = -1, middle
-    while accepted - low > 1:
-        tried = (low + accepted) // 2
-        low, accepted = (tried, accepted) if rejected(tried) else (low, tried)
-    first = accepted
-    accepted, high = middle, len(means) - 1
-    while high - accepted > 1:
-        tried = (accepted + high) // 2
-        accepted, high = (accepted, tried) if rejected(tried) else (tried, high)
-    return float(means[first]), float(means[accepted + 1])
+    # If the centre is itself a mean, all shifts beside it may be rejected: many equal differences.
+    upper = int(np.searchsorted(means, middle, side="right")) - 1
+    lower = int(np.searchsorted(means, middle, side="left")) - 1
+    high = upper + bisect_left(range(upper, len(means) - 1), True, key=rejected)
+    low = lower + 1 - bisect_left(range(lower, -1, -1), True, key=rejected)
+    return min(float(means[low]), middle), max(float(means[high]), middle)
 
 
 def _walsh(differences: Floats) -> Floats:
-    """Return the means of all pairs of differences, and the differences."""
+    """Return the means of all pairs of differences, and the differences, rounded as the ranks are."""
     i, j = np.triu_indices(len(differences))
     with np.errstate(invalid="ignore"):
-        means = (differences[i] + differences[j]) / 2
+        means = np.round((differences[i] + differences[j]) / 2, _DIGITS)
     # Opposite infinities cancel: a cause that appears in a block and disappears in another block.
     return np.asarray(np.where(np.isnan(means), 0.0, means), dtype=np.float64)
