@@ -42,8 +42,8 @@ os.chmod(FOLDER, 0o755)  # as /var/lib/schedlab
 os.environ[STATE] = FOLDER
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
-# No test asserts wall time, so a slow example on a busy machine is not a failure. The examples are the same in each run,
-# so that no run fails by luck. `make verify` looks for new examples.
+# No test asserts wall time, so a slow example on a busy machine is not a failure. The examples are the same in each
+# run, so that no run fails by luck. `make verify` looks for new examples.
 settings.register_profile("schedlab", deadline=None, derandomize=True)
 settings.load_profile("schedlab")
 # For `make quick`. Tests that state a number of examples keep that number.
