@@ -24,7 +24,11 @@ def noise(
         str | None, typer.Option(metavar="fifo:N", help="Run the loop under SCHED_FIFO with priority N.")
     ] = None,
     trace: Annotated[
-        bool, typer.Option("--trace/--no-trace", help="Name causes with the kernel's trace; needs root.")
+        bool,
+        typer.Option(
+            "--trace/--no-trace",
+            help="Name causes with the kernel's trace; needs root. --no-trace measures lengths only.",
+        ),
     ] = True,
     target: Annotated[
         str,
