@@ -1,4 +1,4 @@
-//! What a virtual machine adds to a machine: senders that pay for interrupts, halted CPUs that count as preempted, noise.
+//! What a virtual machine adds to a machine: senders that pay for interrupts, and noise.
 
 use std::collections::BTreeMap;
 
@@ -50,29 +50,6 @@ fn senders_pay_for_their_interrupts() {
     let bound =
         [guest(), paying].map(|machine| run(machine, "linux-6.12", pipes(), Some(1)).observed.elapsed_ns);
     assert!(bound[1] - bound[0] < 20 * 3000, "no interrupts on one CPU, but of the tasks' start");
-}
-
-/// The tasks of a pair share a CPU if idle CPUs count as preempted; before 4.19 the kernel does not ask.
-#[test]
-fn wake_ups_avoid_idle_cpus_that_the_hypervisor_has_preempted() {
-    let halted = || Machine { preempted_after_ns: Some(0), ..guest() };
-    for kernel_name in ["linux-5.14", "linux-6.12"] {
-        let used = run(guest(), kernel_name, pipes(), None);
-        let avoided = run(halted(), kernel_name, pipes(), None);
-        assert!(used.counters.ipis > 900, "{kernel_name}: each wake-up wakes the other CPU");
-        assert!(avoided.counters.ipis < 20, "{kernel_name}: {} interrupts", avoided.counters.ipis);
-    }
-    let old = [guest(), halted()].map(|machine| run(machine, "linux-4.5", pipes(), None).digest());
-    assert_eq!(old[0], old[1]);
-}
-
-/// A CPU that has been idle for less than the limit is still available.
-#[test]
-fn shortly_idle_cpus_are_not_preempted() {
-    let polled = Machine { preempted_after_ns: Some(50 * MS), ..guest() };
-    let (without, with) =
-        (run(guest(), "linux-6.12", pipes(), None), run(polled, "linux-6.12", pipes(), None));
-    assert_eq!(without.digest(), with.digest());
 }
 
 /// Noise takes its lengths at its rate from a busy CPU, and nothing from idle CPUs.

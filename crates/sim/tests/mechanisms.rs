@@ -6,6 +6,7 @@ use schedlab_sim::{
     Account, Attributes, Change, Class, Config, CpuMask, End, Outcome, SimError, Simulation, kernel, machine,
 };
 use schedlab_workload::Plan;
+use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
     ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, Window, at, channels,
@@ -117,6 +118,22 @@ fn realtime_tasks_that_wake_or_fork_at_once_spread_over_the_cpus() {
     };
     let (ordinary, realtime) = (elapsed(Class::Normal), elapsed(Class::RoundRobin(3)));
     assert!(realtime * 10 <= ordinary * 11, "{realtime} ns instead of {ordinary} ns");
+}
+
+/// CPUs whose real-time tasks sleep ask other CPUs for waiting tasks: no CPU idles beside a queue.
+#[test]
+fn cpus_that_become_free_get_waiting_realtime_tasks() {
+    let program =
+        Hackbench { groups: 2, loops: 20, channel: Carrier::Pipe, ..Hackbench::default() }.program().unwrap();
+    let elapsed = |class| {
+        let each = |group: &TaskGroup| (group.name.clone(), Attributes { class, ..Attributes::default() });
+        let groups = program.groups.iter().map(each).collect();
+        run("laptop-4", "linux-6.12", program.clone(), Config { groups, ..Config::default() })
+            .observed
+            .elapsed_ns
+    };
+    let (batch, fifo) = (elapsed(Class::Batch), elapsed(Class::Fifo(10)));
+    assert!(fifo * 10 <= batch * 12, "{fifo} ns instead of {batch} ns");
 }
 
 #[test]

@@ -49,6 +49,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
             "balance/load_balance.rs",
             "balance/mod.rs",
             "balance/newidle_balance.rs",
+            "balance/realtime.rs",
             "balance/o1/load_balance.rs",
             "balance/o1/mod.rs",
             "balance/o1/nodes.rs",

@@ -8,6 +8,7 @@
 //! sched_domains      tables of the domains and caches that balancing uses
 //! load_balance       one pass over one domain: statistics and decision
 //! detach_tasks       selection of the tasks that a pass moves, and their move
+//! realtime           real-time tasks: selection of a CPU, push and pull
 //! o1                 the balancing of 2.5.59, which has no domains
 //! ```
 //! Each pass costs time on the CPU that makes it: a base, a part for each CPU of the domain, and a part for each moved task.
@@ -17,6 +18,7 @@ mod find_idlest;
 mod load_balance;
 mod newidle_balance;
 mod o1;
+mod realtime;
 mod rebalance_domains;
 mod sched_domains;
 mod select_task_rq;
@@ -24,11 +26,9 @@ mod select_task_rq;
 pub(crate) use sched_domains::SchedDomains;
 
 use crate::engine::Engine;
-use crate::kernel::Kernel;
-use crate::machine::Machine;
 use crate::observe::Observer;
 use crate::sched::{Cfs, Eevdf, Policy, TaskIx};
-use crate::time::{NEVER, Ns};
+use crate::time::Ns;
 
 /// State of load balancing.
 #[derive(Debug)]
@@ -39,20 +39,12 @@ pub(crate) struct Balance {
     pub nohz_next_balance: Ns,
     /// Tasks that a pass has detached, kept to reuse the allocation. Empty between passes.
     pub detached: Vec<TaskIx>,
-    /// Idle time after which wake-ups count a CPU as preempted by the hypervisor ([`Machine::preempted_after_ns`]).
-    pub preempted_after: Ns,
 }
 
 impl Balance {
     /// The state at boot.
-    pub fn new(domains: SchedDomains, machine: &Machine, kernel: &Kernel) -> Self {
-        let preempted_after = machine.preempted_after_ns.filter(|_| kernel.avoids_preempted_cpus);
-        Self {
-            domains,
-            nohz_next_balance: 0,
-            detached: Vec::new(),
-            preempted_after: preempted_after.unwrap_or(NEVER),
-        }
+    pub fn new(domains: SchedDomains) -> Self {
+        Self { domains, nohz_next_balance: 0, detached: Vec::new() }
     }
 }
 

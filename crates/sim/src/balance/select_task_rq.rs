@@ -5,10 +5,10 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::{IdleSearch, WakeAffine};
 use crate::ledger::Account;
-use crate::machine::{CpuMask, Span};
+use crate::machine::Span;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
-use crate::time::{NEVER, Ns};
+use crate::time::Ns;
 
 /// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves this count every second.
 const FLIPS_PERIOD_BITS: u32 = 30;
@@ -62,36 +62,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
     }
 
-    /// Select a CPU for a real-time task: `previous`, unless a task of at least its priority runs or waits on this CPU;
-    /// then the CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
-    ///
-    /// The kernel queues the task behind a task that is about to run, and moves it when that task begins
-    /// (`push_rt_tasks()`). The model moves the task at once.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn select_task_rq_rt(&self, previous: usize, task: TaskIx) -> usize {
-        let task_priority = self.tasks[task].class.realtime();
-        // None for an idle CPU, Some(None) for a CPU with ordinary tasks only.
-        let highest = |cpu: usize| {
-            let (current, waiting) = (self.cpus[cpu].current, self.cpus[cpu].realtime.highest());
-            if current == NOBODY {
-                waiting.map(Some)
-            } else {
-                Some(self.tasks[current].class.realtime().max(waiting))
-            }
-        };
-        if highest(previous).is_none_or(|priority| priority < task_priority) {
-            return previous;
-        }
-        let mut best = previous;
-        for cpu in self.tasks.allowed(task).iter() {
-            if highest(cpu) < highest(best) {
-                best = cpu;
-            }
-        }
-        best
-    }
-
     /// Count how often a task wakes another task than the last time (`record_wakee()`, kernel/sched/fair.c, v4.5 to
     /// v6.12).
     fn record_wakee(&mut self, waker: TaskIx, task: TaskIx) {
@@ -120,13 +90,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn wake_affine(&self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> bool {
         let kind = self.world.kernel.wake_affine;
         if kind == WakeAffine::IdleThenWeight {
-            if self.available_idle_cpu(cpu) && self.topology.share_cache(cpu, previous) {
-                return !self.available_idle_cpu(previous);
+            if self.rq.idle.contains(cpu) && self.topology.share_cache(cpu, previous) {
+                return !self.rq.idle.contains(previous);
             }
             if sync && self.rq.nr_running[cpu] == 1 {
                 return true;
             }
-            if self.available_idle_cpu(previous) {
+            if self.rq.idle.contains(previous) {
                 return false;
             }
         }
@@ -151,12 +121,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn select_idle_sibling(&mut self, cpu: usize, previous: usize, target: usize, task: TaskIx) -> usize {
         let allowed = target == previous || self.tasks.allowed(task).contains(target);
         let target = if allowed { target } else { previous };
-        if self.available_idle_cpu(target) {
+        if self.rq.idle.contains(target) {
             return target;
         }
         if previous != target
             && self.topology.share_cache(previous, target)
-            && self.available_idle_cpu(previous)
+            && self.rq.idle.contains(previous)
         {
             return previous;
         }
@@ -167,19 +137,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let average = &mut self.cpus[cpu].avg_search;
         *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
         idle_cpu.unwrap_or(target)
-    }
-
-    /// Whether a CPU is idle, and not preempted by the hypervisor (`available_idle_cpu()`, kernel/sched/core.c, since
-    /// v4.19).
-    #[inline]
-    fn available_idle_cpu(&self, cpu: usize) -> bool {
-        self.rq.idle.contains(cpu) && (self.balance.preempted_after == NEVER || !self.vcpu_is_preempted(cpu))
-    }
-
-    /// Whether the hypervisor runs something else instead of an idle CPU, whose wake-up takes longer then
-    /// (`vcpu_is_preempted()`, arch/x86/kernel/kvm.c, since v4.10).
-    fn vcpu_is_preempted(&self, cpu: usize) -> bool {
-        self.time.now.saturating_sub(self.cpus[cpu].idle_since) >= self.balance.preempted_after
     }
 
     /// Return an idle CPU under the last-level cache of `target`, and the number of scanned CPUs. A CPU of an idle core
@@ -194,23 +151,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             bound = Span::new(cpus.and(self.tasks.allowed(task)));
             (&bound, bound.count())
         };
-        let available;
-        let (idle_cpus, idle_cores) = if self.balance.preempted_after == NEVER {
-            (&self.rq.idle, self.rq.idle_cores(self.topology))
-        } else {
-            available = self.available_cpus();
-            (&available.0, &available.1)
-        };
-        if let Some(idle) = self.select_idle_core(span, target, idle_cores) {
+        if let Some(idle) = self.select_idle_core(span, target) {
             return (Some(idle), span.rank(target, idle) + 1);
         }
         let limit = match self.world.kernel.idle_search {
             IdleSearch::Groups => return (self.idle_sibling(span, target), width),
-            // The limit counts idle CPUs, preempted or not (`sd_llc_shared->nr_idle_scan`).
             IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit(cache.span.common(&self.rq.idle))),
             IdleSearch::Proportional => self.sis_prop_limit(cpu, width),
         };
-        if let Some(idle) = span.first_common_from(idle_cpus, target) {
+        if let Some(idle) = span.first_common_from(&self.rq.idle, target) {
             let rank = span.rank(target, idle);
             if limit.covers(rank) {
                 return (Some(idle), rank + 1);
@@ -222,18 +171,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Return the first CPU of an idle core, beginning at `target` (`select_idle_core()`, kernel/sched/fair.c, v5.14 and
     /// v6.12; in v4.5 the search for an idle group in `select_idle_sibling()`, which also machines without SMT make).
     #[inline]
-    fn select_idle_core(&self, span: &Span, target: usize, idle_cores: &CpuMask) -> Option<usize> {
+    fn select_idle_core(&self, span: &Span, target: usize) -> Option<usize> {
         if self.topology.threads == 1 && self.world.kernel.idle_search != IdleSearch::Groups {
             return None;
         }
-        span.first_common_from(idle_cores, target)
-    }
-
-    /// Idle CPUs that are not preempted, and the subset whose core is idle.
-    #[cold]
-    fn available_cpus(&self) -> (CpuMask, CpuMask) {
-        let available: CpuMask = self.rq.idle.iter().filter(|cpu| !self.vcpu_is_preempted(*cpu)).collect();
-        (available, self.rq.idle_cores(self.topology).and(&available))
+        span.first_common_from(self.rq.idle_cores(self.topology), target)
     }
 
     /// Return an idle CPU of the target's core: after the cache's domain v4.5 searches the core's domain, whose groups are

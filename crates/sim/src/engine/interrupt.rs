@@ -15,6 +15,9 @@ const SLACK_NS: Ns = 50_000;
 /// Flag in a timer's owner: the timer has no slack.
 const EXACT: u32 = 1 << 31;
 
+/// Flag in a timer's owner: the timer is a flow's, for a delayed acknowledgement.
+const DELAYED_ACK: u32 = 1 << 30;
+
 /// Owner of the timer that begins a CPU's next interruption by the machine's noise.
 const NOISE: u32 = u32::MAX;
 
@@ -84,7 +87,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 continue;
             }
             self.cpus[cpu].timers.pop();
-            self.try_to_wake_up(cpu, timer.owner & !EXACT, false);
+            let owner = timer.owner & !EXACT;
+            if owner & DELAYED_ACK != 0 {
+                self.delayed_ack(cpu, (owner & !DELAYED_ACK) as usize);
+            } else {
+                self.try_to_wake_up(cpu, owner, false);
+            }
         }
         self.cpus[cpu].note_timers();
         self.cpus[cpu].in_interrupt = false;
@@ -103,6 +111,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         self.cpus[cpu].timers.arm(at, task | EXACT);
         self.cpus[cpu].note_timers();
+    }
+
+    /// Arm the timer of a flow's delayed acknowledgement on a CPU.
+    pub(crate) fn arm_delayed_ack(&mut self, cpu: usize, flow: usize, at: Ns) {
+        self.arm_exact(cpu, flow as u32 | DELAYED_ACK, at);
     }
 
     /// Handle the tick of a busy CPU (`scheduler_tick()`, kernel/sched/core.c, v4.5 and v5.14; `sched_tick()` in v6.12).
@@ -178,6 +191,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         } else {
             self.cpus[cpu].need_resched = true;
+            if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest().is_some() {
+                self.push_rt_tasks(cpu);
+            }
         }
     }
 

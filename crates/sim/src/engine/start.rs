@@ -24,11 +24,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let tick_ns = SECOND / u64::from(machine.hz);
         let mut random = Random::new(config.seed);
         let housekeeping = CpuMask::first_cpus(cpus).without(world.isolated);
-        let balance = Balance::new(
-            SchedDomains::new(world.domains, topology, world.kernel, &housekeeping),
-            world.machine,
-            world.kernel,
-        );
+        let balance = Balance::new(SchedDomains::new(world.domains, topology, world.kernel, &housekeeping));
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.migration_cost_at_boot().into();

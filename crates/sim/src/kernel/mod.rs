@@ -45,9 +45,6 @@ pub struct Kernel {
     /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
-    /// Whether wake-ups avoid idle CPUs that the hypervisor reports as preempted (`available_idle_cpu()`, since 4.19).
-    #[serde(default)]
-    pub avoids_preempted_cpus: bool,
     /// Whether an idle CPU enqueues a task that another CPU wakes, at the arrival of the interrupt (`ttwu_queue_cond()`,
     /// since 5.8).
     #[serde(default)]

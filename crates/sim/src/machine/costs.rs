@@ -124,6 +124,12 @@ pub struct Costs {
     pub tcp_send: u32,
     /// A TCP receive.
     pub tcp_receive: u32,
+    /// A TCP segment without data over loopback, with the softirq's work. 0: as long as `tcp_send`, which takes the same way.
+    #[serde(default)]
+    pub tcp_ack: u32,
+    /// Bytes that TCP appends to the bytes that it holds back. 0: as long as `pipe`.
+    #[serde(default)]
+    pub tcp_append: u32,
     /// A UDP send over loopback, with the softirq's work.
     pub udp_send: u32,
     /// A UDP receive.

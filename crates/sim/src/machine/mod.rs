@@ -86,10 +86,6 @@ pub struct Machine {
     /// Whether idle CPUs wait with `mwait`, so that a memory write wakes idle CPUs instead of an interrupt.
     #[serde(default)]
     pub mwait: bool,
-    /// On a virtual machine whose hypervisor reports it: a CPU that has been idle for at least this long counts as
-    /// preempted (`vcpu_is_preempted()`), because the hypervisor no longer polls for its wake-up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preempted_after_ns: Option<u64>,
     /// Idle states by the duration of idleness; the first state begins at 0.
     pub idle: Vec<IdleState>,
     /// Interruptions of busy CPUs that no mechanism of the model causes.
@@ -249,9 +245,6 @@ impl Machine {
             let reason =
                 format!("needs an interval from 1 ns to an hour, and lengths of at most {MOST_COST} ns");
             return wrong("noise", reason);
-        }
-        if self.preempted_after_ns.is_some_and(|after| after >= NEVER) {
-            return wrong("preempted_after_ns", format!("must be less than {NEVER}"));
         }
         self.check_distances()
     }

@@ -207,11 +207,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.stats.on {
             self.stats_block(cpu, task, state);
         }
-        if self.tasks[task].class.realtime().is_none() {
-            match state {
-                State::Dead => self.rq.block(cpu, task, self.time.now),
-                _ => self.rq.sleep(cpu, task, self.time.now),
-            }
+        let priority = self.tasks[task].class.realtime();
+        match (priority, state) {
+            (None, State::Dead) => self.rq.block(cpu, task, self.time.now),
+            (None, _) => self.rq.sleep(cpu, task, self.time.now),
+            _ => {}
         }
         self.leave_core(cpu, task);
         self.tasks[task].state = state;
@@ -220,6 +220,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.counters.voluntary += 1;
         self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;
+        if P::MOVES_REALTIME && priority.is_some() && self.cpus[cpu].realtime.highest() < priority {
+            self.pull_rt_task(cpu);
+        }
     }
 
     /// Record the cache contents of a task that leaves the CPU.

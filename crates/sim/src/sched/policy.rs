@@ -50,6 +50,9 @@ pub trait Policy: Sized {
     /// Idle CPUs keep their ticks, as in kernels before 2.6.21.
     const TICKS_WHEN_IDLE: bool = false;
 
+    /// CPUs push and pull waiting real-time tasks, as in kernels since 2.6.25.
+    const MOVES_REALTIME: bool = true;
+
     /// Whether reader and writer of a message wake each other synchronously, that is, announce their coming sleep
     /// (`wake_up_interruptible_sync_poll()`). `pipe`: the channel is a pipe; `waits`: the waker also has to wait.
     fn wakes_sync(_pipe: bool, _waits: bool) -> bool {

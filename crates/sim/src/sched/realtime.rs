@@ -27,8 +27,12 @@ impl Realtime {
         (!self.waiting.is_empty()).then(|| self.waiting.remove(0).1)
     }
 
-    /// Waiting tasks, for the checks of debug builds.
-    #[cfg(any(debug_assertions, feature = "check"))]
+    /// Remove a waiting task.
+    pub fn remove(&mut self, task: TaskIx) {
+        self.waiting.retain(|waiting| waiting.1 != task);
+    }
+
+    /// Waiting tasks, in their order.
     pub fn tasks(&self) -> impl Iterator<Item = TaskIx> + '_ {
         self.waiting.iter().map(|waiting| waiting.1)
     }

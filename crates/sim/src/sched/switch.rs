@@ -38,6 +38,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Some(task) => self.switch_to(cpu, previous, task, began),
             None => self.go_idle(cpu),
         }
+        if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest().is_some() {
+            self.push_rt_tasks(cpu);
+        }
     }
 
     /// Choose the next task of a CPU (`pick_next_task()`, kernel/sched/core.c, v4.5 to v6.12). `previous` is the current

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::tasks::WaitQueue;
+use crate::tasks::tcp::{Acknowledgement, Tcp};
 
 /// A pipe has room for 16 pages of 4 KiB (pipe(7)).
 const PIPE_BYTES: u64 = 65_536;
@@ -20,13 +21,9 @@ const SOCKET_BYTES: u64 = 212_992;
 const SOCKET_LEAST: u64 = 768;
 const SOCKET_AROUND: u64 = 576;
 
-/// Bytes in flight over a loopback TCP connection before the sender waits: the receiver's default buffer
-/// (`net.ipv4.tcp_rmem`, tcp(7)) and the same amount in the sender's queue.
-const TCP_BYTES: u64 = 262_144;
-
-/// Begin of a TCP receiver's estimate of the segment size (include/net/tcp.h, v4.5 to v6.12). The estimate grows with the
-/// segments of a connection; the model keeps it.
-const TCP_MSS_DEFAULT: u64 = 536;
+/// Bytes in flight over a loopback TCP connection before the sender waits: the maximum to which the kernel enlarges the send
+/// buffer of a connection that fills it (`net.ipv4.tcp_wmem`, tcp(7)).
+const TCP_BYTES: u64 = 4 << 20;
 
 /// Bytes that one CPU has written, in order.
 #[derive(Debug, Clone, Copy)]
@@ -45,13 +42,13 @@ pub(crate) struct Flow {
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
-    /// Most bytes of small messages that the sender's TCP holds back; 0 for other kinds and with `TCP_NODELAY`.
+    /// Most bytes of small messages that the sender's TCP holds back, a segment; 0 for other kinds and with `TCP_NODELAY`.
     most_held: u64,
+    /// State of TCP between the sender and the receiver.
+    pub tcp: Tcp,
     /// Bytes that the sender's TCP holds back, and the CPU that wrote the last of these bytes.
     held: u64,
     held_cpu: u16,
-    /// Bytes that TCP has sent since the last message of the other direction, or since their last acknowledgement.
-    unacknowledged: u64,
     pub readers: WaitQueue,
     pub writers: WaitQueue,
     /// Tasks that can still send or receive.
@@ -71,9 +68,9 @@ impl Flow {
             bytes: 0,
             used: 0,
             most_held: if kind == ChannelKind::Tcp { most_held } else { 0 },
+            tcp: Tcp::default(),
             held: 0,
             held_cpu: 0,
-            unacknowledged: 0,
             readers: WaitQueue::default(),
             writers: WaitQueue::default(),
             senders: 0,
@@ -121,30 +118,18 @@ impl Flow {
         }
     }
 
-    /// Note that a message of the other direction acknowledges all bytes.
-    #[inline]
-    pub fn acknowledge(&mut self) {
-        self.unacknowledged = 0;
-    }
-
-    /// Whether the previous bytes took a segment without data that acknowledges them, before another segment is sent. A
-    /// receiver acknowledges at once what is more than its estimate of the segment size (`__tcp_ack_snd_check()`,
-    /// net/ipv4/tcp_input.c, v4.5 to v6.12), and less with its next message.
-    #[inline]
-    pub fn acknowledged_alone(&mut self) -> bool {
-        let alone = self.kind == ChannelKind::Tcp && self.unacknowledged > TCP_MSS_DEFAULT;
-        if alone {
-            self.unacknowledged = 0;
-        }
-        alone
-    }
-
-    /// Whether the sender's TCP holds `bytes` back, because the reader has not taken the previous bytes (Nagle's
-    /// algorithm, RFC 896, as modified by Minshall: `tcp_nagle_check()`, net/ipv4/tcp_output.c, v4.5 to v6.12). An
-    /// acknowledgement needs no separate state: the model's reader acknowledges what it takes.
+    /// Whether the sender's TCP holds `bytes` back, because a smaller segment than the largest is not acknowledged (Nagle's
+    /// algorithm, RFC 896, as modified by Minshall: `tcp_nagle_check()`, net/ipv4/tcp_output.c, v4.5 to v6.12). Where
+    /// replies acknowledge, the model takes what the reader has taken as acknowledged.
     #[inline]
     pub fn holds(&self, bytes: u64) -> bool {
-        self.most_held > 0 && self.bytes > 0 && self.held + bytes <= self.most_held
+        let waits = if self.tcp.answered() { self.bytes > 0 } else { self.tcp.waits() };
+        self.most_held > 0 && waits && self.held + bytes <= self.most_held
+    }
+
+    /// How the receiver acknowledges after a read.
+    pub fn after_read(&mut self) -> Acknowledgement {
+        self.tcp.after_read(self.bytes == 0)
     }
 
     /// Append `bytes` from a CPU to the bytes that are held back.
@@ -171,16 +156,19 @@ impl Flow {
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
             return false;
         }
-        self.release();
+        // Held bytes and new bytes share segments.
+        let held = std::mem::take(&mut self.held);
         self.used += charge;
-        self.append(bytes, charge, cpu);
+        self.append(held + bytes, held + charge, cpu);
         true
     }
 
     /// Make `bytes` readable that a CPU has written, and that occupy `charge` of the capacity in use.
     fn append(&mut self, bytes: u64, charge: u64, cpu: usize) {
         self.bytes += bytes;
-        self.unacknowledged += bytes;
+        if self.kind == ChannelKind::Tcp {
+            self.tcp.sent(bytes, self.most_held);
+        }
         let merges = matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp);
         match self.runs.back_mut() {
             Some(last) if merges && usize::from(last.cpu) == cpu => {

@@ -9,6 +9,7 @@ use crate::observe::Observer;
 use crate::physics::overlapped;
 use crate::sched::TaskIx;
 use crate::tasks::exec::{Progress, Script};
+use crate::tasks::tcp::{Acknowledgement, DELAYED_NS};
 use crate::tasks::{Flow, MESSAGES, Segment, State};
 use crate::time::Ns;
 
@@ -48,21 +49,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if kind == ChannelKind::Tcp && !held {
             self.modify_line(cpu, |engine| &mut engine.physics.route);
             // Flows of both directions are neighbours.
-            self.program.flows[at ^ 1].acknowledge();
-            alone = self.program.flows[at].acknowledged_alone();
+            self.program.flows[at ^ 1].tcp.acknowledged_by_data();
+            alone = self.program.flows[at].tcp.acknowledged_alone();
+        }
+        if kind == ChannelKind::Tcp {
+            self.program.flows[at].tcp.sending = Some(cpu as u16);
         }
         let costs = &self.costs;
         let protocol = match kind {
             ChannelKind::Pipe => costs.pipe,
             ChannelKind::Unix => costs.unix,
-            // An append takes as long as a write to a pipe: the object is locked, and the bytes go to its last buffer.
-            ChannelKind::Tcp if held => costs.pipe,
+            ChannelKind::Tcp if held => self.tcp_append(),
             ChannelKind::Tcp => costs.tcp_send,
             ChannelKind::Udp => costs.udp_send,
         };
-        // A segment without data takes the way of a segment with data. The sender processes it when it releases its socket.
-        let acknowledgement = if alone { costs.tcp_send } else { 0 };
-        let cost = u64::from(costs.syscall + protocol + acknowledgement) + self.copy(left);
+        // The sender processes the acknowledgement when it releases its socket.
+        let acknowledgement = if alone { self.tcp_ack() } else { 0 };
+        let cost = u64::from(self.costs.syscall + protocol + acknowledgement) + self.copy(left);
         Progress::Segment(Segment::new(Account::Syscall, cost))
     }
 
@@ -75,6 +78,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     ) -> Progress {
         let left = self.tasks[task].left;
         let flow = &mut self.program.flows[Flow::at(channel, direction)];
+        flow.tcp.sending = None;
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
         }
@@ -85,9 +89,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.records.counters.messages += 1;
                 return Progress::Done;
             }
-            // Meanwhile the reader has taken the previous bytes: the message is sent.
+            // Meanwhile the receiver has acknowledged the previous bytes, or the bytes fill a segment: the message is sent.
             self.tasks[task].moved = 0;
-            let rest = self.costs.tcp_send.saturating_sub(self.costs.pipe);
+            let rest = self.costs.tcp_send.saturating_sub(self.tcp_append());
             return Progress::Segment(Segment::new(Account::Syscall, rest.into()));
         }
         let pipe = flow.kind == ChannelKind::Pipe;
@@ -188,14 +192,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let flow = &mut self.program.flows[at];
         let (kind, taken) = (flow.kind, flow.take(self.tasks[task].left));
-        if kind == ChannelKind::Tcp && flow.bytes == 0 {
-            // The packets have been read and their references to the route are dropped. The acknowledgement lets the sender's
-            // TCP send the bytes that it held back, in an interrupt of the reader's CPU.
-            let released = flow.release();
-            self.modify_line(cpu, |engine| &mut engine.physics.route);
-            if released {
-                self.book(cpu, Account::Syscall, self.costs.tcp_send);
-            }
+        if kind == ChannelKind::Tcp {
+            self.after_tcp_read(cpu, at);
         }
         let (datagram, pipe) = (kind == ChannelKind::Udp, kind == ChannelKind::Pipe);
         let receiver = &mut self.tasks[task];
@@ -225,6 +223,65 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Progress::Done
     }
 
+    /// Bytes that TCP holds back: without a cost of their own as long as a write to a pipe, because the object is locked, and
+    /// the bytes go to its last buffer.
+    fn tcp_append(&self) -> u32 {
+        if self.costs.tcp_append > 0 { self.costs.tcp_append } else { self.costs.pipe }
+    }
+
+    /// A segment without data: without a cost of its own it takes the way of a segment with data.
+    fn tcp_ack(&self) -> u32 {
+        if self.costs.tcp_ack > 0 { self.costs.tcp_ack } else { self.costs.tcp_send }
+    }
+
+    /// Acknowledge what a read has taken, if the acknowledgement is due, and release the bytes that it lets the sender send.
+    fn after_tcp_read(&mut self, cpu: usize, at: usize) {
+        let flow = &mut self.program.flows[at];
+        let (drained, acknowledgement) = (flow.bytes == 0, flow.after_read());
+        // Where replies acknowledge, the sender's TCP sends held bytes when the previous bytes have been read.
+        let released = drained && flow.tcp.answered() && flow.release();
+        if drained {
+            // The packets have been read and their references to the route are dropped.
+            self.modify_line(cpu, |engine| &mut engine.physics.route);
+        }
+        if released {
+            self.book(cpu, Account::Syscall, self.costs.tcp_send);
+        }
+        match acknowledgement {
+            Acknowledgement::None => {}
+            Acknowledgement::Now => self.acknowledge(cpu, at),
+            Acknowledgement::Delayed => {
+                let fires = self.cpus[cpu].clock + DELAYED_NS;
+                self.arm_delayed_ack(cpu, at, fires);
+            }
+        }
+    }
+
+    /// Acknowledge all bytes of a flow from a CPU. The acknowledgement lets the sender's TCP send the bytes that it held
+    /// back: in an interrupt of this CPU, or at the end of the call that is sending on another CPU.
+    fn acknowledge(&mut self, cpu: usize, at: usize) {
+        self.book(cpu, Account::Syscall, self.tcp_ack());
+        let flow = &mut self.program.flows[at];
+        flow.tcp.acknowledged();
+        let backlog = flow.tcp.sending.is_some_and(|sender| usize::from(sender) != cpu);
+        if !backlog && flow.release() {
+            self.book(cpu, Account::Syscall, self.costs.tcp_send);
+        }
+    }
+
+    /// Handle the timer of a delayed acknowledgement.
+    pub(crate) fn delayed_ack(&mut self, cpu: usize, at: usize) {
+        if !self.program.flows[at].tcp.timer_ends() {
+            return;
+        }
+        self.acknowledge(cpu, at);
+        if self.program.flows[at].ready()
+            && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
+        {
+            self.try_to_wake_up(cpu, reader, false);
+        }
+    }
+
     /// Close the channel ends of a task; the last closed end wakes all tasks that wait at the other end.
     pub(super) fn close_ends(&mut self, cpu: usize, ordinal: u32) {
         let plan = self.world.plan;
@@ -238,6 +295,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 if *left > 0 {
                     continue;
                 }
+                // The end of the stream takes held bytes along.
+                flow.release();
                 while let Some(waiter) = {
                     let flow = &mut self.program.flows[at];
                     let waiters = if sends { &mut flow.readers } else { &mut flow.writers };

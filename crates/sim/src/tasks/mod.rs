@@ -14,6 +14,7 @@ mod records;
 mod sync;
 mod table;
 mod task;
+mod tcp;
 
 pub use attributes::Attributes;
 pub use task::Class;

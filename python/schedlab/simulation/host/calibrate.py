@@ -6,10 +6,9 @@ import os
 import statistics
 import subprocess
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,13 @@ from schedlab.simulation.host.probes import OnHost, Probe, Runner
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
-NOISE_SPANS, NOISE_FACTOR, QUANTILES = 1000, 3, 16
-"""Spans of 4 ms in which noise is measured. A span has noise if its longest gap is three times the median, a tick's.
-The lengths are stored as quantiles."""
+TRIES = 9
+"""Passes over all probes. A virtual machine is slower by a quarter for seconds: passes give all costs the same share of
+each speed. An odd number gives each cost a median that was measured."""
+
+NOISE_SPANS, NOISE_FACTOR, QUANTILES = 120, 3, 16
+"""Spans of 4 ms in which a pass measures noise. A span has noise if its longest gap is three times the median, which is
+a tick's. The lengths are stored as quantiles."""
 
 CONTENDED = 1.1
 """Walks on all CPUs are slower than one walk by this factor if the memory's bandwidth limits them."""
@@ -35,7 +38,7 @@ Figures = Mapping[str, Figure]
 """Figures by dotted key of the machine file."""
 
 
-def calibrated(schedload: str, tries: int = 5, name: str | None = None) -> str:
+def calibrated(schedload: str, tries: int = TRIES, name: str | None = None) -> str:
     """Return the TOML text of a machine like this host. ModelError as of ``machine_file``, or when a probe fails."""
     text = machine_file(Path("/"), name)
     cpus = sorted(os.sched_getaffinity(0))
@@ -60,26 +63,56 @@ def measured(
     work = Calibration(runner, prepared(machine) | {"costs_kernel": kernel_name}, kernel_name, tries)
     pairs = steps.pairs(machine, cpus)
     first = min(cpus)
-    work.all(steps.on_one_cpu(first))
+    one_cpu = [*steps.on_one_cpu(first)]
+    memory = [*steps.of_memory(first, machine)]
+    between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
+    remote = Remote.of(pairs)
+    timers = [*steps.of_timers(first)]
+    noise = probes.tick(first, NOISE_SPANS)
+    work.measure([*(step.probe for step in (*one_cpu, *memory, *between, *timers)), *remote.probes, noise])
+    work.all(one_cpu)
     work.instructions(first)
     work.size_of_cache(first)
-    work.all(steps.of_memory(first, machine))
-    for distance, (waker, other) in pairs.items():
-        work.all(steps.between(waker, other, distance))
-    if pairs:
-        work.between(pairs)
-        work.preemption(probes.free_round(tuple(cpus)))
-    work.all(steps.of_timers(first))
+    work.all(memory)
+    work.all(between)
+    work.remote(remote)
+    work.all(timers)
     work.shared_core(pairs.get("core"))
     work.shared_memory(cpus)
-    work.noise(first)
+    work.noise(noise)
     return work.data, work.figures
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The steps of interrupts and of idle states; without steps on a single CPU."""
+
+    sending: Sequence[Step]
+    interrupts: Sequence[Step]
+    idleness: Sequence[Step]
+    arrival: Step | None
+
+    @classmethod
+    def of(cls, pairs: Mapping[str, tuple[int, int]]) -> Remote:
+        """The steps for a pair of CPUs at each distance."""
+        if not pairs:
+            return cls((), (), (), None)
+        nearest, pair = next(iter(pairs.items()))
+        idle = steps.idle_probes(*pair)
+        interrupts = [step for distance, each in pairs.items() for step in steps.interrupts(*each, distance)]
+        return cls([*steps.sending(idle)], interrupts, [*steps.idleness(idle)], steps.arrival(idle[0], nearest))
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """The probes of all steps."""
+        return [step.probe for step in (*self.interrupts, *self.idleness)]
 
 
 def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     """Return the machine with an idle state for each measured idle time, and without states that are not measured."""
     data = deepcopy(dict(machine))
-    data["costs"].setdefault("ipi_send", 0)
+    for key in ("ipi_send", "tcp_ack", "tcp_append"):
+        data["costs"].setdefault(key, 0)
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0
     known = data["idle"]
@@ -107,9 +140,23 @@ class Calibration:
     def __post_init__(self) -> None:
         """Begin without figures."""
         self.figures: dict[str, Figure] = {}
-        self._runs: dict[Probe, list[probes.Samples]] = {}
+        self._runs: dict[tuple[str, tuple[int, ...]], list[probes.Samples]] = {}
 
-    def all(self, wanted: Iterator[Step]) -> None:
+    def measure(self, wanted: Iterable[Probe]) -> None:
+        """Run each probe once in each pass."""
+        different = {(probe.text, probe.cpus): probe for probe in wanted}
+        for seed in range(self.tries):
+            for key, probe in different.items():
+                self._runs.setdefault(key, []).append(self.runner.run(probe, seed))
+
+    def runs(self, probe: Probe) -> Sequence[probes.Samples]:
+        """Return the runs of a probe; run a probe without runs."""
+        key = (probe.text, probe.cpus)
+        if key not in self._runs:
+            self.measure([probe])
+        return self._runs[key]
+
+    def all(self, wanted: Iterable[Step]) -> None:
         """Take the steps in order."""
         for step in wanted:
             self.one(step)
@@ -119,9 +166,7 @@ class Calibration:
 
         A probe that was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing.
         """
-        if step.probe not in self._runs:
-            self._runs[step.probe] = [self.runner.run(step.probe, seed) for seed in range(self.tries)]
-        times = [quantile(run, step.series, step.share) for run in self._runs[step.probe]]
+        times = [quantile(run, step.series, step.share) for run in self.runs(step.probe)]
         before = {key: read(self.data, key) for key in step.keys}
         changed = deepcopy(self.data)
         try:
@@ -134,22 +179,20 @@ class Calibration:
         self.figures.update(found)
         self.data = changed
 
-    def between(self, pairs: Mapping[str, tuple[int, int]]) -> None:
+    def remote(self, wanted: Remote) -> None:
         """Take the steps of interrupts and of idle states.
 
         At a running CPU of a virtual machine an interrupt may arrive later than at an idle CPU for which the hypervisor
         polls. Wake-ups of idle CPUs then decide, because they are more frequent.
         """
-        nearest, pair = next(iter(pairs.items()))
-        idle = steps.idle_probes(*pair)
-        self.all(steps.sending(idle))
-        for distance, (waker, other) in pairs.items():
-            self.all(steps.interrupts(waker, other, distance))
-        states = steps.idleness(idle)
-        self.one(next(states))
+        if wanted.arrival is None:
+            return
+        self.all(wanted.sending)
+        self.all(wanted.interrupts)
+        self.one(wanted.idleness[0])
         if read(self.data, "idle.0.exit_ns") == 0:
-            self.one(steps.arrival(idle[0], nearest))
-        self.all(states)
+            self.one(wanted.arrival)
+        self.all(wanted.idleness[1:])
 
     def size_of_cache(self, cpu: int) -> None:
         """Measure the part of the last-level cache that this machine has to itself.
@@ -176,8 +219,7 @@ class Calibration:
             return
         each = []
         for kind in steps.CHANNELS:
-            probe = probes.messages(cpu, kind, 4)
-            times = [median(self.runner.run(probe, seed), "both") for seed in range(self.tries)]
+            times = [median(run, "both") for run in self.runs(probes.messages(cpu, kind, 4))]
             each.append(1000 * statistics.median(times) / (counted[kind] - counted["none"]))
         how = f"messages of 4 bytes over {', '.join(steps.CHANNELS)}, divided by the instructions of {self.kernel}"
         self._ratio("costs.instruction_ps", each, how)
@@ -206,7 +248,7 @@ class Calibration:
             write(self.data, "costs.node_bandwidth_mib", least)
 
     def _medians(self, probe: Probe) -> list[float]:
-        return [median(self.runner.run(probe, seed), "operation") for seed in range(self.tries)]
+        return [median(run, "operation") for run in self.runs(probe)]
 
     def _ratio(self, key: str, values: Sequence[float], how: str, most: int | None = None) -> None:
         """Store the median of ratios as a figure."""
@@ -215,30 +257,24 @@ class Calibration:
         self.figures[key] = figure
         write(self.data, key, figure.value)
 
-    def noise(self, cpu: int) -> None:
-        """Measure the interruptions of a loop that are much longer than a tick: their rate and their lengths."""
-        spans = self.runner.run(probes.tick(cpu, NOISE_SPANS), 0)["operation"]
-        usual = statistics.median(spans)
-        lengths = sorted(each - usual for each in spans if each > NOISE_FACTOR * usual)
+    def noise(self, probe: Probe) -> None:
+        """Measure the interruptions of a loop that are much longer than a tick: their rate and their lengths.
+
+        The pass with the median loss counts: a burst of another program during one pass is no property of the machine.
+        """
+        passes = [self._gaps(run["operation"]) for run in self.runs(probe)]
+        lengths = sorted(passes, key=sum)[(len(passes) - 1) // 2]
         if not lengths:
             return
         quantiles = [lengths[len(lengths) * (2 * n + 1) // (2 * QUANTILES)] for n in range(QUANTILES)]
-        interval_ns = probes.SPAN_NS * len(spans) // len(lengths)
+        interval_ns = probes.SPAN_NS * NOISE_SPANS // len(lengths)
         self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each) for each in quantiles]}
 
-    def preemption(self, probe: Probe) -> None:
-        """Decide whether idle CPUs count as preempted: take the choice whose simulated probe is nearer to the host's.
-
-        The hypervisor of a virtual machine may report halted CPUs as preempted. Wake-ups then leave the tasks of a pair
-        on one CPU instead of using the idle CPU.
-        """
-        times = [median(self.runner.run(probe, seed), "operation") for seed in range(self.tries)]
-        wanted = statistics.median(times)
-        # A hypervisor polls for a time before it halts a CPU, so that the limit is the beginning of an idle state.
-        limits = [state["after_ns"] for state in self.data["idle"]]
-        choices: list[dict[str, Any]] = [{}, *({"preempted_after_ns": limit} for limit in limits)]
-        errors = [abs(log(self._simulated(self.data | choice, probe, "operation") / wanted)) for choice in choices]
-        self.data |= choices[errors.index(min(errors))]
+    @staticmethod
+    def _gaps(spans: Sequence[float]) -> Sequence[float]:
+        """What the longest gaps of spans exceed the usual gap by, if by much; ascending."""
+        usual = statistics.median(spans)
+        return sorted(each - usual for each in spans if each > NOISE_FACTOR * usual)
 
     def _model(self, step: Step, values: Values) -> float:
         changed = deepcopy(self.data)
@@ -278,13 +314,11 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
         f"llc_kib = {data['llc_kib']} # sysfs, or the largest buffer that random reads find in the cache",
         "mwait = false # interrupts wake idle CPUs; what mwait saves is in the measured costs",
     ]
-    if "preempted_after_ns" in data:
-        lines.append(
-            "# Of the limits between idle states, and none: nearest to a measured round of two free processes."
-        )
-        lines.append(f"preempted_after_ns = {data['preempted_after_ns']}")
     if "noise" in data:
-        lines.append("# Measured: gaps of a loop on one CPU in 4 s that are at least three ticks long; quantiles.")
+        lines.append(
+            "# Measured: gaps of a loop on one CPU that are at least three ticks long; quantiles. The pass with the"
+        )
+        lines.append("# median loss.")
         lines.append(f"noise = {toml_text.value(data['noise'])}")
     lines.append(f'costs_kernel = "{data["costs_kernel"]}" # the kernel model of the simulated probes')
     taken = f"copied from {nearest}"

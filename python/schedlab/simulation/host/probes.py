@@ -204,6 +204,30 @@ def messages(cpu: int, kind: str, size: int) -> Probe:
     return Probe(f"{kind} messages of {size} bytes", program, (cpu,))
 
 
+def one_way(cpu: int) -> Probe:
+    """A message of 4 bytes over TCP that a task sends to itself: series ``send`` and ``receive``.
+
+    The connection carries no other data, so that reading takes a packet that acknowledges the message.
+    """
+    message = {"channel": "there", "bytes": 4}
+    body = [_times(LOOPS, [{"send": message}, _lap("turn", "send"), {"receive": message}, _lap("turn", "receive")])]
+    program = _program("one-way", {"first": body}, ["send", "receive"], channels=[_channel("there", "tcp")])
+    return Probe("tcp messages without replies", program, (cpu,))
+
+
+def appends(cpu: int) -> Probe:
+    """Messages of 4 bytes that TCP holds back, because nobody reads the first message: series ``operation``."""
+    channel = {key: value for key, value in _channel("there", "tcp").items() if key != "no_delay"}
+    message = {"channel": "there", "bytes": 4}
+    body = [
+        {"send": message},
+        _stamp("turn"),
+        _times(LOOPS, [{"send": message}, _lap("turn", "operation")]),
+        {"receive": {"channel": "there", "bytes": 4 * (LOOPS + 1)}},
+    ]
+    return Probe("tcp appends", _program("appends", {"first": body}, ["operation"], channels=[channel]), (cpu,))
+
+
 def yields(cpu: int, tasks: int) -> Probe:
     """Tasks that yield: series ``operation``, the turns of all tasks, of the first task."""
     timed, other = [{"yield": None}, _lap("turn", "operation")], [{"yield": None}]
@@ -217,13 +241,13 @@ def _yields(program: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(json.loads(text))
 
 
-def pipe_round(cpu: int, rounds: int = LOOPS) -> Probe:
+def pipe_round(cpu: int) -> Probe:
     """A message of 4 bytes to another process on the CPU, and its answer: series ``operation``."""
     out, back = ({"send": {"channel": name, "bytes": 4}} for name in ("there", "back"))
     arrive, answered = ({"receive": {"channel": name, "bytes": 4}} for name in ("there", "back"))
     groups = {
-        "first": [_times(rounds, [out, answered, _lap("turn", "operation")])],
-        "second": [_times(rounds, [arrive, back])],
+        "first": [_times(LOOPS, [out, answered, _lap("turn", "operation")])],
+        "second": [_times(LOOPS, [arrive, back])],
     }
     channels = [_channel("there", "pipe"), _channel("back", "pipe")]
     return Probe("pipe round", _program("pipe-round", groups, ["operation"], channels=channels), (cpu,))
@@ -241,11 +265,6 @@ def socket_round(cpu: int, kind: str) -> Probe:
     }
     program = _program("socket-round", groups, ["operation"], channels=[_channel("there", kind)])
     return Probe(f"{kind} round", program, (cpu,))
-
-
-def free_round(cpus: tuple[int, ...]) -> Probe:
-    """The same as :func:`pipe_round` on several CPUs: the scheduler decides whether the processes share a CPU."""
-    return Probe("free pipe round", pipe_round(cpus[0], 3000).program, cpus)
 
 
 def futex_round(cpu: int) -> Probe:

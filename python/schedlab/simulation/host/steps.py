@@ -38,6 +38,9 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
             continue
         yield Step((f"costs.{send}",), probe, "send", f"4 bytes over {kind}, sent to the same task")
         yield Step((f"costs.{receive}",), probe, "receive", f"4 bytes over {kind}, received from the same task")
+    probe = probes.one_way(cpu)
+    yield Step(("costs.tcp_ack",), probe, "receive", "4 bytes over tcp, received and acknowledged without a reply")
+    yield Step(("costs.tcp_append",), probes.appends(cpu), "operation", "4 bytes that tcp holds back")
     probe = probes.messages(cpu, "pipe", MESSAGE_KIB << 10)
     yield Step(("costs.copy_kib",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
     yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")

@@ -80,6 +80,7 @@ impl Policy for O1 {
     type Queue = Queue;
     type Entity = Entity;
     const TICKS_WHEN_IDLE: bool = true;
+    const MOVES_REALTIME: bool = false;
 
     /// Before 2.6.30 only pipes wake synchronously, and only by a writer or reader that also has to wait (fs/pipe.c).
     /// Sockets wake asynchronously (`sock_def_readable()`).
