@@ -76,7 +76,7 @@ def calibrate(
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
     tries: Annotated[int, typer.Option(min=1, max=100, help="Repetitions of a measurement; the median is used.")] = 9,
 ) -> None:
-    """Make a machine file of this host with costs that are measured on it, in less than a minute.
+    """Make a machine file of this host with costs that are measured on it, in less than two minutes.
 
     Small programs measure single costs, on one CPU and between CPUs. Costs that they do not measure come from the
     most similar shipped machine. The file names the origin of each cost. Do not use the machine meanwhile.
