@@ -124,7 +124,7 @@ def test_a_killed_search_continues_as_an_uninterrupted_search(
 
 TRADE_OFF = FILE.replace(
     '[[workload]]\nuse = "hackbench"\ngroups = 2\nloops = 5\n',
-    '[[workload]]\nuse = "tbench-native"\nclients = 24\nwarmup = "1ms"\nduration = "20ms"\n',
+    '[[workload]]\nuse = "tbench-native"\nclients = 32\nwarmup = "1ms"\nduration = "20ms"\n',
 )
 
 

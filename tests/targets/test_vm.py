@@ -429,6 +429,7 @@ def example(name: str, folder: Path) -> StoredRun:
     return run_in_guests(smallest(experiment), open_store(folder / "store.sqlite", create=True), text)
 
 
+@pytest.mark.verify
 def test_a_scan_delay_exempts_short_tasks_only(tmp_path: Path) -> None:
     done = example("vm-numa-slow-start", tmp_path)
 
@@ -444,6 +445,7 @@ def test_a_scan_delay_exempts_short_tasks_only(tmp_path: Path) -> None:
     assert min(updates("no delay", "5 s task")) > 0
 
 
+@pytest.mark.verify
 def test_the_vmstat_worker_follows_its_interval_and_skips_an_isolated_cpu(tmp_path: Path) -> None:
     done = example("vm-vmstat", tmp_path)
     result = {variant: done.measurement_of(variant, "busyloop") for variant in ("1s", "120s", "isolated 1s")}
