@@ -93,7 +93,7 @@ class GuestSession:
             self._running = self._start(trial)
         running = self._running
         running.done += 1
-        cpus = machines.topology_of(self._table, trial.variant).cpus
+        cpus = running.machine.topology.cpus
         argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, cpus)
         try:
             measured = self._run(running, trial, argv)
