@@ -186,7 +186,7 @@ def test_the_longest_gap_is_measured_with_a_task_for_each_cpu_until_it_is_short(
 
 
 def test_a_gap_that_stays_too_long_is_named() -> None:
-    trials = planned('[settle]\nquiet = { worst_gap = "1ms" }\nlimit = "2s"\nafter = "fail"')
+    trials = planned('[settle]\nquiet = { worst_gap = "1ms" }\nlimit = "2s"')
     session = settled(Spinners(gaps=[2500.0] * 99), trials, Machine(0).read, 4)
     assert session.run(trials.trials[0]).reason == "not started: a gap of 2.5 ms (wanted at most 1 ms) after 2 s"
 

@@ -89,3 +89,13 @@ def test_every_workload_with_a_preparation_describes_it(name: str) -> None:
     prepared = GuestRow(registry.adapter(name), registry.adapter(name).parameters.model_construct(**setup))
     assert prepared.needs_files == bool(prepared.adapter.prepares)
     assert Adapter.prepares == ""
+
+
+@pytest.mark.parametrize(("more", "refused"), [("", True), ('deterministic = true\ntopology = "1x2"', False)])
+def test_a_longest_gap_is_refused_beside_guests_that_wait(kernel: Path, more: str, refused: bool) -> None:
+    text = (
+        TEXT.format(kernel=kernel, workload='use = "pipetest"', more=more) + '[settle]\nquiet = { worst_gap = "1ms" }\n'
+    )
+    experiment = parse(text, "f")
+    reasons = VirtualMachine(experiment.target, experiment.variant).missing_requirements(plan(experiment, 1))
+    assert ("quiet" in {each.subject for each in reasons}) == refused

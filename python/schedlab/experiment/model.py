@@ -345,7 +345,7 @@ class SettleTable(_Table):
 
     The conditions are a one-minute load below ``load``, no running package manager (``packages``), the hottest
     sensor below ``temperature`` in °C, and the limits of ``quiet``. At least one condition is needed. After ``limit``
-    the trial runs with a warning, or fails.
+    the trial runs with a warning, or fails; with ``quiet`` it fails unless the table says otherwise.
     """
 
     load: Annotated[float, Field(gt=0)] | None = None
@@ -355,6 +355,11 @@ class SettleTable(_Table):
     limit: Limit = 300.0
     before: Literal["block", "trial"] = "block"
     after: Literal["continue", "fail"] = "continue"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _requires_quiet(cls, table: Any) -> Any:
+        return {"after": "fail"} | table if isinstance(table, dict) and "quiet" in table else table
 
     @model_validator(mode="after")
     def _waits_for_something(self) -> SettleTable:

@@ -32,13 +32,14 @@ class _Table(BaseModel):
 
 class Counter(_Table):
     """The cycle counter: ``hz``; ``error_ns``, the uncertainty of an instant on CLOCK_MONOTONIC_RAW; ``difference_ns``
-    between the counters of the CPUs, None with one CPU."""
+    between the counters of the CPUs, None with one CPU; ``jumps`` ahead of that clock."""
 
     name: str
     hz: float
     invariant: bool
     error_ns: float
     difference_ns: float | None
+    jumps: int = 0
 
 
 class Tracing(_Table):
@@ -300,6 +301,9 @@ def warnings(noise: Noise) -> Iterator[str]:
     if noise.counter.difference_ns is not None and noise.counter.difference_ns > noise.counter.error_ns + 1000:
         difference = duration(noise.counter.difference_ns)
         yield f"The counters of the CPUs differ by {difference}: their time lines are shifted."
+    if noise.counter.jumps:
+        times = counted(noise.counter.jumps, "time")
+        yield f"The cycle counter jumped ahead of the clock {times}: a hypervisor stopped this machine."
     if not noise.memory_locked:
         yield "The memory of the loop could not be locked: page faults may be among the gaps."
     if noise.tracing.lost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.observe.quiet import Finding, Machine, boot_parameters, findings
-from schedlab.observe.quiet.machine import CONTROLLERS, mask_set, mask_text
+from schedlab.observe.quiet.machine import CONTROLLERS, FAIR_SERVER, mask_set, mask_text
 
 CPU = "/sys/devices/system/cpu"
 
@@ -38,6 +38,7 @@ LOUD = {
     "/proc/sys/kernel/sched_rt_period_us": "1000000",
     "/proc/sys/vm/stat_interval": "1",
     f"{CPU}/online": "0-3",
+    f"{CPU}/cpu3/online": "1",
     f"{CPU}/isolated": "",
     f"{CPU}/nohz_full": "(null)",
     f"{CPU}/cpu3/topology/thread_siblings_list": "2-3",
@@ -126,6 +127,7 @@ def test_each_setting_that_disturbs_is_found_with_its_rate_and_its_remedy() -> N
     assert device.remedy == "for irq in 24; do echo 0-2 > /proc/irq/$irq/smp_affinity_list; done"
     assert (default.remedy, default.boot) == ("echo 7 > /proc/irq/default_smp_affinity", "irqaffinity=0-2")
     assert (wakeups.text.split(":")[0], wakeups.per_second) == ("reschedule interrupts", 10)
+    assert wakeups.remedy == "schedlab noise --cpus 3 --for 60s   (names the senders, from Linux 6.4 on)"
     assert [(each.boot, each.per_second) for each in named(found, "RCU")] == [("rcu_nocbs=3", 4)]
     (watchdog,) = named(found, "watchdogs")
     assert watchdog.text == "soft-lockup detector on"
@@ -133,6 +135,9 @@ def test_each_setting_that_disturbs_is_found_with_its_rate_and_its_remedy() -> N
     remedies = {each.subject: each.remedy for each in found}
     assert remedies["vmstat"] == "sysctl vm.stat_interval=120"
     assert remedies["workqueues"] == "echo 7 > /sys/devices/virtual/workqueue/cpumask"
+    hotplug = f"for cpu in 3; do echo 0 > {CPU}/cpu$cpu/online; echo 1 > {CPU}/cpu$cpu/online; done   "
+    assert remedies["timers"] == f"{hotplug}(moves timers and delayed work away)"
+    assert named(found, "kernel")[0].remedy == remedies["timers"]
     assert remedies["memory"] == "sysctl kernel.numa_balancing=0"
     assert remedies["frequency"] == "cpupower --cpu 3 frequency-set --governor performance"
     assert remedies["SMT"] == f"echo 0 > {CPU}/cpu2/online"
@@ -178,7 +183,16 @@ def test_missing_files_are_no_findings() -> None:
 
 def test_cpu_0_of_several_is_a_poor_choice() -> None:
     quiet = {path: text.encode() for path, text in (QUIET | counters()).items()}
-    assert next(each.subject for each in findings(Machine(quiet, quiet, 1.0, [0]))) == "choice"
+    choice = next(iter(findings(Machine(quiet, quiet, 1.0, [0]))))
+    assert (choice.subject, choice.remedy) == ("choice", "schedlab doctor --quiet 3")
+
+
+@pytest.mark.parametrize(("runtime", "said"), [("50000000", ["50 of 1000 ms"]), ("0", [])])
+def test_the_fair_server_replaces_the_throttling_of_real_time_tasks(runtime: str, said: list[str]) -> None:
+    folder = f"{FAIR_SERVER}/cpu3"
+    found = named(findings(loud(**{f"{folder}/runtime": runtime, f"{folder}/period": "1000000000"})), "real time")
+    assert [each.text.partition("gives other tasks ")[2] for each in found] == said
+    assert all(each.remedy.startswith(f"echo 0 > {folder}/runtime ") for each in found)
 
 
 @pytest.mark.parametrize(

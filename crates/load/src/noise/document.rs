@@ -58,6 +58,8 @@ pub struct Counter {
     pub error_ns: f64,
     /// Largest difference between the counters of two CPUs, `None` with one CPU.
     pub difference_ns: Option<f64>,
+    /// How often the counter jumped ahead of CLOCK_MONOTONIC_RAW.
+    pub jumps: usize,
 }
 
 /// The trace.

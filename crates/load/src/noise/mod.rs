@@ -11,7 +11,7 @@
 //! walk       the events of one gap
 //! observed   counters of the kernel around the measurement
 //! windows    the same in windows of 0.1 s, without a trace
-//! steal      time that the hypervisor takes
+//! steal      time that the hypervisor takes, jumps of the counter
 //! summary    the tables of the document
 //! document   the document
 //!
@@ -196,7 +196,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
 
     let before = Counters::read(&order.cpus);
     let firmware: Vec<_> = order.cpus.iter().map(|cpu| observed::firmware_interrupts(*cpu)).collect();
-    let mut steal = vec![(counter::read(), observed::steal_ticks(&order.cpus))];
+    let mut steal = vec![steal::Sample::take(&order.cpus)];
     let mut sampler = (recorder.is_none() && is_drained).then(|| Sampler::new(&order.cpus, seconds));
     let (stop, finished) = (AtomicBool::new(false), AtomicU64::new(0));
     // The threads start together, when each has warmed up.
@@ -230,12 +230,12 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
                 if let Some(sampler) = sampler.as_mut() {
                     sampler.sample(coarse);
                 }
-                steal.push((counter::read(), observed::steal_ticks(&order.cpus)));
+                steal.push(steal::Sample::take(&order.cpus));
             }
         }
         threads.into_iter().map(|thread| thread.join().expect("the loop does not panic")).collect()
     });
-    steal.push((counter::read(), observed::steal_ticks(&order.cpus)));
+    steal.push(steal::Sample::take(&order.cpus));
     let counters = Counters::read(&order.cpus).since(&before);
     let last = Pair::take();
     if let Some(signal) = signals::requested() {
@@ -263,6 +263,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
         }
         _ => (Vec::new(), Vec::new()),
     };
+    let jumps = steal::jumps(&steal.iter().map(|each| each.pair).collect::<Vec<_>>());
     let mut cpus = Vec::new();
     let mut all = Vec::new();
     for (at, (cpu, found)) in order.cpus.iter().zip(&found).enumerate() {
@@ -278,7 +279,8 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
         for (reason, count) in std::mem::take(&mut joined.tick_stops) {
             *tracing.tick_stops.entry(reason).or_default() += count;
         }
-        let stolen: Vec<(u64, u64)> = steal.iter().map(|(count, ticks)| (*count, ticks[at])).collect();
+        let stolen: Vec<(u64, u64)> = steal.iter().map(|each| (each.pair.count, each.ticks[at])).collect();
+        steal::attribute_jumps(&mut joined.gaps, &jumps);
         let steal_ns = steal::attribute(&mut joined.gaps, &stolen, rate);
         let smi =
             observed::firmware_interrupts(*cpu).zip(firmware[at]).map(|(now, then)| now.wrapping_sub(then));
@@ -321,6 +323,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             invariant: counter::is_invariant(),
             error_ns,
             difference_ns: difference_ns(&found, rate),
+            jumps: jumps.len(),
         },
         tracing,
         cpus,

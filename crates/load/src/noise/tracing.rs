@@ -18,7 +18,7 @@ const DRAINED_BUFFER: u64 = 8 << 20;
 const BYTES_PER_SECOND: u64 = 2 << 20;
 
 /// Events of the causes. Events that the kernel lacks are not recorded; a folder stands for all its entry and exit events.
-const EVENTS: [&str; 20] = [
+const EVENTS: [&str; 19] = [
     "irq/irq_handler_entry",
     "irq/irq_handler_exit",
     "irq/softirq_entry",
@@ -38,7 +38,6 @@ const EVENTS: [&str; 20] = [
     "sched/sched_switch",
     "sched/sched_wakeup",
     "nmi/nmi_handler",
-    "mce/mce_record",
 ];
 
 /// A private instance that records on the CPUs under test. Dropping the value removes the instance.

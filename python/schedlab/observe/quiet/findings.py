@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from schedlab.notation.cpulist import format_cpu_list
 from schedlab.notation.units import counted
-from schedlab.observe.quiet.machine import CONTROLLERS, CPUS, WORKQUEUES, Machine, cpu_set, mask_set, mask_text
+from schedlab.observe.quiet.machine import (
+    CONTROLLERS,
+    CPUS,
+    FAIR_SERVER,
+    WORKQUEUES,
+    Machine,
+    cpu_set,
+    mask_set,
+    mask_text,
+)
 
 STAT_INTERVAL = 120
 """Seconds of ``vm.stat_interval`` that the remedy sets: the counters are folded that seldom, or on demand."""
@@ -89,7 +98,8 @@ def _nohz_full(machine: Machine) -> str:
 
 def _boot_cpu(machine: Machine) -> Iterator[Finding]:
     if 0 in machine.examined and len(machine.online) > 1:
-        yield Finding("choice", "CPU 0 keeps the time and runs work of the kernel: choose another CPU")
+        text = "CPU 0 keeps the time and runs work of the kernel: choose another CPU"
+        yield Finding("choice", text, f"schedlab doctor --quiet {max(machine.online)}")
 
 
 def _device_interrupts(machine: Machine) -> Iterator[Finding]:
@@ -124,21 +134,32 @@ def _device(machine: Machine, number: str) -> str:
 
 
 def _other_interrupts(machine: Machine) -> Iterator[Finding]:
-    known: dict[str, tuple[str, tuple[str, ...]]] = {
-        "RES": ("reschedule interrupts: other CPUs wake tasks there", ("reschedule interrupt",)),
+    senders = f"{_measurement(machine)}   (names the senders, from Linux 6.4 on)"
+    watchdog = "sysctl kernel.nmi_watchdog=0   (and end 'perf')"
+    known: dict[str, tuple[str, tuple[str, ...], str]] = {
+        "RES": ("reschedule interrupts: other CPUs wake tasks there", ("reschedule interrupt",), senders),
         "CAL": (
             "function call interrupts: other CPUs run functions there, as for membarrier, TLB or text patching",
             ("call-function interrupt", "call "),
+            senders,
         ),
-        "TLB": ("TLB shootdowns: threads of a process of this CPU unmap memory elsewhere", ()),
-        "IWI": ("IRQ work", ("irq-work interrupt",)),
-        "TRM": ("thermal events", ("thermal interrupt",)),
-        "PMI": ("performance monitoring interrupts", ()),
-        "NMI": ("non-maskable interrupts", ("nmi ",)),
+        "TLB": ("TLB shootdowns: threads of a process of this CPU unmap memory elsewhere", (), senders),
+        "IWI": ("IRQ work", ("irq-work interrupt",), _measurement(machine)),
+        "TRM": (
+            "thermal events",
+            ("thermal interrupt",),
+            f"cpupower --cpu {format_cpu_list(machine.examined)} frequency-set --max FREQUENCY   (or better cooling)",
+        ),
+        "PMI": ("performance monitoring interrupts", (), watchdog),
+        "NMI": ("non-maskable interrupts", ("nmi ",), watchdog),
     }
-    for name, (text, causes) in known.items():
+    for name, (text, causes, remedy) in known.items():
         if rate := machine.interrupt_rates.get(name, 0.0):
-            yield Finding("interrupts", text, per_second=rate, causes=causes)
+            yield Finding("interrupts", text, remedy, per_second=rate, causes=causes)
+
+
+def _measurement(machine: Machine) -> str:
+    return f"schedlab noise --cpus {format_cpu_list(machine.examined)} --for 60s"
 
 
 def _rcu(machine: Machine) -> Iterator[Finding]:
@@ -194,7 +215,7 @@ def _kernel_threads(machine: Machine) -> Iterator[Finding]:
     if ran := [key for key in bound if key in machine.ran]:
         names = sorted(bound[key].name for key in ran)
         text = f"bound threads that ran: {_some(names)}"
-        yield Finding("kernel", text, per_second=sum(machine.ran[key] for key in ran))
+        yield Finding("kernel", text, _hotplug(machine), per_second=sum(machine.ran[key] for key in ran))
     movable = {key: task for key, task in threads.items() if key not in bound}
     if movable:
         ran = [key for key in movable if key in machine.ran and movable[key].last in machine.examined]
@@ -213,7 +234,21 @@ def _timers(machine: Machine) -> Iterator[Finding]:
     # The tick's own timer is a finding of its own.
     names = [f"{name} × {count}" for name, count in functions.most_common() if not name.startswith("tick_")]
     if names:
-        yield Finding("timers", f"high-resolution timers armed there: {_some(names)}")
+        yield Finding("timers", f"high-resolution timers armed there: {_some(names)}", _hotplug(machine))
+
+
+def _hotplug(machine: Machine) -> str:
+    """Return the command that moves armed timers and delayed work to other CPUs; empty if no CPU can go offline.
+
+    ``hrtimers_cpu_dying``, ``timers_dead_cpu`` and ``workqueue_offline_cpu`` (Linux 6.12) move them. What is bound to
+    the CPU returns.
+    """
+    cpus = [cpu for cpu in machine.examined if machine.text(f"{CPUS}/cpu{cpu}/online") is not None]
+    if not cpus or set(machine.online) <= set(machine.examined):
+        return ""
+    path = f"{CPUS}/cpu$cpu/online"
+    words = " ".join(map(str, cpus))
+    return f"for cpu in {words}; do echo 0 > {path}; echo 1 > {path}; done   (moves timers and delayed work away)"
 
 
 def _idle_states(machine: Machine) -> Iterator[Finding]:
@@ -252,13 +287,22 @@ def _numa_balancing(machine: Machine) -> Iterator[Finding]:
         yield Finding("memory", text, "sysctl kernel.numa_balancing=0")
 
 
-def _throttling(machine: Machine) -> Iterator[Finding]:
+def _real_time(machine: Machine) -> Iterator[Finding]:
+    """What other tasks get beside a real-time task: by the fair server of each CPU (Linux 6.12), or by throttling."""
+    starves = "(such a task then starves everything else on its CPU)"
+    servers = {cpu: machine.number(f"{FAIR_SERVER}/cpu{cpu}/runtime") for cpu in machine.examined}
+    for cpu, runtime_ns in servers.items():
+        period_ns = machine.number(f"{FAIR_SERVER}/cpu{cpu}/period")
+        if runtime_ns and period_ns:
+            text = f"the fair server of CPU {cpu} gives other tasks {runtime_ns / 1e6:g} of {period_ns / 1e6:g} ms"
+            yield Finding("real time", text, f"echo 0 > {FAIR_SERVER}/cpu{cpu}/runtime   {starves}")
+    if any(runtime is not None for runtime in servers.values()):
+        return
     runtime = machine.number("/proc/sys/kernel/sched_rt_runtime_us")
     period = machine.number("/proc/sys/kernel/sched_rt_period_us")
     if runtime is not None and period is not None and 0 <= runtime < period:
         text = f"a real-time task may run {runtime / 1000:g} of {period / 1000:g} ms when other tasks wait"
-        command = "sysctl kernel.sched_rt_runtime_us=-1   (such a task then starves everything else on its CPU)"
-        yield Finding("real time", text, command)
+        yield Finding("real time", text, f"sysctl kernel.sched_rt_runtime_us=-1   {starves}")
 
 
 def _machine_checks(machine: Machine) -> Iterator[Finding]:
@@ -287,5 +331,5 @@ def _some(names: Sequence[str]) -> str:
 
 _CHECKS = (
     _boot_cpu, _isolation, _tick, _device_interrupts, _other_interrupts, _rcu, _watchdogs, _vmstat, _workqueues,
-    _kernel_threads, _timers, _idle_states, _governor, _siblings, _numa_balancing, _throttling, _machine_checks, _use,
+    _kernel_threads, _timers, _idle_states, _governor, _siblings, _numa_balancing, _real_time, _machine_checks, _use,
 )  # fmt: skip

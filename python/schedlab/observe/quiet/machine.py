@@ -11,6 +11,9 @@ from schedlab.observe.conditions import cpu_shares
 
 CPUS = "/sys/devices/system/cpu"
 WORKQUEUES = "/sys/devices/virtual/workqueue"
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
+"""A folder for each CPU with runtime and period in ns (kernel/sched/debug.c, Linux 6.12)."""
+
 CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
 """A file of control groups of version 2, which have partitions of CPUs (Documentation/admin-guide/cgroup-v2.rst)."""
 
@@ -23,10 +26,12 @@ FILES = (
     )),
     "/proc/sys/vm/stat_interval",
     *(f"{CPUS}/{name}" for name in (
-        "online", "isolated", "nohz_full", "cpu*/topology/thread_siblings_list", "cpu*/cpufreq/scaling_governor",
+        "online", "isolated", "nohz_full", "cpu*/online",
+        "cpu*/topology/thread_siblings_list", "cpu*/cpufreq/scaling_governor",
         "cpu*/cpuidle/state*/name", "cpu*/cpuidle/state*/latency", "cpu*/cpuidle/state*/disable",
     )),
     f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask", "/sys/devices/system/machinecheck/machinecheck*/check_interval",
+    f"{FAIR_SERVER}/cpu*/runtime", f"{FAIR_SERVER}/cpu*/period",
 )  # fmt: skip
 """Patterns of the files that :class:`Machine` reads."""
 

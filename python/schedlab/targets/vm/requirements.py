@@ -50,6 +50,10 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
             yield MissingRequirement("functions", reason, "remove functions from [target], or use a native workload")
     if table.cache:
         yield from _cache_faults(plan, table, table.cache)
+    settle = plan.experiment.settle
+    if not table.deterministic and settle and settle.quiet and settle.quiet.worst_gap is not None:
+        reason = "worst_gap of [settle] would be measured in a guest, not on this machine"
+        yield MissingRequirement("quiet", reason, "limit steal and other instead")
     if table.host_files and (fault := host_files.fault()):
         yield MissingRequirement("host_files", *fault)
     yield from _memory(plan, table)

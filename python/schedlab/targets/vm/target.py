@@ -13,7 +13,8 @@ from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan
 from schedlab.files import folders, scratch
 from schedlab.observe.fingerprint import take
-from schedlab.targets.protocol import Download, MissingRequirement, Target
+from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
+from schedlab.targets.settling import read_here, settled
 from schedlab.targets.vm import initramfs, machine, qemu
 from schedlab.targets.vm.requirements import missing_requirements
 from schedlab.targets.vm.scripts import GuestRow, located, programs
@@ -73,8 +74,11 @@ class VirtualMachine(Target):
         }
 
     @contextmanager
-    def session(self, plan: Plan, run_id: int) -> Iterator[GuestSession]:
-        """Make the guest's initial file system; the exit ends the running guest."""
+    def session(self, plan: Plan, run_id: int) -> Iterator[Session]:
+        """Make the guest's initial file system; the exit ends the running guest.
+
+        Guests on a virtual clock do not wait for a quiet machine.
+        """
         rows = {row.key: GuestRow.of(row, self._table.host_files) for row in plan.rows}
         with (
             Journal.open(folders.journals(), f"run-{run_id}-process-{os.getpid()}", System()) as journal,
@@ -82,7 +86,7 @@ class VirtualMachine(Target):
         ):
             session = GuestSession(plan, self._table, rows, initramfs.base(self._programs(rows)), folder)
             try:
-                yield session
+                yield session if self._table.deterministic else settled(session, plan, read_here, cpus=0)
             finally:
                 session.close()
 
