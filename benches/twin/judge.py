@@ -2,9 +2,10 @@
 
     .venv/bin/python benches/twin/judge.py [--machine box.toml] [--store twin.db] [--blocks 6]
 
-Calibrates this machine unless a machine file is given, and runs both files on this machine and on the model, with the
-same random seeds. The output is the tables of docs/twin.md: levels, effects of variants, effects of sizes, and the
-scores. With --runs 1,2,3,4 the stored runs (measured, predicted, measured, predicted) are compared again.
+Runs both files on this machine and on its model, with the same random seeds. Unless a machine file is given, the costs
+of this machine are measured between the trials of each file, and the machine files are written beside the store. The
+output is the tables of docs/twin.md: levels, effects of variants, effects of sizes, and the scores. With --runs 1,2,3,4
+the stored runs (measured, predicted, measured, predicted) are compared again.
 
 The calibration's probes are programs of its own (python/schedlab/simulation/host/probes.py). No program of the two
 files takes part in it. Use a quiet machine; the share of CPU time that the measurement did not use is not checked.
@@ -16,7 +17,6 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -34,13 +34,6 @@ def twin(words: Sequence[str], store: str) -> Mapping[str, Any]:
     """Return the comparison of ``schedlab twin`` as its JSON document."""
     command = [str(SCHEDLAB), "twin", *words, "--store", store, "--format", "json"]
     return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
-
-
-def calibrate(path: Path) -> None:
-    """Write a machine file of this host, and print the time that this takes."""
-    began = time.monotonic()
-    subprocess.run([str(SCHEDLAB), "machines", "calibrate", "--output", str(path)], check=True)
-    print(f"calibration: {time.monotonic() - began:.0f} s\n", flush=True)
 
 
 def name(row: Row) -> str:
@@ -107,7 +100,7 @@ def scores(rows: Sequence[Row], effects: Sequence[Row]) -> Iterator[str]:
 def main() -> None:
     """Measure, predict and print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--machine", type=Path, help="machine file; default: calibrate this machine")
+    options.add_argument("--machine", help="machine file; default: calibrate this machine meanwhile")
     options.add_argument("--store", default="twin.db", help="store of the runs (default twin.db)")
     options.add_argument("--blocks", type=int, default=6, help="blocks of each file (default 6)")
     options.add_argument("--runs", help="stored runs to compare again: measured, predicted, measured, predicted")
@@ -116,11 +109,12 @@ def main() -> None:
         runs = chosen.runs.split(",")
         documents = [twin(["--runs", ",".join(pair)], chosen.store) for pair in zip(runs[::2], runs[1::2], strict=True)]
     else:
-        machine = chosen.machine or Path(chosen.store).with_suffix(".toml")
-        if chosen.machine is None:
-            calibrate(machine)
-        words = ["--machine", str(machine), "--blocks", str(chosen.blocks)]
-        documents = [twin([str(FOLDER / file), *words], chosen.store) for file in ("rows.toml", "attributes.toml")]
+        documents = []
+        for file in ("rows", "attributes"):
+            calibrated = Path(chosen.store).with_suffix(f".{file}.toml")
+            model = ["--machine", chosen.machine] if chosen.machine else ["--calibrated", str(calibrated)]
+            words = [str(FOLDER / f"{file}.toml"), *model, "--blocks", str(chosen.blocks)]
+            documents.append(twin(words, chosen.store))
     rows = [row for document in documents for row in document["rows"]]
     effects = [each for document in documents for each in document["changes"]]
     print(*levels(rows), "", *changes(effects), "", *scores(rows, effects), sep="\n")

@@ -15,6 +15,7 @@ from schedlab.cli.app import app
 from schedlab.notation import toml_text
 from schedlab.simulation import models
 from schedlab.simulation.host import calibrate, probes, steps
+from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
 from schedlab.simulation.models import DEFAULT_KERNEL
 
@@ -39,7 +40,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
         message += line
         if not line.startswith("#"):
             key = line.split(" = ")[0]
-            assert "measured: median of" in message or "copied from" in message, line
+            assert "measured: mean of" in message or "copied from" in message, line
             assert key not in MEASURED or "measured" in message, line
             message = ""
     for key, cost in machine.data["costs"].items():
@@ -98,12 +99,13 @@ def test_a_sum_is_split_in_the_proportions_of_the_costs_before() -> None:
     def simulate(values: Values) -> float:
         return 100.0 + 2 * sum(values.values())
 
-    found = solve(step, [700.0, 1300.0, 1900.0], {"costs.one": 10, "costs.two": 20}, simulate)
+    found = solve(step, [700.0, 1400.0, 2800.0], {"costs.one": 10, "costs.two": 20}, simulate)
+    # The geometric mean of the passes is 1400 ns.
     assert {key: (each.value, each.low, each.high) for key, each in found.items()} == {
-        "costs.one": (200, 100, 300),
-        "costs.two": (400, 200, 600),
+        "costs.one": (217, 100, 450),
+        "costs.two": (433, 200, 900),
     }
-    assert found["costs.one"].comment == "measured: median of 3 (100 to 300), how"
+    assert found["costs.one"].comment == "measured: mean of 3 (100 to 450), how"
 
 
 def test_a_probe_that_takes_less_than_the_model_without_the_cost_gives_0() -> None:
@@ -133,13 +135,13 @@ def test_figures_have_their_spread_in_the_file() -> None:
     expected = {"name": "n", "mwait": False, **data}
     assert tomllib.loads(written) == expected
     assert costs_of(written) == [
-        "# measured: median of 3 (60 to 80), so",
+        "# measured: mean of 3 (60 to 80), so",
         "a = 70",
         "c = 3 # copied from near",
-        "# llc: measured: median of 1 (6 to 6), how",
+        "# llc: measured: mean of 1 (6 to 6), how",
         "d = { core = 4, llc = 6 } # the other distances: copied from near",
     ]
-    assert "# idle state 0: measured: median of 3 (5 to 8), thus" in written
+    assert "# idle state 0: measured: mean of 3 (5 to 8), thus" in written
     assert "x" not in written.splitlines()[0].split()
 
 
@@ -151,10 +153,77 @@ def test_a_figure_that_no_machine_can_have_is_left_out() -> None:
             return {"operation": [8e6] * 10}
 
     machine = calibrate.prepared(models.machine("laptop-4").data)
-    work = calibrate.Calibration(Busy(), deepcopy(machine), DEFAULT_KERNEL, 1)
+    work = calibrate.Calibration(Passes(Busy(), []), deepcopy(machine), DEFAULT_KERNEL)
     work.one(Step(("costs.tick",), probes.tick(0), "operation", "how"))
     assert work.figures == {}
     assert work.data == machine
+
+
+class Counting:
+    """A runner that notes the probes, and whose operations take 1 us plus the number of earlier runs in us."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+        self.names.append(f"{probe.name} {seed}")
+        return {"operation": [1000.0 * len(self.names)] * 3}
+
+
+def test_probes_run_in_turn_up_to_the_wanted_part_of_the_passes() -> None:
+    runner = Counting()
+    passes = Passes(runner, [probes.clock(0), probes.write(0), probes.clock(0), probes.timer(0)])
+    passes.advance(0.5)
+    assert len(runner.names) == 2
+    passes.advance(0.5)
+    passes.advance(4 / 3)
+    assert runner.names == ["clock 0", "write 0", "timer 0", "clock 1"]
+    passes.advance(2)
+    assert [run["operation"][0] for run in passes.runs(probes.write(0))] == [2000, 5000]
+    # A probe that was not planned has as many runs as the passes.
+    assert len(passes.runs(probes.yields(0, 1))) == 2
+
+
+def test_two_cpus_exchange_their_parts_in_every_second_pass() -> None:
+    class Placed(Counting):
+        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+            bound = [op["set"]["attributes"]["cpus"] for group in probe.program["groups"] for op in group["body"][1:2]]
+            self.names.append(f"{probe.cpus} {bound}")
+            return {"operation": [1.0]}
+
+    runner = Placed()
+    probe = probes.line(0, 5, 16)
+    passes = Passes(runner, [probe], (0, 1))
+    passes.advance(3)
+    assert runner.names == ["(0, 5) [[0], [5]]", "(1, 5) [[1], [5]]", "(0, 5) [[0], [5]]"]
+    assert len(passes.runs(probe)) == 3
+
+
+def test_the_level_of_passes_counts_slow_phases_but_not_the_extremes() -> None:
+    phases = [1000.0] * 11 + [1600.0] * 9
+    assert level(phases) == pytest.approx(1000 * 1.6 ** (7 / 16))
+    assert level([*phases[1:], 1e9]) == pytest.approx(1000 * 1.6 ** (8 / 16))
+    assert level([1000.0, 4000.0]) == pytest.approx(2000)
+
+
+def test_noise_has_the_mean_loss_of_all_passes() -> None:
+    """Also a single long interruption counts, by its share of all passes."""
+
+    class Interrupted(Counting):
+        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+            long = [3_000_000.0 + 10_000] if seed == 1 else []
+            return {"operation": [10_000.0] * 90 + [50_000.0] * (10 - len(long)) + long}
+
+    probe = probes.tick(0, 100)
+    passes = Passes(Interrupted(), [probe])
+    passes.advance(4)
+    work = calibrate.Calibration(passes, {}, DEFAULT_KERNEL)
+    work.noise(probe)
+    noise = work.data["noise"]
+    assert noise["mean_interval_ns"] == 40_000_000
+    assert noise["lengths_ns"][:15] == [40_000] * 14 + noise["lengths_ns"][14:15]
+    mean = sum(noise["lengths_ns"]) / len(noise["lengths_ns"])
+    assert mean == pytest.approx((39 * 40_000 + 3_000_000) / 40, abs=1)
 
 
 def test_pairs_of_cpus_follow_the_topology() -> None:

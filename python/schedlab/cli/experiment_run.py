@@ -166,13 +166,15 @@ def judged(request: Request, aside: Console, *, complete: bool = False) -> Findi
     return findings(engine, run_id)
 
 
-def measure(request: Request, aside: Console, unfinished: reader.Run | None) -> tuple[Engine, int]:
+def measure(
+    request: Request, aside: Console, unfinished: reader.Run | None, target: Target | None = None
+) -> tuple[Engine, int]:
     """Run the experiment, or go on with its unfinished run, and store the trials, with progress on ``aside``.
 
-    Return the store and the run's number.
+    ``target`` takes the place of the target that the request names. Return the store and the run's number.
     """
     trial_plan, source = _plan(request, unfinished)
-    target = _target(request, trial_plan.experiment)
+    target = target or _target(request, trial_plan.experiment)
     require_runnable(trial_plan, target, show_download)
     engine = open_store(request.store, create=True)
     run_id = unfinished.id if unfinished else begin(engine, request, trial_plan, source, target)

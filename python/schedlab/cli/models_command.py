@@ -74,7 +74,7 @@ def from_host(
 def calibrate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
-    tries: Annotated[int, typer.Option(min=1, max=100, help="Repetitions of a measurement; the median is used.")] = 9,
+    tries: Annotated[int, typer.Option(min=1, max=100, help="Repetitions of a measurement; the mean is used.")] = 9,
 ) -> None:
     """Make a machine file of this host with costs that are measured on it, in less than two minutes.
 

@@ -21,9 +21,13 @@ def twin(
         str | None,
         typer.Option(
             autocompletion=complete.machines,
-            help="The model: a shipped machine or a TOML file; default: 'schedlab machines calibrate' measures this "
-            "machine first.",
+            help="The model: a shipped machine or a TOML file; default: this machine's costs are measured between the "
+            "trials.",
         ),
+    ] = None,
+    calibrated: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Without --machine: write the machine file with the measured costs here."),
     ] = None,
     kernel: Annotated[
         str | None,
@@ -63,7 +67,9 @@ def twin(
     if runs is not None:
         compared = twin_run.stored(store_path(store), runs)
     else:
-        wanted = twin_run.Wanted(file, Changes(blocks, None, None, (), ()), target, machine, kernel, quick, seed)
+        wanted = twin_run.Wanted(
+            file, Changes(blocks, None, None, (), ()), target, machine, calibrated, kernel, quick, seed
+        )
         compared = twin_run.run(wanted, store_path(store), aside)
     match form:
         case PageFormat.TEXT:

@@ -1,4 +1,5 @@
-"""The steps of ``schedlab twin``: calibration, the run on the machine, the run on its model, the comparison."""
+"""The steps of ``schedlab twin``: the run on the machine with the calibration between its trials, the run on its model,
+the comparison."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
 from schedlab.cli.interruption import UNDONE, ending
+from schedlab.cli.output_file import write_whole
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
@@ -22,7 +25,16 @@ from schedlab.results import kinds
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
+from schedlab.targets.alternating import Alternating
+from schedlab.targets.protocol import Target
 from schedlab.targets.selection import SSH, choose
+
+if TYPE_CHECKING:
+    from schedlab.simulation.host.calibrate import HostCalibration
+
+PASSES = 18
+"""Passes over the probes of the calibration, spread over the measured trials: about 45 seconds. The speed of a virtual
+machine varies by a half, in phases of seconds; the mean of as many passes is then known within a few percent."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class Wanted:
     changes: Changes
     target: str
     machine: str | None
+    calibrated: Path | None
     kernel: str | None
     quick: bool
     seed: int | None
@@ -65,30 +78,37 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     real = choose(wanted.target, experiment)
     kernel = wanted.kernel or models.nearest_kernel(str(real.fingerprint()["kernel"]["release"]))
     with TemporaryDirectory(prefix="schedlab-twin-") as folder:
+        path = Path(folder) / "this-machine.toml"
+        calibration = None if wanted.machine else _calibration(console)
+        if calibration:
+            path.write_text(calibration.uncalibrated)
+            real = Alternating(real, lambda share: calibration.advance(PASSES * share))
+        model = f"sim:{wanted.machine or path}/{kernel}"
         # The plan must suit the model before the machine is measured for minutes.
-        checked = wanted.machine or _calibrated(Path(folder), console)
-        model = f"sim:{checked}/{kernel}"
         require_runnable(plan(experiment, seed, quick=wanted.quick), choose(model, experiment))
-        numbers = []
-        for target in (wanted.target, model):
+
+        def run_on(target: str, instance: Target | None) -> int:
             request = Request(source, store, wanted.quick, seed, False, None, target)
             with ending(console, UNDONE):
-                engine, number = measure(request, console, None)
-            numbers.append(number)
-    measured, predicted = numbers
+                return measure(request, console, None, instance)[1]
+
+        measured = run_on(wanted.target, real)
+        if calibration:
+            path.write_text(calibration.machine_file())
+            if wanted.calibrated:
+                write_whole(wanted.calibrated, path.read_text())
+        predicted = run_on(model, None)
     console.hint("again:", f"schedlab twin --runs {measured},{predicted} --store {store}")
-    return _compared(engine, measured, predicted)
+    return _compared(open_store(store, create=False), measured, predicted)
 
 
-def _calibrated(folder: Path, console: Console) -> str:
-    """Measure this machine's costs; return the path of the machine file."""
-    from schedlab.simulation.host.calibrate import calibrated
+def _calibration(console: Console) -> HostCalibration:
+    """Begin to measure this machine's costs."""
+    from schedlab.simulation.host.calibrate import HostCalibration
     from schedlab.workloads.tools import SCHEDLOAD, need
 
-    console.hint("calibrating:", "measuring the costs of this machine")
-    path = folder / "this-machine.toml"
-    path.write_text(calibrated(need(SCHEDLOAD)))
-    return str(path)
+    console.hint("calibrating:", "measuring the costs of this machine between the trials")
+    return HostCalibration(need(SCHEDLOAD))
 
 
 def _compared(engine: Engine, measured: int, predicted: int) -> twin.Twin:

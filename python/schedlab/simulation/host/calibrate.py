@@ -6,7 +6,8 @@ import os
 import statistics
 import subprocess
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +20,18 @@ from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host import probes, steps
 from schedlab.simulation.host.from_host import machine_file
+from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.probes import OnHost, Probe, Runner
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
 TRIES = 9
 """Passes over all probes. A virtual machine is slower by a quarter for seconds: passes give all costs the same share of
-each speed. An odd number gives each cost a median that was measured."""
+each speed."""
 
 NOISE_SPANS, NOISE_FACTOR, QUANTILES = 120, 3, 16
 """Spans of 4 ms in which a pass measures noise. A span has noise if its longest gap is three times the median, which is
-a tick's. The lengths are stored as quantiles."""
+a tick's. The lengths are stored as means of equal shares."""
 
 CONTENDED = 1.1
 """Walks on all CPUs are slower than one walk by this factor if the memory's bandwidth limits them."""
@@ -38,49 +40,122 @@ Figures = Mapping[str, Figure]
 """Figures by dotted key of the machine file."""
 
 
-def calibrated(schedload: str, tries: int = TRIES, name: str | None = None) -> str:
-    """Return the TOML text of a machine like this host. ModelError as of ``machine_file``, or when a probe fails."""
-    text = machine_file(Path("/"), name)
-    cpus = sorted(os.sched_getaffinity(0))
+class HostCalibration:
+    """A calibration of this host, whose passes may alternate with other work."""
+
+    def __init__(self, schedload: str, name: str | None = None) -> None:
+        """Choose the probes. ModelError as of ``machine_file``."""
+        self.uncalibrated = machine_file(Path("/"), name)
+        """The machine file with the costs of the most similar shipped machine."""
+        self._steps = Steps.of(tomllib.loads(self.uncalibrated), sorted(os.sched_getaffinity(0)))
+        self._passes = Passes(OnHost(schedload), self._steps.probes, self._steps.nearest)
+
+    def advance(self, passes: float) -> None:
+        """See :meth:`Passes.advance`. ModelError when a probe fails."""
+        with _probing():
+            self._passes.advance(passes)
+
+    def machine_file(self) -> str:
+        """Return the TOML text of a machine like this host, from the passes so far. ModelError when a probe fails."""
+        machine, running = tomllib.loads(self.uncalibrated), nearest_kernel(os.uname().release)
+        with _probing():
+            data, figures = solved(self._steps, self._passes, machine, running)
+        text = written(self.uncalibrated, data, figures)
+        extension().check_machine(text)
+        return text
+
+
+@contextmanager
+def _probing() -> Iterator[None]:
     try:
-        running = nearest_kernel(os.uname().release)
-        data, figures = measured(OnHost(schedload), tomllib.loads(text), cpus, tries, running)
+        yield
     except (OSError, subprocess.SubprocessError) as error:
         raise ModelError(f"a probe failed: {error}", todo="'schedlab doctor' names the missing requirements") from error
-    calibrated_text = written(text, data, figures)
-    extension().check_machine(calibrated_text)
-    return calibrated_text
+
+
+def calibrated(schedload: str, tries: int = TRIES, name: str | None = None) -> str:
+    """Return the TOML text of a machine like this host after ``tries`` passes without a pause. ModelError as of
+    ``machine_file``, or when a probe fails."""
+    calibration = HostCalibration(schedload, name)
+    calibration.advance(tries)
+    return calibration.machine_file()
 
 
 def measured(
     runner: Runner, machine: Mapping[str, Any], cpus: Sequence[int], tries: int, kernel_name: str = DEFAULT_KERNEL
 ) -> tuple[dict[str, Any], Figures]:
-    """Measure with ``runner`` the costs of a machine; return the machine with these costs, and the figures.
+    """Measure with ``runner`` the costs of a machine, in ``tries`` passes; return as :func:`solved`.
 
-    ``machine`` has the topology and, for all costs that are not measured, the values. ``cpus`` are the CPUs that may be
-    used. ``kernel_name`` is the kernel model of the simulated probes.
+    ``cpus`` are the CPUs that may be used.
     """
-    work = Calibration(runner, prepared(machine) | {"costs_kernel": kernel_name}, kernel_name, tries)
-    pairs = steps.pairs(machine, cpus)
-    first = min(cpus)
-    one_cpu = [*steps.on_one_cpu(first)]
-    memory = [*steps.of_memory(first, machine)]
-    between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
-    remote = Remote.of(pairs)
-    timers = [*steps.of_timers(first)]
-    noise = probes.tick(first, NOISE_SPANS)
-    work.measure([*(step.probe for step in (*one_cpu, *memory, *between, *timers)), *remote.probes, noise])
-    work.all(one_cpu)
+    wanted = Steps.of(machine, cpus)
+    passes = Passes(runner, wanted.probes, wanted.nearest)
+    passes.advance(tries)
+    return solved(wanted, passes, machine, kernel_name)
+
+
+def solved(
+    wanted: Steps, passes: Passes, machine: Mapping[str, Any], kernel_name: str
+) -> tuple[dict[str, Any], Figures]:
+    """Return the machine with the costs with which the model takes as long as the probes, and the figures.
+
+    ``machine`` has the topology and, for all costs that are not measured, the values. ``kernel_name`` is the kernel
+    model of the simulated probes.
+    """
+    work = Calibration(passes, prepared(machine) | {"costs_kernel": kernel_name}, kernel_name)
+    first = min(wanted.cpus)
+    work.all(wanted.one_cpu)
     work.instructions(first)
     work.size_of_cache(first)
-    work.all(memory)
-    work.all(between)
-    work.remote(remote)
-    work.all(timers)
-    work.shared_core(pairs.get("core"))
-    work.shared_memory(cpus)
-    work.noise(noise)
+    work.all(wanted.memory)
+    work.all(wanted.between)
+    work.remote(wanted.remote)
+    work.all(wanted.timers)
+    work.shared_core(wanted.pairs.get("core"))
+    work.shared_memory(wanted.cpus)
+    work.noise(wanted.noise)
     return work.data, work.figures
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps for the CPUs of a machine."""
+
+    cpus: Sequence[int]
+    pairs: Mapping[str, tuple[int, int]]
+    one_cpu: Sequence[Step]
+    memory: Sequence[Step]
+    between: Sequence[Step]
+    remote: Remote
+    timers: Sequence[Step]
+    noise: Probe
+
+    @classmethod
+    def of(cls, machine: Mapping[str, Any], cpus: Sequence[int]) -> Steps:
+        """The steps of a machine, on these of its CPUs."""
+        pairs, first = steps.pairs(machine, cpus), min(cpus)
+        between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
+        return cls(
+            cpus,
+            pairs,
+            [*steps.on_one_cpu(first)],
+            [*steps.of_memory(first, machine)],
+            between,
+            Remote.of(pairs),
+            [*steps.of_timers(first)],
+            probes.tick(first, NOISE_SPANS),
+        )
+
+    @property
+    def nearest(self) -> tuple[int, int] | None:
+        """The first CPU and its nearest neighbour; None for a single CPU."""
+        return next(iter(self.pairs.values()), None)
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """The probes of a pass."""
+        alone = (*self.one_cpu, *self.memory, *self.between, *self.timers)
+        return [*(step.probe for step in alone), *self.remote.probes, self.noise]
 
 
 @dataclass(frozen=True)
@@ -132,29 +207,13 @@ def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
 class Calibration:
     """The state of a calibration. ``data`` is the machine with the costs of the steps so far."""
 
-    runner: Runner
+    passes: Passes
     data: dict[str, Any]
     kernel: str
-    tries: int
 
     def __post_init__(self) -> None:
         """Begin without figures."""
         self.figures: dict[str, Figure] = {}
-        self._runs: dict[tuple[str, tuple[int, ...]], list[probes.Samples]] = {}
-
-    def measure(self, wanted: Iterable[Probe]) -> None:
-        """Run each probe once in each pass."""
-        different = {(probe.text, probe.cpus): probe for probe in wanted}
-        for seed in range(self.tries):
-            for key, probe in different.items():
-                self._runs.setdefault(key, []).append(self.runner.run(probe, seed))
-
-    def runs(self, probe: Probe) -> Sequence[probes.Samples]:
-        """Return the runs of a probe; run a probe without runs."""
-        key = (probe.text, probe.cpus)
-        if key not in self._runs:
-            self.measure([probe])
-        return self._runs[key]
 
     def all(self, wanted: Iterable[Step]) -> None:
         """Take the steps in order."""
@@ -166,7 +225,7 @@ class Calibration:
 
         A probe that was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing.
         """
-        times = [quantile(run, step.series, step.share) for run in self.runs(step.probe)]
+        times = [quantile(run, step.series, step.share) for run in self.passes.runs(step.probe)]
         before = {key: read(self.data, key) for key in step.keys}
         changed = deepcopy(self.data)
         try:
@@ -206,7 +265,7 @@ class Calibration:
         sizes = [4 * llc]
         while sizes[-1] // 2 >= 4 * private:
             sizes.append(sizes[-1] // 2)
-        times = {kib: median(self.runner.run(probes.walk(cpu, kib, "random"), 0), "operation") / kib for kib in sizes}
+        times = {kib: median(self.passes.once(probes.walk(cpu, kib, "random")), "operation") / kib for kib in sizes}
         limit = (times[sizes[0]] + times[sizes[-1]]) / 2
         inside = max((kib for kib, time in times.items() if time < limit), default=llc)
         if inside < llc:
@@ -219,8 +278,8 @@ class Calibration:
             return
         each = []
         for kind in steps.CHANNELS:
-            times = [median(run, "both") for run in self.runs(probes.messages(cpu, kind, 4))]
-            each.append(1000 * statistics.median(times) / (counted[kind] - counted["none"]))
+            times = [median(run, "both") for run in self.passes.runs(probes.messages(cpu, kind, 4))]
+            each.append(1000 * level(times) / (counted[kind] - counted["none"]))
         how = f"messages of 4 bytes over {', '.join(steps.CHANNELS)}, divided by the instructions of {self.kernel}"
         self._ratio("costs.instruction_ps", each, how)
 
@@ -240,7 +299,7 @@ class Calibration:
         node = [cpu for cpu in cpus if steps.node(self.data, cpu) == steps.node(self.data, min(cpus))]
         alone, together = (self._medians(probes.walks(each, kib)) for each in (node[:1], node))
         reached = [len(node) * kib * 1e9 / 1024 / time for time in together]
-        if statistics.median(together) > CONTENDED * statistics.median(alone):
+        if level(together) > CONTENDED * level(alone):
             self._ratio("costs.node_bandwidth_mib", reached, f"{len(node)} CPUs that read {kib} KiB each")
         else:
             # The CPUs do not reach the limit: the limit is above what they reach.
@@ -248,11 +307,11 @@ class Calibration:
             write(self.data, "costs.node_bandwidth_mib", least)
 
     def _medians(self, probe: Probe) -> list[float]:
-        return [median(run, "operation") for run in self.runs(probe)]
+        return [median(run, "operation") for run in self.passes.runs(probe)]
 
     def _ratio(self, key: str, values: Sequence[float], how: str, most: int | None = None) -> None:
-        """Store the median of ratios as a figure."""
-        value = round(statistics.median(values))
+        """Store the mean of ratios as a figure."""
+        value = round(level(values))
         figure = Figure(min(value, most or value), round(min(values)), round(max(values)), len(values), how, 0.0)
         self.figures[key] = figure
         write(self.data, key, figure.value)
@@ -260,21 +319,23 @@ class Calibration:
     def noise(self, probe: Probe) -> None:
         """Measure the interruptions of a loop that are much longer than a tick: their rate and their lengths.
 
-        The pass with the median loss counts: a burst of another program during one pass is no property of the machine.
+        The passes count alike, also with a burst: an interruption that comes once in many passes comes in as many
+        trials, whose mean is compared with the model.
         """
-        passes = [self._gaps(run["operation"]) for run in self.runs(probe)]
-        lengths = sorted(passes, key=sum)[(len(passes) - 1) // 2]
-        if not lengths:
+        runs = [run["operation"] for run in self.passes.runs(probe)]
+        lengths = np.sort([gap for spans in runs for gap in self._gaps(spans)])
+        if not len(lengths):
             return
-        quantiles = [lengths[len(lengths) * (2 * n + 1) // (2 * QUANTILES)] for n in range(QUANTILES)]
-        interval_ns = probes.SPAN_NS * NOISE_SPANS // len(lengths)
-        self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each) for each in quantiles]}
+        # Means of equal shares keep the mean of all lengths, to which quantiles of a long tail are not equal.
+        shares = np.array_split(np.repeat(lengths, QUANTILES), QUANTILES)
+        interval_ns = probes.SPAN_NS * sum(map(len, runs)) // len(lengths)
+        self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each.mean()) for each in shares]}
 
     @staticmethod
-    def _gaps(spans: Sequence[float]) -> Sequence[float]:
-        """What the longest gaps of spans exceed the usual gap by, if by much; ascending."""
+    def _gaps(spans: Sequence[float]) -> Iterator[float]:
+        """Yield the time by which the longest gaps of spans exceed the usual gap, if by much."""
         usual = statistics.median(spans)
-        return sorted(each - usual for each in spans if each > NOISE_FACTOR * usual)
+        return (each - usual for each in spans if each > NOISE_FACTOR * usual)
 
     def _model(self, step: Step, values: Values) -> float:
         changed = deepcopy(self.data)
@@ -316,9 +377,8 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
     ]
     if "noise" in data:
         lines.append(
-            "# Measured: gaps of a loop on one CPU that are at least three ticks long; quantiles. The pass with the"
+            "# Measured: gaps of a loop on one CPU that are at least three ticks long; means of sixteenths of all gaps."
         )
-        lines.append("# median loss.")
         lines.append(f"noise = {toml_text.value(data['noise'])}")
     lines.append(f'costs_kernel = "{data["costs_kernel"]}" # the kernel model of the simulated probes')
     taken = f"copied from {nearest}"

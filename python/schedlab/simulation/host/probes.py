@@ -40,6 +40,19 @@ class Probe:
         """The program as JSON."""
         return json.dumps(self.program)
 
+    def exchanged(self, one: int, other: int) -> Probe:
+        """The probe with two CPUs in each other's place."""
+        places = {one: other, other: one}
+
+        def moved(part: Any, key: str = "") -> Any:
+            if isinstance(part, Mapping):
+                return {name: moved(value, name) for name, value in part.items()}
+            if isinstance(part, list):
+                return [places.get(each, each) if key == "cpus" else moved(each) for each in part]
+            return part
+
+        return Probe(self.name, moved(self.program), tuple(places.get(cpu, cpu) for cpu in self.cpus))
+
 
 class Runner(Protocol):
     """Runs probes."""

@@ -6,11 +6,11 @@ charges for them, so that the search needs no formula for each probe, and the ma
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schedlab.simulation.host.passes import level
 from schedlab.simulation.host.probes import Probe
 
 LONGEST = 6
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Figure:
-    """A cost, the interval of the tries, and the method. ``measured_ns`` is the probe's time."""
+    """A cost, the extremes of the passes, and the method. ``measured_ns`` is the probe's time."""
 
     value: int
     low: int
@@ -50,7 +50,7 @@ class Figure:
     @property
     def comment(self) -> str:
         """The comment in the file."""
-        return f"measured: median of {self.tries} ({self.low} to {self.high}), {self.how}"
+        return f"measured: mean of {self.tries} ({self.low} to {self.high}), {self.how}"
 
 
 Values = Mapping[str, int]
@@ -62,10 +62,10 @@ def solve(
 ) -> Mapping[str, Figure]:
     """Return the figure of each key of the step.
 
-    ``tries`` are the measured medians. ``values`` are the values before the search. ``simulate`` returns the median of
-    the probe's series on a machine with changed values.
+    ``tries`` are the medians of the passes; their :func:`level` is the wanted time. ``values`` are the values before
+    the search. ``simulate`` returns the median of the probe's series on a machine with changed values.
     """
-    wanted = statistics.median(tries)
+    wanted = level(tries)
     parts = {key: max(values[key], 1) for key in step.keys}
     total = sum(parts.values())
 
