@@ -39,7 +39,7 @@ GIVEN: dict[str, tuple[str, str, list[tuple[str, object]]]] = {
 PROGRAMS: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "pipetest": ("pipetest", "", {"loops": 10_000}),
     "tbench": ("tbench-native", "clients", SHORT),
-    "TCP_STREAM": ("stream", "size", {"protocol": "tcp", **SHORT}),
+    "TCP_STREAM": ("stream", "size", {"protocol": "tcp", "buffer_beyond": 256, **SHORT}),
     "pgbench": ("pgbench-native", "clients", {"mode": "ro", "tcp": True, "warmup": "100ms", "duration": "200ms"}),
 }
 """Native workload, parameter of the row, and other parameters of each workload of the reports."""

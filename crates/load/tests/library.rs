@@ -12,6 +12,8 @@ const SMALL: [&[&str]; 40] = [
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
     &["stream", "--size", "64", "--pairs", "2", "--no-delay", "--warmup", "10ms", "--duration", "60ms"],
     &["stream", "--protocol", "udp", "--warmup", "10ms", "--duration", "60ms"],
+    &["stream", "--size", "1024", "--buffer-beyond", "256", "--warmup", "10ms", "--duration", "60ms"],
+    &["stream", "--protocol", "udp", "--buffer-beyond", "0", "--warmup", "10ms", "--duration", "60ms"],
     &["stream", "--bytes", "1000000"],
     &["rr", "--warmup", "10ms", "--duration", "60ms"],
     &["rr", "--request", "100", "--reply", "9000", "--pairs", "3", "--warmup", "10ms", "--duration", "60ms"],

@@ -163,8 +163,8 @@ fn open(definition: &Channel) -> io::Result<(RawFd, RawFd)> {
             (writer, reader)
         }
         ChannelKind::Unix => channel::unix_pair()?,
-        ChannelKind::Tcp => channel::tcp_pair(definition.no_delay)?,
-        ChannelKind::Udp => channel::udp_pair(DATAGRAM_PATIENCE)?,
+        ChannelKind::Tcp => channel::tcp_pair(definition.no_delay, definition.buffer)?,
+        ChannelKind::Udp => channel::udp_pair(DATAGRAM_PATIENCE, definition.buffer)?,
     };
     Ok((near.into_raw_fd(), far.into_raw_fd()))
 }

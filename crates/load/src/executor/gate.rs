@@ -23,7 +23,7 @@ impl Gate {
         let pair = || match kind {
             GateKind::Pipe => channel::pipe(),
             GateKind::Unix => channel::unix_pair(),
-            GateKind::Tcp => channel::tcp_pair(false),
+            GateKind::Tcp => channel::tcp_pair(false, None),
         };
         let (ready_in, ready_out) = pair()?;
         let (go_in, go_out) = pair()?;

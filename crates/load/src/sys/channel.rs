@@ -2,10 +2,14 @@
 //! a channel open.
 
 use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, getsockname, listen, setsockopt,
+    socket, socketpair, sockopt,
+};
 
 use super::last_error;
 
@@ -19,25 +23,46 @@ pub fn unix_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)?)
 }
 
-/// The two ends of a TCP connection over 127.0.0.1, on a port of the kernel's choice.
-pub fn tcp_pair(no_delay: bool) -> io::Result<(OwnedFd, OwnedFd)> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-    let near = std::net::TcpStream::connect(listener.local_addr()?)?;
-    let (far, _) = listener.accept()?;
+/// The two ends of a TCP connection over 127.0.0.1, on a port of the kernel's choice. `buffer`: see [`set_buffers`]; the
+/// accepting end inherits the listening socket's buffers.
+pub fn tcp_pair(no_delay: bool, buffer: Option<u32>) -> io::Result<(OwnedFd, OwnedFd)> {
+    let tcp = || socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None);
+    let (listener, near) = (tcp()?, tcp()?);
+    // The window that an end offers depends on its buffer at the time of the connection (tcp(7)).
+    set_buffers(&listener, buffer)?;
+    set_buffers(&near, buffer)?;
+    bind(listener.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0))?;
+    listen(&listener, Backlog::new(1)?)?;
+    let listener = TcpListener::from(listener);
+    let address = getsockname::<SockaddrIn>(listener.as_raw_fd())?;
+    connect(near.as_raw_fd(), &address)?;
+    let (near, (far, _)) = (TcpStream::from(near), listener.accept()?);
     near.set_nodelay(no_delay)?;
     far.set_nodelay(no_delay)?;
     Ok((near.into(), far.into()))
 }
 
-/// Two UDP sockets on 127.0.0.1, connected to each other. Receives give up after `patience`.
-pub fn udp_pair(patience: Duration) -> io::Result<(OwnedFd, OwnedFd)> {
+/// Two UDP sockets on 127.0.0.1, connected to each other. Receives give up after `patience`. `buffer`: see [`set_buffers`].
+pub fn udp_pair(patience: Duration, buffer: Option<u32>) -> io::Result<(OwnedFd, OwnedFd)> {
     let near = std::net::UdpSocket::bind(("127.0.0.1", 0))?;
     let far = std::net::UdpSocket::bind(("127.0.0.1", 0))?;
     near.connect(far.local_addr()?)?;
     far.connect(near.local_addr()?)?;
     near.set_read_timeout(Some(patience))?;
     far.set_read_timeout(Some(patience))?;
+    set_buffers(&near, buffer)?;
+    set_buffers(&far, buffer)?;
     Ok((near.into(), far.into()))
+}
+
+/// Set the bytes of a socket's send and receive buffer, if given. The kernel limits the number to `net.core.wmem_max` and
+/// `net.core.rmem_max`, and doubles it (socket(7)).
+fn set_buffers(socket: &impl AsFd, bytes: Option<u32>) -> io::Result<()> {
+    if let Some(bytes) = bytes {
+        setsockopt(socket, sockopt::SndBuf, &(bytes as usize))?;
+        setsockopt(socket, sockopt::RcvBuf, &(bytes as usize))?;
+    }
+    Ok(())
 }
 
 /// One `write(2)`; a short write returns its count.

@@ -53,7 +53,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             rq: Runqueues::new(policy, topology, housekeeping),
             tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
             gate: GateState::new(plan.program().window),
-            program: ProgramState::new(plan, world.kernel.tcp_held_bytes, config.samples, config.seed),
+            program: ProgramState::new(plan, config.samples, config.seed),
             physics: Physics::new(machine, topology, plan),
             writers: Writers::new(machine.nodes()),
             numa: Numa::new(machine.nodes(), world.kernel.numa_scan, plan, &tunables),

@@ -55,11 +55,6 @@ pub struct Kernel {
     /// Which pages NUMA balancing marks.
     #[serde(default)]
     pub numa_scan: NumaScan,
-    /// Most bytes of small messages that TCP holds back while the previous message is unread, and sends together with the
-    /// message that exceeds them or when the previous message has been read. The default is a segment of the
-    /// loopback device: its MTU of 65 536 bytes less the headers of IPv4 and of TCP with time stamps.
-    #[serde(default = "loopback_segment")]
-    pub tcp_held_bytes: u32,
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,
@@ -233,10 +228,6 @@ impl DomainSettings {
             None => Ok(()),
         }
     }
-}
-
-fn loopback_segment() -> u32 {
-    65_484
 }
 
 impl Kernel {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::tasks::WaitQueue;
+use crate::tasks::buffers::Buffers;
 use crate::tasks::tcp::{Acknowledgement, Tcp};
 
 /// A pipe has room for 16 pages of 4 KiB (pipe(7)).
@@ -16,6 +17,9 @@ pub(crate) const PIPE_ATOMIC: u64 = 4096;
 /// Send buffer of a Unix socket and receive buffer of a UDP socket (`net.core.wmem_default`, `rmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
 
+/// Least receive buffer of a UDP socket (`SOCK_MIN_RCVBUF`, include/net/sock.h).
+const LEAST_DATAGRAMS: u64 = 2304;
+
 /// Space of a small message in a socket's buffer: the kernel's structures around at least 512 bytes (`SKB_TRUESIZE`:
 /// 512 + 256 + 320, rounded up to the slab cache's size; 768 for the smallest).
 const SOCKET_LEAST: u64 = 768;
@@ -24,6 +28,9 @@ const SOCKET_AROUND: u64 = 576;
 /// Bytes in flight over a loopback TCP connection before the sender waits: the maximum to which the kernel enlarges the send
 /// buffer of a connection that fills it (`net.ipv4.tcp_wmem`, tcp(7)).
 const TCP_BYTES: u64 = 4 << 20;
+
+/// Largest segment of the loopback device: its MTU of 65 536 bytes less the headers of IPv4 and of TCP with time stamps.
+const TCP_SEGMENT: u64 = 65_484;
 
 /// Bytes that one CPU has written, in order.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +46,8 @@ struct Run {
 pub(crate) struct Flow {
     pub kind: ChannelKind,
     runs: VecDeque<Run>,
+    /// Capacity of a Unix or UDP socket.
+    socket_bytes: u64,
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
@@ -46,7 +55,9 @@ pub(crate) struct Flow {
     most_held: u64,
     /// State of TCP between the sender and the receiver.
     pub tcp: Tcp,
-    /// Bytes that the sender's TCP holds back, and the CPU that wrote the last of these bytes.
+    /// Buffers of a connection whose sizes the program has set.
+    buffers: Option<Box<Buffers>>,
+    /// Bytes that the sender's TCP has not sent yet, and the CPU that wrote the last of these bytes.
     held: u64,
     held_cpu: u16,
     pub readers: WaitQueue,
@@ -60,14 +71,22 @@ impl Flow {
     /// Size of the queue of a Unix socket that is full of small messages: 278 entries, in a buffer of the next power of two.
     pub const QUEUE_BYTES: u64 = 512 * size_of::<Run>() as u64;
 
-    /// An empty flow. `most_held`: see [`crate::kernel::Kernel::tcp_held_bytes`].
-    pub fn new(kind: ChannelKind, most_held: u64) -> Self {
+    /// An empty flow. `no_delay`: TCP sends small segments at once; `buffer`: the program's size of the sockets' buffers, which
+    /// the kernel doubles (socket(7)).
+    pub fn new(kind: ChannelKind, no_delay: bool, buffer: Option<u32>) -> Self {
+        let socket_bytes = match buffer {
+            Some(bytes) if kind == ChannelKind::Udp => (2 * u64::from(bytes)).max(LEAST_DATAGRAMS),
+            _ => SOCKET_BYTES,
+        };
+        let buffers = buffer.filter(|_| kind == ChannelKind::Tcp);
         Self {
             kind,
+            buffers: buffers.map(|bytes| Box::new(Buffers::new(bytes))),
+            socket_bytes,
             runs: VecDeque::new(),
             bytes: 0,
             used: 0,
-            most_held: if kind == ChannelKind::Tcp { most_held } else { 0 },
+            most_held: if kind == ChannelKind::Tcp && !no_delay { TCP_SEGMENT } else { 0 },
             tcp: Tcp::default(),
             held: 0,
             held_cpu: 0,
@@ -93,7 +112,7 @@ impl Flow {
     fn capacity(&self) -> u64 {
         match self.kind {
             ChannelKind::Pipe => PIPE_BYTES,
-            ChannelKind::Unix | ChannelKind::Udp => SOCKET_BYTES,
+            ChannelKind::Unix | ChannelKind::Udp => self.socket_bytes,
             ChannelKind::Tcp => TCP_BYTES,
         }
     }
@@ -107,6 +126,9 @@ impl Flow {
 
     /// Part of `bytes` that can be written now. A datagram is always written completely, and may be lost.
     pub fn room(&self, bytes: u64) -> u64 {
+        if let Some(buffers) = &self.buffers {
+            return buffers.room(self.held, bytes);
+        }
         let free = self.capacity().saturating_sub(self.used);
         match self.kind {
             ChannelKind::Udp => bytes,
@@ -123,34 +145,123 @@ impl Flow {
     /// replies acknowledge, the model takes what the reader has taken as acknowledged.
     #[inline]
     pub fn holds(&self, bytes: u64) -> bool {
+        self.nagle() && self.held + bytes <= self.most_held
+    }
+
+    /// Whether the sender's TCP waits with a segment below the largest size.
+    #[inline]
+    fn nagle(&self) -> bool {
         let waits = if self.tcp.answered() { self.bytes > 0 } else { self.tcp.waits() };
-        self.most_held > 0 && waits && self.held + bytes <= self.most_held
+        self.most_held > 0 && waits
+    }
+
+    /// Number of times that the sender's TCP goes through the protocols for a write of `bytes`: 0 if it only appends the bytes.
+    /// With limited buffers each segment goes through the protocols by itself.
+    pub fn segments(&self, bytes: u64) -> u64 {
+        let Some(buffers) = &self.buffers else { return u64::from(!self.holds(bytes)) };
+        let part = buffers.room(self.held, bytes);
+        let (mut unsent, mut sent, mut segments) = (self.held + part, 0, 0);
+        loop {
+            let next = buffers.next(unsent, sent, part < bytes || !self.nagle());
+            if next == 0 {
+                return segments;
+            }
+            (unsent, sent, segments) = (unsent - next, sent + next, segments + 1);
+        }
     }
 
     /// How the receiver acknowledges after a read.
     pub fn after_read(&mut self) -> Acknowledgement {
-        self.tcp.after_read(self.bytes == 0)
+        let after = self.tcp.after_read(self.bytes == 0);
+        match &self.buffers {
+            Some(buffers) if buffers.reports_room(self.used, self.tcp.rcv_mss()) => Acknowledgement::Now,
+            _ => after,
+        }
+    }
+
+    /// Note that the receiver has acknowledged all bytes.
+    pub fn acknowledged(&mut self) {
+        self.tcp.acknowledged();
+        if let Some(buffers) = &mut self.buffers {
+            buffers.acknowledged(self.used, self.tcp.rcv_mss());
+        }
+    }
+
+    /// Note that a message of the other direction acknowledges all bytes.
+    pub fn acknowledged_by_data(&mut self) {
+        self.tcp.acknowledged_by_data();
+        if self.buffers.is_some() {
+            self.acknowledged();
+        }
     }
 
     /// Append `bytes` from a CPU to the bytes that are held back.
     pub fn hold(&mut self, bytes: u64, cpu: usize) {
-        debug_assert!(self.holds(bytes), "only small messages behind unread bytes are held back");
+        debug_assert!(self.segments(bytes) == 0, "only bytes that cannot be sent yet are held back");
+        if let Some(buffers) = &mut self.buffers {
+            buffers.write(self.held, bytes);
+        } else {
+            self.used += bytes;
+        }
         self.held += bytes;
-        self.used += bytes;
         self.held_cpu = cpu as u16;
     }
 
-    /// Send the bytes that were held back; return whether there were any.
-    pub fn release(&mut self) -> bool {
+    /// Send the bytes that were held back, with limited buffers only the bytes that the window allows; return the number of
+    /// segments as [`Flow::segments`] does.
+    pub fn release(&mut self) -> u64 {
+        if self.buffers.is_some() {
+            return self.transmit(false);
+        }
         let bytes = std::mem::take(&mut self.held);
         if bytes > 0 {
             self.append(bytes, bytes, self.held_cpu.into());
         }
-        bytes > 0
+        u64::from(bytes > 0)
     }
 
-    /// Write `bytes` from a CPU, after the bytes that were held back; return `false` if a datagram is lost.
-    pub fn push(&mut self, bytes: u64, cpu: usize) -> bool {
+    /// Send all bytes that were held back, before the sender closes the connection.
+    pub fn close(&mut self) {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.open();
+            self.transmit(true);
+        } else {
+            self.release();
+        }
+    }
+
+    /// Send the segments that the window allows; the last segment may be small if `pushed`, or if no small segment is
+    /// unacknowledged. Return the number of segments.
+    fn transmit(&mut self, pushed: bool) -> u64 {
+        let mut segments = 0;
+        loop {
+            let small = pushed || !self.nagle();
+            let Some(buffers) = &mut self.buffers else { return segments };
+            let (bytes, segment) = (buffers.next(self.held, 0, small), buffers.segment());
+            if bytes == 0 {
+                return segments;
+            }
+            buffers.sent(bytes);
+            let charge = Buffers::charge(bytes);
+            self.held -= bytes;
+            self.bytes += bytes;
+            self.used += charge;
+            self.tcp.sent(bytes, segment);
+            self.runs.push_back(Run { cpu: self.held_cpu, bytes: bytes as u32, charge: charge as u32 });
+            segments += 1;
+        }
+    }
+
+    /// Write `bytes`, a part of the rest of a message if `partial`, from a CPU after the bytes that were held back; return `false`
+    /// if a datagram is lost. A sender that waits for room sends small segments at once.
+    pub fn push(&mut self, bytes: u64, partial: bool, cpu: usize) -> bool {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.write(self.held, bytes);
+            self.held += bytes;
+            self.held_cpu = cpu as u16;
+            self.transmit(partial);
+            return true;
+        }
         let charge = self.charge(bytes);
         debug_assert!(bytes <= self.room(bytes), "only bytes that fit are written");
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
@@ -169,15 +280,27 @@ impl Flow {
         if self.kind == ChannelKind::Tcp {
             self.tcp.sent(bytes, self.most_held);
         }
-        let merges = matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp);
+        let streams = self.streams();
         match self.runs.back_mut() {
-            Some(last) if merges && usize::from(last.cpu) == cpu => {
+            Some(last) if streams && usize::from(last.cpu) == cpu => {
                 last.bytes += bytes as u32;
                 last.charge += charge as u32;
             }
             // The capacities of all kinds are below 2³².
             _ => self.runs.push_back(Run { cpu: cpu as u16, bytes: bytes as u32, charge: charge as u32 }),
         }
+    }
+
+    /// Whether the program has set the sizes of the connection's buffers. A sender that finds no room then still sends what the
+    /// window allows.
+    #[inline]
+    pub fn is_limited(&self) -> bool {
+        self.buffers.is_some()
+    }
+
+    /// Whether the queue has the bytes of several writes together, and each read frees the capacity of its bytes.
+    fn streams(&self) -> bool {
+        matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) && self.buffers.is_none()
     }
 
     /// Bytes that a read of at most `bytes` would take now.
@@ -210,14 +333,14 @@ impl Flow {
             return bytes.min(run.bytes.into());
         }
         let mut left = bytes.min(self.bytes);
-        let taken = left;
+        let (taken, streams) = (left, self.streams());
         self.bytes -= left;
         while left > 0 {
             let Some(run) = self.runs.front_mut() else { break };
             if u64::from(run.bytes) > left {
                 run.bytes -= left as u32;
                 // A socket's message frees its space when the complete message has been read, a stream's bytes at once.
-                if matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) {
+                if streams {
                     run.charge -= left as u32;
                     self.used -= left;
                 }
@@ -233,6 +356,9 @@ impl Flow {
     /// Whether there is enough free space to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
     /// (`unix_writable()`); a third of a TCP connection's (`sk_stream_min_wspace()`).
     pub fn wakes_writer(&self) -> bool {
+        if let Some(buffers) = &self.buffers {
+            return buffers.wakes_writer();
+        }
         let (used, capacity) = (self.used, self.capacity());
         match self.kind {
             ChannelKind::Pipe => capacity - used.min(capacity) >= PIPE_ATOMIC,

@@ -19,9 +19,6 @@ const LINE: u64 = 64;
 /// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
-/// Value of `Task::moved` of a sender whose TCP appends the message to bytes that it holds back.
-const APPENDED: u64 = 1;
-
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Cost of copying `bytes` between user space and kernel.
     fn copy(&self, bytes: u64) -> Ns {
@@ -43,13 +40,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             sender.left = bytes;
         }
         let left = sender.left;
-        let held = kind == ChannelKind::Tcp && self.program.flows[at].holds(left);
-        sender.moved = if held { APPENDED } else { 0 };
+        // During a send `moved` is the number of segments whose way through the protocols has been booked.
+        let segments = if kind == ChannelKind::Tcp { self.program.flows[at].segments(left) } else { 1 };
+        sender.moved = segments;
         let mut alone = false;
-        if kind == ChannelKind::Tcp && !held {
+        if kind == ChannelKind::Tcp && segments > 0 {
             self.modify_line(cpu, |engine| &mut engine.physics.route);
             // Flows of both directions are neighbours.
-            self.program.flows[at ^ 1].tcp.acknowledged_by_data();
+            self.program.flows[at ^ 1].acknowledged_by_data();
             alone = self.program.flows[at].tcp.acknowledged_alone();
         }
         if kind == ChannelKind::Tcp {
@@ -57,15 +55,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let costs = &self.costs;
         let protocol = match kind {
-            ChannelKind::Pipe => costs.pipe,
-            ChannelKind::Unix => costs.unix,
-            ChannelKind::Tcp if held => self.tcp_append(),
-            ChannelKind::Tcp => costs.tcp_send,
-            ChannelKind::Udp => costs.udp_send,
+            ChannelKind::Pipe => costs.pipe.into(),
+            ChannelKind::Unix => costs.unix.into(),
+            ChannelKind::Tcp => self.tcp_transmission(segments),
+            ChannelKind::Udp => costs.udp_send.into(),
         };
         // The sender processes the acknowledgement when it releases its socket.
         let acknowledgement = if alone { self.tcp_ack() } else { 0 };
-        let cost = u64::from(self.costs.syscall + protocol + acknowledgement) + self.copy(left);
+        let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + self.copy(left);
         Progress::Segment(Segment::new(Account::Syscall, cost))
     }
 
@@ -82,25 +79,28 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
         }
-        if self.tasks[task].moved == APPENDED {
-            if flow.holds(left) && flow.room(left) == left {
+        if flow.kind == ChannelKind::Tcp {
+            let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
+            if booked == 0 && segments == 0 && flow.room(left) == left {
                 flow.hold(left, cpu);
                 self.tasks[task].left = 0;
                 self.records.counters.messages += 1;
                 return Progress::Done;
             }
-            // Meanwhile the receiver has acknowledged the previous bytes, or the bytes fill a segment: the message is sent.
-            self.tasks[task].moved = 0;
-            let rest = self.costs.tcp_send.saturating_sub(self.tcp_append());
-            return Progress::Segment(Segment::new(Account::Syscall, rest.into()));
+            if segments > booked {
+                // Meanwhile the receiver has acknowledged previous bytes, or the bytes fill a segment.
+                self.tasks[task].moved = segments;
+                let rest = self.tcp_transmission(segments).saturating_sub(self.tcp_transmission(booked));
+                return Progress::Segment(Segment::new(Account::Syscall, rest));
+            }
         }
         let pipe = flow.kind == ChannelKind::Pipe;
         let part = flow.room(left);
-        if part > 0 || left == 0 {
-            if !flow.push(part, cpu) {
+        if part > 0 || left == 0 || flow.is_limited() {
+            if !flow.push(part, part < left, cpu) {
                 self.records.counters.datagrams_lost += 1;
             }
-            let reader = flow.readers.pop(&self.tasks);
+            let reader = if flow.ready() { flow.readers.pop(&self.tasks) } else { None };
             if let Some(reader) = reader {
                 // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
                 let sync = P::wakes_sync(pipe, part < left);
@@ -204,7 +204,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.program.flows[at].wakes_writer()
             && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
         {
-            let sync = P::wakes_sync(pipe, goes_on);
+            // sk_stream_write_space() wakes without the hint that the waker will sleep.
+            let sync = kind != ChannelKind::Tcp && P::wakes_sync(pipe, goes_on);
             self.try_to_wake_up(cpu, writer, sync);
         }
         if goes_on {
@@ -229,6 +230,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.costs.tcp_append > 0 { self.costs.tcp_append } else { self.costs.pipe }
     }
 
+    /// Way of a TCP write through the protocols, whose bytes `segments` segments take along; none: the bytes are appended.
+    fn tcp_transmission(&self, segments: u64) -> Ns {
+        if segments == 0 { self.tcp_append().into() } else { segments * Ns::from(self.costs.tcp_send) }
+    }
+
     /// A segment without data: without a cost of its own it takes the way of a segment with data.
     fn tcp_ack(&self) -> u32 {
         if self.costs.tcp_ack > 0 { self.costs.tcp_ack } else { self.costs.tcp_send }
@@ -239,14 +245,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let flow = &mut self.program.flows[at];
         let (drained, acknowledgement) = (flow.bytes == 0, flow.after_read());
         // Where replies acknowledge, the sender's TCP sends held bytes when the previous bytes have been read.
-        let released = drained && flow.tcp.answered() && flow.release();
+        let released = if drained && flow.tcp.answered() { flow.release() } else { 0 };
         if drained {
             // The packets have been read and their references to the route are dropped.
             self.modify_line(cpu, |engine| &mut engine.physics.route);
         }
-        if released {
-            self.book(cpu, Account::Syscall, self.costs.tcp_send);
-        }
+        self.book(cpu, Account::Syscall, released * Ns::from(self.costs.tcp_send));
         match acknowledgement {
             Acknowledgement::None => {}
             Acknowledgement::Now => self.acknowledge(cpu, at),
@@ -262,11 +266,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn acknowledge(&mut self, cpu: usize, at: usize) {
         self.book(cpu, Account::Syscall, self.tcp_ack());
         let flow = &mut self.program.flows[at];
-        flow.tcp.acknowledged();
+        flow.acknowledged();
         let backlog = flow.tcp.sending.is_some_and(|sender| usize::from(sender) != cpu);
-        if !backlog && flow.release() {
-            self.book(cpu, Account::Syscall, self.costs.tcp_send);
-        }
+        let released = if backlog { 0 } else { flow.release() };
+        self.book(cpu, Account::Syscall, released * Ns::from(self.costs.tcp_send));
     }
 
     /// Handle the timer of a delayed acknowledgement.
@@ -279,6 +282,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
         {
             self.try_to_wake_up(cpu, reader, false);
+        }
+        if self.program.flows[at].wakes_writer()
+            && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
+        {
+            self.try_to_wake_up(cpu, writer, false);
         }
     }
 
@@ -296,7 +304,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     continue;
                 }
                 // The end of the stream takes held bytes along.
-                flow.release();
+                if sends {
+                    flow.close();
+                }
                 while let Some(waiter) = {
                     let flow = &mut self.program.flows[at];
                     let waiters = if sends { &mut flow.readers } else { &mut flow.writers };

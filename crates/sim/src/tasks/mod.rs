@@ -1,6 +1,7 @@
 //! Tasks: their attributes, their programs, and their shared objects.
 
 mod attributes;
+mod buffers;
 mod channel;
 mod deadlock;
 mod exec;

@@ -22,8 +22,8 @@ pub(crate) struct ProgramState {
 }
 
 impl ProgramState {
-    /// Objects in their initial state. `tcp_held_bytes` is the kernel model's. Each series keeps a random selection of at most `samples` samples.
-    pub fn new(plan: &Plan, tcp_held_bytes: u32, samples: usize, seed: u64) -> Self {
+    /// Objects in their initial state. Each series keeps a random selection of at most `samples` samples.
+    pub fn new(plan: &Plan, samples: usize, seed: u64) -> Self {
         let resources = &plan.program().resources;
         let semaphore = |instance| {
             let definition = &resources.semaphores[plan.semaphores().position(instance)];
@@ -35,7 +35,7 @@ impl ProgramState {
         };
         let series = |at: usize| Series::new(samples, seed ^ (at as u64 + 1));
         Self {
-            flows: flows(plan, tcp_held_bytes),
+            flows: flows(plan),
             locks: vec![Lock::default(); plan.locks().total() as usize],
             lock_uses: LockUses::new(plan.locks().total() as usize),
             semaphores: (0..plan.semaphores().total()).map(semaphore).collect(),
@@ -49,12 +49,11 @@ impl ProgramState {
 }
 
 /// Both directions of each channel, with the number of tasks at each end.
-fn flows(plan: &Plan, tcp_held_bytes: u32) -> Vec<Flow> {
+fn flows(plan: &Plan) -> Vec<Flow> {
     let channels = &plan.program().resources.channels;
     let flow = |instance: u32| {
         let channel = &channels[plan.channels().position(instance)];
-        let held = if channel.no_delay { 0 } else { tcp_held_bytes.into() };
-        [Flow::new(channel.kind, held), Flow::new(channel.kind, held)]
+        [(); 2].map(|()| Flow::new(channel.kind, channel.no_delay, channel.buffer))
     };
     let mut flows: Vec<Flow> = (0..plan.channels().total()).flat_map(flow).collect();
     for used in plan.tasks().flat_map(|task| plan.channel_ends(task)) {

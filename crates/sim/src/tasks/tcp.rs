@@ -100,6 +100,12 @@ impl Tcp {
         self.pushed = (self.pushed + 1).min(2);
     }
 
+    /// The receiver's estimate of the segment size.
+    #[inline]
+    pub fn rcv_mss(&self) -> u64 {
+        self.rcv_mss
+    }
+
     /// Whether the receiver also sends data.
     #[inline]
     pub fn answered(&self) -> bool {

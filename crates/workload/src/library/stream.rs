@@ -2,15 +2,16 @@
 //! UDP_STREAM tests.
 //!
 //! As in netperf, the size is the size of the sender's messages. The receiver of a TCP stream reads all bytes
-//! that have arrived, up to the default receive buffer. Bytes that arrive within the window count; with
-//! `bytes`, all bytes of the run count.
+//! that have arrived, up to the default receive buffer, or with `buffer_beyond` at most the size of a message. Bytes that
+//! arrive within the window count; with `bytes`, all bytes of the run count.
 
 use super::prelude::*;
 
 parameters! {
     /// Messages over loopback TCP or UDP as fast as possible (netperf's TCP_STREAM and UDP_STREAM).
     ///
-    /// A TCP receiver reads all bytes that have arrived, for any size. sent is reported for UDP only.
+    /// A TCP receiver reads all bytes that have arrived, for any size, unless buffer_beyond is given. sent is reported for
+    /// UDP only.
     pub struct Stream, timed {
         /// Transport protocol.
         pub protocol: Protocol = Protocol::Tcp,
@@ -22,6 +23,9 @@ parameters! {
         pub pairs: u32 = 1,
         /// Send small segments at once (`TCP_NODELAY`); TCP only.
         pub no_delay: bool = false,
+        /// Set the sockets' buffers to this number of bytes more than a message, and read at most a message (netperf -s, -S, -M).
+        #[schemars(range(max = MAX_BEYOND), extend("unit" = "bytes"))]
+        pub buffer_beyond: Option<u32> = None,
         /// Bytes that each sender sends, instead of sending for a time; all bytes are recorded.
         #[schemars(range(min = 1, max = MAX_BYTES), extend("unit" = "bytes", "instead_of" = ["warmup", "duration"]))]
         pub bytes: Option<u64> = None,
@@ -33,6 +37,9 @@ pub(super) const LARGEST_DATAGRAM: u64 = 65_507;
 
 /// Largest number of bytes that a sender accepts.
 const MAX_BYTES: u64 = 1 << 50;
+
+/// Most bytes of a socket's buffer beyond a message; the kernel's limit is 212 992 bytes by default (`net.core.wmem_max`).
+const MAX_BEYOND: u32 = 1 << 20;
 
 /// Transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +87,10 @@ impl Workload for Stream {
                 (vec![within_window(self.messages(batch))], self.window())
             }
         };
-        let read = if self.protocol == Protocol::Tcp { READ_BYTES } else { self.size };
+        let read = match (self.protocol, self.buffer_beyond) {
+            (Protocol::Tcp, None) => READ_BYTES,
+            _ => self.size,
+        };
         let receiver = vec![until_closed(vec![drain("data", read, "received")])];
         // 10^6 bit/s, from bytes per second.
         let rate =
@@ -91,6 +101,8 @@ impl Workload for Stream {
             resources: Resources {
                 channels: vec![Channel {
                     no_delay: self.no_delay,
+                    // Both numbers are below 2²¹.
+                    buffer: self.buffer_beyond.map(|beyond| self.size as u32 + beyond),
                     ..channels("data", self.protocol.kind(), 1)
                 }],
                 ..Resources::default()

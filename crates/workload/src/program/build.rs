@@ -126,7 +126,7 @@ pub fn lap(slot: impl Into<Ref>, series: &str) -> Op {
 
 /// `count` channels of a kind per replica.
 pub fn channels(name: &str, kind: ChannelKind, count: u32) -> Channel {
-    Channel { name: name.to_owned(), count, scope: Scope::Replica, kind, no_delay: false }
+    Channel { name: name.to_owned(), count, scope: Scope::Replica, kind, no_delay: false, buffer: None }
 }
 
 /// `count` locks.

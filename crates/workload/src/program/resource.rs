@@ -128,14 +128,17 @@ macro_rules! resource {
 
 resource! {
     /// A connection. The executor creates the channel just before the first task that uses the channel, and
-    /// closes each end after the creation of the last task that uses that end. Capacities are the kernel's
-    /// defaults.
+    /// closes each end after the creation of the last task that uses that end.
     Channel, "channel" {
         /// Carrier.
         kind: ChannelKind,
         /// For TCP: send small segments at once (`TCP_NODELAY`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_delay: bool,
+        /// For TCP and UDP: bytes of both ends' send and receive buffers (`SO_SNDBUF`, `SO_RCVBUF`), which the kernel doubles.
+        /// Without the field, and for other carriers, the kernel's defaults.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        buffer: Option<u32>,
     }
 }
 
