@@ -14,6 +14,9 @@ use crate::tasks::place::FILES_AT_ONCE;
 use crate::tasks::{Action, Class, Phase, Segment, State, Task};
 use crate::time::Ns;
 
+/// Value of `Task::moved` of an executing task whose CPU has been selected.
+const PLACED: u64 = 1;
+
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// Create a task that is not queued yet.
     pub(super) fn new_task(
@@ -71,25 +74,57 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
 
     /// Create the task of the program with an ordinal, and start the task.
     pub(super) fn create(&mut self, cpu: usize, ordinal: u32) {
+        let (plan, main) = (self.world.plan, self.gate.main);
+        if !plan.group(plan.task(ordinal)).started_by_exec() {
+            let program = self.program_of(ordinal);
+            let task = self.new_task(main, ordinal, program, Action::Ready, Class::Normal);
+            return self.start_new(cpu, task);
+        }
+        // The shell's child executes `time`, which forks the process of the program, see `effect_launch()`.
+        let nothing = (Script::None, Cursor::of_nothing());
+        let timer = self.new_task(main, ordinal, nothing, Action::Start, Class::Normal);
+        self.tasks[timer].is_child = true;
+        self.tasks[main].children += 1;
+        self.start_new(cpu, timer);
+    }
+
+    /// The program of the task with an ordinal, at its beginning.
+    fn program_of(&self, ordinal: u32) -> (Script, Cursor<'c>) {
         let plan = self.world.plan;
         let window_end = plan.program().window.map_or(0, |window| window.end_ns());
         let code = &self.world.codes[self.world.code_of[ordinal as usize] as usize];
-        let cursor = Cursor::of_task(code, plan.task(ordinal), window_end);
-        let main = self.gate.main;
-        let program = (Script::Program, cursor);
-        let group = plan.group(plan.task(ordinal));
-        let starts = group.program && group.mode == Mode::Process;
-        let action = if starts { Action::Start } else { Action::Ready };
-        let task = self.new_task(main, ordinal, program, action, Class::Normal);
-        self.start_new(cpu, task);
+        (Script::Program, Cursor::of_task(code, plan.task(ordinal), window_end))
     }
 
-    pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Progress {
+    /// Fork the process that `time` measures. The new process executes the program, and `time` waits for its end.
+    pub(super) fn effect_launch(&mut self, cpu: usize, timer: TaskIx) -> Progress {
+        if !self.admit_task() {
+            return Progress::Done;
+        }
+        let ordinal = self.tasks[timer].ordinal;
+        let program = self.program_of(ordinal);
+        let task = self.new_task(timer, ordinal, program, Action::Start, Class::Normal);
+        let launcher = &mut self.tasks[timer];
+        launcher.children += 1;
+        launcher.action = Action::Step(Step::Wait { count: None });
+        self.start_new(cpu, task);
+        Progress::Repeat
+    }
+
+    /// Whether there is memory for another task; the simulation ends otherwise.
+    fn admit_task(&mut self) -> bool {
         if self.tasks.free.is_empty()
             && let Err(failure) = self.reserve.admit(self.tasks.len() + 1, self.time.now)
         {
             self.failure.get_or_insert(failure);
             self.finished = true;
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn effect_fork(&mut self, cpu: usize, parent: TaskIx) -> Progress {
+        if !self.admit_task() {
             return Progress::Done;
         }
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
@@ -218,15 +253,31 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
     }
 
-    /// Give the task a new image, which may begin on another CPU.
-    pub(super) fn effect_exec(&mut self, cpu: usize, task: TaskIx, image: Action) -> Progress {
+    /// Begin an exec: the task moves to the CPU that balancing selects, and executes there. Kernels select this CPU before they
+    /// read the new image (`do_execve()`, fs/exec.c, 2.5.59 to v6.12).
+    pub(super) fn begin_exec(&mut self, cpu: usize, task: TaskIx, early: bool) -> Progress {
+        if self.tasks[task].moved != PLACED {
+            if early {
+                return Progress::Later;
+            }
+            self.tasks[task].moved = PLACED;
+            let target = self.select_task_rq_exec(cpu, task);
+            if target != cpu {
+                return Progress::Move(target);
+            }
+        }
+        Progress::Segment(self.process_segment(cpu, self.costs.exec))
+    }
+
+    /// Give the task a new image.
+    pub(super) fn effect_exec(&mut self, task: TaskIx, image: Action) -> Progress {
         self.records.counters.execs += 1;
         let execed = &mut self.tasks[task];
         execed.action = image;
+        execed.moved = 0;
         execed.warmth = Warmth::default();
         self.numa.execed(task);
-        let target = self.select_task_rq_exec(cpu, task);
-        if target == cpu { Progress::Repeat } else { Progress::Move(target) }
+        Progress::Repeat
     }
 
     /// Move the current task of a CPU to another CPU, as the kernel's migration thread does.
@@ -284,6 +335,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.rq.policy.exit(&mut self.rq.entities, parent, task);
             self.notify_parent(cpu, parent);
         } else {
+            if parent != self.gate.main {
+                self.rq.policy.exit(&mut self.rq.entities, parent, task);
+                self.notify_parent(cpu, parent);
+            }
             self.close_ends(cpu, ordinal);
             self.leave_gate(cpu, thread);
         }

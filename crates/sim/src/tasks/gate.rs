@@ -2,7 +2,7 @@
 //! end.
 
 use schedlab_workload::Cursor;
-use schedlab_workload::program::{GateKind, Mode, Window};
+use schedlab_workload::program::{GateKind, Mode, TaskGroup, Window};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -70,6 +70,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.gate.main = main;
         self.numa.born(main, None, self.time.now);
         self.gate.live = self.world.plan.task_count();
+        // Programs that a shell starts wait for no signal.
+        if self.world.plan.program().groups.iter().all(TaskGroup::started_by_exec) {
+            self.gate.opened_at = Some(0);
+        }
         if P::TICKS_WHEN_IDLE {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
@@ -121,7 +125,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Progress {
         let total = self.world.plan.task_count();
         match self.tasks[task].action {
-            Action::Start => Progress::Segment(self.process_segment(cpu, self.costs.exec)),
+            Action::Start => self.begin_exec(cpu, task, early),
+            Action::Launch => Progress::Segment(self.process_segment(cpu, self.costs.fork)),
             Action::Ready => Progress::Segment(Segment::new(Account::Syscall, self.signal_cost())),
             Action::Create(ordinal) => {
                 let plan = self.world.plan;
@@ -178,7 +183,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Progress {
         match self.tasks[task].action {
-            Action::Start => self.effect_exec(cpu, task, Action::Ready),
+            Action::Start if self.tasks[task].is_child => self.effect_exec(task, Action::Launch),
+            Action::Start => self.effect_exec(task, Action::Ready),
+            Action::Launch => self.effect_launch(cpu, task),
             Action::Ready => {
                 self.gate.ready += 1;
                 if self.gate.ready == self.world.plan.task_count() {

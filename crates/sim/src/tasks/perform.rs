@@ -40,7 +40,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             Step::Fork => Progress::Segment(self.process_segment(cpu, self.costs.fork)),
             Step::ExecWork(_) | Step::ExecCommand(_) => {
-                Progress::Segment(self.process_segment(cpu, self.costs.exec))
+                let early = self.too_early(cpu, task, ahead);
+                self.begin_exec(cpu, task, early)
             }
             Step::End => {
                 self.tasks[task].action = Action::Exit;
@@ -135,12 +136,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.effect_receive(cpu, task, channel, direction, take, counter)
             }
             Step::Fork => self.effect_fork(cpu, task),
-            Step::ExecWork(work) => self.effect_exec(
-                cpu,
-                task,
-                Action::Image { files: work.files, bytes: work.bytes, ns: work.ns },
-            ),
-            Step::ExecCommand(_) => self.effect_exec(cpu, task, Action::Command),
+            Step::ExecWork(work) => {
+                self.effect_exec(task, Action::Image { files: work.files, bytes: work.bytes, ns: work.ns })
+            }
+            Step::ExecCommand(_) => self.effect_exec(task, Action::Command),
             _ => Progress::Done,
         }
     }

@@ -58,8 +58,10 @@ pub(crate) enum State {
 pub(crate) enum Action {
     /// A step of its program.
     Step(Step),
-    /// Executes its program, which a shell has started.
+    /// Executes `time`, which a shell has started, or the program that `time` has started.
     Start,
+    /// `time` forks the process of the program.
+    Launch,
     /// Reports to the start gate that the task is ready.
     Ready,
     /// Waits until the start gate opens.

@@ -110,12 +110,21 @@ pub struct TaskGroup {
     /// Whether each task is a separate process or a thread of the executor's process.
     #[serde(default)]
     pub mode: Mode,
-    /// Whether a simulator places each process of the group as if a shell had started it as a program: by exec. The load
-    /// generator forks its processes; only kernels before 2.6 place a forked process otherwise than an executed program.
+    /// Whether a simulator starts each process of the group as the shell command `time PROGRAM &` does: the shell forks, its child
+    /// executes `time`, which forks and executes the program. Without a start gate if all groups start so. The load generator forks
+    /// its processes behind a gate; only kernels before 2.6 place a forked process otherwise than an executed program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
     /// Operations that each task performs once.
     pub body: Vec<Op>,
+}
+
+impl TaskGroup {
+    /// Whether a simulator starts each process by exec, see [`TaskGroup::program`].
+    #[must_use]
+    pub fn started_by_exec(&self) -> bool {
+        self.program && self.mode == Mode::Process
+    }
 }
 
 /// Address space of a task.
