@@ -210,6 +210,16 @@ def test_processes_that_open_an_old_store_together_upgrade_it_once(path: Path) -
         assert connection.exec_driver_sql("SELECT count(*) FROM schedlab_store").scalar() == 1
 
 
+def test_an_upgrade_leaves_the_tables_of_optuna_alone(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR NOT NULL)")
+        connection.execute("INSERT INTO alembic_version VALUES ('v3.2.0.a')")
+    open_store(path, create=False)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("v3.2.0.a",)]
+        assert not connection.execute("SELECT * FROM sqlite_master WHERE name = 'schedlab_alembic'").fetchall()
+
+
 def test_a_failed_upgrade_changes_nothing(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("ALTER TABLE metric RENAME COLUMN unit TO units")

@@ -9,9 +9,9 @@ goes on. This module loads no SQLAlchemy until an engine is opened.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from schedlab.errors import StoreError
@@ -211,6 +211,11 @@ def rows_of(connection: Connection) -> Rows:
     return Rows(connection.connection.driver_connection)
 
 
+def connector(engine: Engine) -> Callable[[], Any]:
+    """Return a function that connects to the database of an open store, for the tables of other programs."""
+    return partial(connect, Location(url=str(engine.url.database)))
+
+
 def begin_snapshot(connection: Connection) -> None:
     """Let all queries of a connection read the same state. Otherwise each query reads the newest state."""
     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -269,7 +274,8 @@ def grants(connection: Connection, role: Literal["reader", "writer", "owner"], u
     """Return the statements that give a user exactly the rights of a role.
 
     Args:
-        role: a reader reads; a writer also adds runs, and cannot delete or drop; the owner also upgrades and drops.
+        role: a reader reads; a writer also adds runs, and cannot delete or drop; the owner also upgrades and drops. The
+            rights include Optuna's tables, see :mod:`schedlab.execution.studies`.
         user: an existing user of the server.
     """
     from psycopg import sql
@@ -280,9 +286,11 @@ def grants(connection: Connection, role: Literal["reader", "writer", "owner"], u
         "database": sql.Identifier(database).as_string(),
         "schema": sql.Identifier(space).as_string(),
     }
-    data = ", ".join(name for name in TABLES if name != ABOUT)
+    others = sorted(_columns(rows_of(connection).connection).keys() - TABLES.keys())
+    tables = [*TABLES, *(sql.Identifier(name).as_string() for name in others)]
+    data = ", ".join(name for name in tables if name != ABOUT)
     if role == "owner":
-        lines = [f"ALTER TABLE {name} OWNER TO {{user}}" for name in TABLES]
+        lines = [f"ALTER TABLE {name} OWNER TO {{user}}" for name in tables]
         return [line.format(**words) for line in ("GRANT USAGE, CREATE ON SCHEMA {schema} TO {user}", *lines)]
     future = "ALTER DEFAULT PRIVILEGES IN SCHEMA {schema}"
     lines = [

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,11 @@ def rows_of(connection: Connection) -> Rows:
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     return Rows(driver)
+
+
+def connector(engine: Engine) -> Callable[[], sqlite3.Connection]:
+    """Return a function that connects to the database of an open store, for the tables of other programs."""
+    return partial(connect, Path(str(engine.url.database)), read_only=False)
 
 
 def begin_snapshot(connection: Connection) -> None:

@@ -15,6 +15,9 @@ from schedlab.store.checksums import checksum
 from schedlab.store.schema import about
 from schedlab.store.tables import VERSION
 
+REVISIONS = "schedlab_alembic"
+"""The table of alembic."""
+
 CHECKSUMS = 4
 """First version whose rows have checksums."""
 
@@ -54,7 +57,7 @@ def upgrade(connection: Connection, stored: int) -> None:
     """Upgrade a store of version ``stored`` in the transaction of ``connection``.
 
     ``schedlab_store`` records the version, since every schedlab reads this table first. The table of alembic exists
-    only while the scripts run.
+    only while the scripts run, under a name of its own: Optuna's tables in the same database have ``alembic_version``.
     """
     from importlib.metadata import version
 
@@ -63,10 +66,10 @@ def upgrade(connection: Connection, stored: int) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    config.attributes["connection"] = connection
+    config.attributes |= {"connection": connection, "version_table": REVISIONS}
     command.stamp(config, "base" if stored == 1 else str(stored), purge=True)
     command.upgrade(config, str(VERSION))
-    connection.execute(text("DROP TABLE alembic_version"))
+    connection.execute(text(f"DROP TABLE {REVISIONS}"))
     if stored < CHECKSUMS:
         seal(connection)
     connection.execute(update(about).values(version=VERSION, written_by=version("schedlab")))
