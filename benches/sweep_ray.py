@@ -27,12 +27,12 @@ from pathlib import Path
 from scipy.stats import t as student
 
 from schedlab.execution import workers
+from schedlab.execution.cells import measured
 from schedlab.execution.sweep import Chunks
 from schedlab.experiment.load import parse
 from schedlab.experiment.sweep import sweep
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
-from schedlab.targets.sim.chunks import simulated
 
 EXPERIMENT = """
 [experiment]
@@ -84,20 +84,21 @@ def main() -> None:
         engine = open_store(Path(name) / "store.sqlite", create=True)
         new = writer.NewRun(whole.plan, "sim", "simulated", False, EXPERIMENT, "bench", {}, "bench", sweep=True)
         run_id = writer.begin(engine, new)
+        work = partial(measured, EXPERIMENT, SEED, run_id)
 
         def plain(cells: Sequence[int]) -> None:
-            list(pool.map(partial(simulated, EXPERIMENT, SEED), [cells[start::jobs] for start in range(jobs)]))
+            list(pool.map(work, [cells[start::jobs] for start in range(jobs)]))
 
         def tasks(cells: Sequence[int]) -> None:
             chunks = Chunks.of(cells)
-            for chunk, measured in workers.ray_tasks(ray, partial(simulated, EXPERIMENT, SEED), chunks.next):
-                assert measured is not None
-                writer.record_all(engine, run_id, zip((trials[index] for index in chunk), measured, strict=True))
-                chunks.add(measured)
+            for chunk, results in workers.ray_tasks(ray, work, chunks.next):
+                assert results is not None
+                writer.record_all(engine, run_id, zip((trials[index] for index in chunk), results, strict=True))
+                chunks.add(results)
 
         began = time.perf_counter()
         warm_up = range(arguments.cells, min(arguments.cells + 2 * jobs, len(whole.plan.trials)))
-        list(workers.ray_tasks(ray, partial(simulated, EXPERIMENT, SEED), Chunks.of(warm_up or rounds[0][:2]).next))
+        list(workers.ray_tasks(ray, work, Chunks.of(warm_up or rounds[0][:2]).next))
         workers_started = time.perf_counter() - began
         plain(rounds[0][: 2 * jobs])
         rounds_spent = []

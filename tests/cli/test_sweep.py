@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from importlib.util import find_spec
 from math import exp
 from pathlib import Path
@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from schedlab.execution import workers
-from schedlab.execution.workers import Chunk, Ended, Work
+from schedlab.execution.workers import Chunk, Ended, Lane, Next, Work
 from tests.cli.in_process import Done, Schedlab, runner
 
 pytestmark = pytest.mark.slow
@@ -59,9 +59,9 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return with_store
 
 
-def serial(work: Work, next_chunk: Callable[[], Chunk | None], processes: int) -> Ended:
+def serial(work: Work, next_chunk: Next, lanes: Sequence[Lane]) -> Ended:
     """Work in this process."""
-    while (chunk := next_chunk()) is not None:
+    while (chunk := next_chunk(lanes[0])) is not None:
         yield chunk, work(chunk)
 
 
@@ -83,8 +83,8 @@ def test_an_interrupted_sweep_resumes_to_the_same_bytes(
 ) -> None:
     complete = schedlab(file, "--format", "csv").out
 
-    def killed(work: Work, next_chunk: Callable[[], Chunk | None], processes: int) -> Ended:
-        chunk = next_chunk()
+    def killed(work: Work, next_chunk: Next, lanes: Sequence[Lane]) -> Ended:
+        chunk = next_chunk(lanes[0])
         assert chunk is not None
         yield chunk, work(chunk)
         raise KeyboardInterrupt
@@ -97,6 +97,33 @@ def test_an_interrupted_sweep_resumes_to_the_same_bytes(
     assert (shown["state"], shown["stored"]) == ("interrupted", 1)
     monkeypatch.setattr(workers, "local", serial)
     assert schedlab(file, "--resume", "--format", "csv").out == complete
+
+
+def test_targets_are_a_factor(schedlab: Schedlab, file: Path) -> None:
+    file.write_text(FILE.replace("machine = [", "target = [").replace('"laptop-4", "i7', '"sim:laptop-4", "sim:i7'))
+    on_targets = schedlab(file, "--format", "csv")
+    assert on_targets.code == 0, on_targets.err
+    file.write_text(FILE)
+    on_machines = schedlab(file, "--format", "csv")
+    assert on_targets.out.replace("sim:", "").replace("target", "machine") == on_machines.out
+
+
+@pytest.mark.parametrize(
+    ("replaced", "by", "words"),
+    [
+        ("machine = [", 'target = ["sim:laptop-4"]\nmachine = [', "the factor target and the factor machine both name"),
+        ('machine = ["laptop-4", "i7-3770"]', 'target = ["sim:laptop-4", "host"]', "targets of one kind"),
+        ('machine = ["laptop-4", "i7-3770"]', 'target = ["host"]\nkernel = ["linux-6.1"]', "kernel is a factor of"),
+        ('machine = ["laptop-4", "i7-3770"]', 'target = ["host"]\n"machine_model.costs.switch" = [1]', "of simulated"),
+        ('machine = ["laptop-4", "i7-3770"]', 'target = ["vm:debian-6.12"]', "needs deterministic guests"),
+    ],
+)
+def test_targets_that_cannot_be_compared_are_refused(
+    schedlab: Schedlab, file: Path, replaced: str, by: str, words: str
+) -> None:
+    file.write_text(FILE.replace(replaced, by))
+    done = schedlab(file)
+    assert (done.code, words in done.words) == (2, True), done.err
 
 
 def test_a_resumed_complete_sweep_prints_its_table_again(schedlab: Schedlab, file: Path) -> None:
@@ -113,8 +140,8 @@ def test_a_changed_file_is_another_sweep(schedlab: Schedlab, file: Path) -> None
 def test_a_chunk_whose_worker_died_is_repeated(schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     died: list[Chunk] = []
 
-    def dying(work: Work, next_chunk: Callable[[], Chunk | None], processes: int) -> Ended:
-        while (chunk := next_chunk()) is not None:
+    def dying(work: Work, next_chunk: Next, lanes: Sequence[Lane]) -> Ended:
+        while (chunk := next_chunk(lanes[0])) is not None:
             if chunk not in died:
                 died.append(chunk)
                 yield chunk, None
@@ -129,15 +156,15 @@ def test_a_chunk_whose_worker_died_is_repeated(schedlab: Schedlab, file: Path, m
 def test_a_cell_that_ends_every_worker_is_given_up_and_reported(
     schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dying(work: Work, next_chunk: Callable[[], Chunk | None], processes: int) -> Ended:
-        while (chunk := next_chunk()) is not None:
+    def dying(work: Work, next_chunk: Next, lanes: Sequence[Lane]) -> Ended:
+        while (chunk := next_chunk(lanes[0])) is not None:
             yield chunk, None if 0 in chunk else work(chunk)
 
     monkeypatch.setattr(workers, "local", dying)
     done = schedlab(file)
     assert done.code == 4
     assert "given up: 1 cell ended" in done.words
-    assert "1 point without a value under each seed" in done.out
+    assert "1 point without a value in each block" in done.out
     monkeypatch.setattr(workers, "local", serial)
     assert schedlab(file, "--resume").code == 0
 
@@ -154,7 +181,7 @@ def test_a_failed_cell_is_reported_and_does_not_end_the_sweep(schedlab: Schedlab
 
 def test_the_text_has_levels_sources_and_the_best_point(schedlab: Schedlab, file: Path) -> None:
     text = schedlab(file).out
-    assert "8 points under 2 seeds: 16 cells" in text
+    assert "8 points in 2 blocks: 16 cells" in text
     assert "best point p" in text
     assert "workload.groups" in text
     assert "share of the variance" in text

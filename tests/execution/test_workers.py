@@ -25,7 +25,7 @@ def die_once(mark: Path, chunk: Sequence[int]) -> list[Measurement]:
 @pytest.mark.slow
 def test_a_killed_worker_loses_its_chunk_and_is_replaced(tmp_path: Path) -> None:
     waiting = [[3], [2], [1], [0]]
-    ended = list(local(partial(die_once, tmp_path / "mark"), lambda: waiting.pop() if waiting else None, 1))
+    ended = list(local(partial(die_once, tmp_path / "mark"), lambda lane: waiting.pop() if waiting else None, [None]))
     assert [(chunk, measured and [each.elapsed for each in measured]) for chunk, measured in ended] == [
         ([0], [0.0]), ([1], None), ([2], [2.0]), ([3], [3.0]),
     ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Responses of a figure to factors, the shares of its variance, and the points that may be the best.
 
-The unit of evidence is the seed: every point has a value under each seed, and an interval is over seeds.
+The unit of evidence is the block, or the seed of a simulation: every point has a value in each block, and an interval
+is over blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``schedlab sweep``: the response of a simulated figure to many factors."""
+"""``schedlab sweep``: the response of a figure to many factors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def sweep(
     file: Annotated[Path | None, typer.Argument(help="The experiment file with [sweep].")] = None,
     ray: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Simulate in a Ray cluster, or with 'local' in Ray's processes here."),
+        typer.Option(metavar="ADDRESS", help="Work in a Ray cluster, or with 'local' in Ray's processes here."),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes on this machine; default one for each CPU.")
@@ -37,10 +37,10 @@ def sweep(
     ] = SweepFormat.TEXT,
     output: Output = None,
 ) -> None:
-    """Simulate every point of a design, and report the response of a figure to each factor.
+    """Simulate or measure every point of a design, and report the response of a figure to each factor.
 
-    Factors are tunables, parameters of the workload, machines and kernels, and keys of their models. Each point is
-    simulated under the same seeds. A killed worker loses at most its chunk of cells; --resume simulates the others.
+    Factors are tunables, parameters of the workload, targets, machines and kernels, and keys of their models. Each
+    point is measured once in each block. A killed worker loses at most its chunk of cells; --resume does the others.
     """
     from schedlab.cli import sweep_run
 

@@ -15,14 +15,17 @@ from sqlalchemy import Engine
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
+from schedlab.cli.experiment_run import show_download
 from schedlab.cli.interruption import ending
 from schedlab.cli.json_output import json_text
 from schedlab.cli.options import SweepFormat
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
-from schedlab.execution.sweep import Place, run_sweep
+from schedlab.execution.cells import target_of
+from schedlab.execution.loop import require_runnable
 from schedlab.execution.sweep import Progress as Report
-from schedlab.execution.workers import require_ray
+from schedlab.execution.sweep import run_sweep
+from schedlab.execution.workers import Place, require_ray
 from schedlab.experiment.load import load
 from schedlab.experiment.sweep import Sweep
 from schedlab.experiment.sweep import sweep as expand
@@ -35,7 +38,9 @@ from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
-from schedlab.targets.sim.chunks import fingerprint
+from schedlab.targets.protocol import Target
+from schedlab.targets.several import joined
+from schedlab.targets.sim.cells import fingerprint, simulated_name
 from schedlab.tunables import restore_on_signals
 
 SHOWN_POINTS = 20
@@ -75,29 +80,39 @@ def show_points(request: Request) -> None:
     experiment, _ = load(request.file)
     seed = experiment.design.seed if request.seed is None else request.seed
     whole, console = expand(experiment, seed or 0), make()
-    cells = f"{counted(len(whole.points), 'point')} under {counted(experiment.design.blocks, 'seed')}"
-    console.print(f"{experiment.experiment.name}: {cells}, {len(whole.plan.trials):,} cells")
+    console.print(f"{experiment.experiment.name}: {report.size_of(whole)}, {len(whole.plan.trials):,} cells")
     for point in whole.points[:SHOWN_POINTS]:
         values = (f"{factor.name} = {shown(factor, point.values[factor.name])}" for factor in whole.factors)
         console.print(f"  {point.variant.name}  {', '.join(values)}", soft_wrap=True)
     if len(whole.points) > SHOWN_POINTS:
         console.print(f"  and {len(whole.points) - SHOWN_POINTS:,} more")
+    if not whole.simulated:
+        for requirement in target_of(whole).missing_requirements(whole.plan):
+            console.say("cannot run here:", str(requirement))
 
 
 def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) -> int:
-    """Simulate the sweep, and print its report; return the exit code."""
+    """Measure or simulate the cells, and print the report; return the exit code."""
     _require_file(form, output)
     if request.ray is not None:
         require_ray()
     experiment, text = load(request.file)
-    engine = open_store(request.store, create=not request.resume)
-    begun = _begun(engine, request, experiment.experiment.name, text) if request.resume else None
+    begun = None
+    if request.resume:
+        begun = _begun(open_store(request.store, create=False), request, experiment.experiment.name, text)
     whole = expand(experiment, begun.seed if begun else _seed(experiment.design.seed, request.seed))
-    models = fingerprint(whole.points)
-    if begun is not None and (changed := differences(begun.fingerprint, models)):
-        todo = "resume with that version of schedlab, or start a new sweep: omit --resume"
-        raise StoreError(f"run {begun.id} was begun with other models: {'; '.join(changed)}", todo=todo)
-    run_id = begun.id if begun else _begin(engine, request, whole, text, models)
+    target = None if whole.simulated else target_of(whole)
+    if target is not None:
+        require_runnable(whole.plan, target, show_download)
+    engine = open_store(request.store, create=not request.resume)
+    models = fingerprint(whole.points) if target is None else target.fingerprint()
+    if begun is not None:
+        changed = target.changes(begun.fingerprint) if target else differences(begun.fingerprint, models)
+        if changed:
+            todo = "resume with that version of schedlab and those machines, or start a new sweep: omit --resume"
+            what = f"run {begun.id} was begun with other {'machines' if target else 'models'}"
+            raise StoreError(f"{what}: {'; '.join(changed)}", todo=todo)
+    run_id = begun.id if begun else _begin(engine, request, whole, text, models, target)
     aside = make(stderr=True)
     given_up: list[int] = []
     if begun is None or begun.state != "complete":
@@ -155,12 +170,13 @@ def _begun(engine: Engine, request: Request, name: str, text: str) -> reader.Run
     raise StoreError(f"contains no sweep of {request.file} as the file is now", where=str(request.store), todo=todo)
 
 
-def _begin(engine: Engine, request: Request, whole: Sweep, text: str, models: Mapping[str, Any]) -> int:
-    machines = list(dict.fromkeys(point.machine for point in whole.points))
+def _begin(
+    engine: Engine, request: Request, whole: Sweep, text: str, models: Mapping[str, Any], target: Target | None
+) -> int:
     new = writer.NewRun(
         plan=whole.plan,
-        target=f"sim:{machines[0]}" if len(machines) == 1 else f"sim: {counted(len(machines), 'machine')}",
-        kind=SIMULATED,
+        target=target.name if target else joined(dict.fromkeys(simulated_name(point) for point in whole.points)),
+        kind=target.kind if target else SIMULATED,
         quick=False,
         experiment_file=text,
         experiment_path=str(request.file),

@@ -85,6 +85,24 @@ def recorded(plan: Plan, target: Target, engine: Engine, run_id: int) -> Iterato
             writer.end(engine, run_id, state)
 
 
+@contextmanager
+def running(engine: Engine, run_id: int) -> Iterator[Callable[[], None]]:
+    """Record the state of a run whose sessions are those of workers: ``interrupted``, or ``complete`` if the block
+    calls the function that it gets."""
+    complete = False
+
+    def finish() -> None:
+        nonlocal complete
+        complete = True
+
+    writer.resume(engine, run_id)
+    try:
+        yield finish
+    finally:
+        with deferred_signals():
+            writer.end(engine, run_id, "complete" if complete else "interrupted")
+
+
 def _at_end(target: Target, session: Session, fingerprint: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the session's notes, and what changed on the machine during the run.
 
@@ -116,6 +134,15 @@ def pause_of(plan: Plan, target: Target) -> float:
     return 0.0 if target.virtual else plan.experiment.design.pause
 
 
+def run_trial(session: Session, trial: Trial, pause: float) -> Measurement:
+    """Put a trial's variant in place, wait, and return the trial's measurement."""
+    session.put_in_place(trial.variant)
+    # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
+    if pause:
+        time.sleep(pause)
+    return session.run(trial).checked(f"trial {trial.index} ({trial.row} under {trial.variant.name})")
+
+
 @dataclass(frozen=True)
 class Measure:
     """Puts a trial's variant in place, runs the trial and stores its measurement."""
@@ -129,12 +156,7 @@ class Measure:
     def __call__(self, trial: Trial) -> None:
         """Run the trial."""
         self.progress(trial, None)
-        self.session.put_in_place(trial.variant)
-        # After the variant: a setting may take effect with a delay, and the machine cools down meanwhile.
-        if self.pause:
-            time.sleep(self.pause)
-        name = f"trial {trial.index} ({trial.row} under {trial.variant.name})"
-        self.store(trial, self.session.run(trial).checked(name))
+        self.store(trial, run_trial(self.session, trial, self.pause))
 
     def store(self, trial: Trial, measurement: Measurement) -> None:
         """Store and report a measurement."""

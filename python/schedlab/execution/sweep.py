@@ -6,24 +6,27 @@ workers. A chunk whose worker died is repeated; a chunk that ends several worker
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlalchemy import Engine
 
-from schedlab.execution import workers
-from schedlab.execution.workers import Chunk, Ended
+from schedlab.execution.cells import lane_of, measured
+from schedlab.execution.loop import running
+from schedlab.execution.workers import Lane, Place
+from schedlab.experiment.plan import Trial
+from schedlab.experiment.seeds import permutation
 from schedlab.experiment.sweep import Sweep
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
-from schedlab.targets.sim.chunks import simulated
-from schedlab.tunables import deferred_signals
 
 CHUNK_SECONDS = 1.0
-"""Time that the cells of a chunk take. Ray needs some milliseconds for each task."""
+"""Time that the simulations of a chunk take. Ray needs some milliseconds for each task."""
+
+SESSION_SECONDS = 20.0
+"""Time that the cells of a chunk take on a machine, whose session begins and ends in a second or two."""
 
 MOST_CELLS = 100
 """Most cells of a chunk."""
@@ -35,44 +38,30 @@ Progress = Callable[[int, list[Measurement]], None]
 """Function that is called with the number of stored cells, and the measurements that were stored last."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where the chunks are worked on: a Ray address, or None for processes of this machine; and their number."""
-
-    ray: str | None
-    processes: int | None
-
-    def ended(self, work: workers.Work, next_chunk: Callable[[], Chunk | None]) -> Ended:
-        """See :mod:`schedlab.execution.workers`."""
-        from schedlab.simulation.run import cores
-
-        if self.ray is not None:
-            return workers.of_ray(work, next_chunk, self.ray, self.processes)
-        return workers.local(work, next_chunk, self.processes or cores())
-
-
 @dataclass
 class Chunks:
-    """Queue of cells in chunks. The first chunks have one cell, from which the time of a cell is learnt."""
+    """Queues of cells in chunks, one for each lane. The first chunks have one cell, from which the time of a cell is
+    learnt; a chunk takes ``wanted`` seconds. A chunk of 0 seconds is always one cell."""
 
-    cells: deque[int]
-    repeated: deque[Chunk] = field(default_factory=deque)
+    wanted: float = CHUNK_SECONDS
+    cells: dict[Lane, deque[int]] = field(default_factory=lambda: defaultdict(deque))
+    repeated: dict[Lane, deque[list[int]]] = field(default_factory=lambda: defaultdict(deque))
     seconds: float = 0.0
     ended: int = 0
 
     @classmethod
     def of(cls, cells: Iterable[int]) -> Chunks:
-        """Return the queue of these cells."""
-        return cls(deque(cells))
+        """Return the queue of these cells for any CPU."""
+        return cls(cells={None: deque(cells)})
 
-    def next(self) -> Chunk | None:
-        """Return the next chunk, or None if no cell is left now."""
-        if self.repeated:
-            return self.repeated.popleft()
+    def next(self, lane: Lane) -> list[int] | None:
+        """Return the next chunk of a lane, or None if no cell is left now."""
+        if self.repeated[lane]:
+            return self.repeated[lane].popleft()
         size = 1
         if self.ended:
-            size = max(1, min(MOST_CELLS, round(CHUNK_SECONDS * self.ended / max(self.seconds, 1e-9))))
-        chunk = [self.cells.popleft() for _ in range(min(size, len(self.cells)))]
+            size = max(1, min(MOST_CELLS, round(self.wanted * self.ended / max(self.seconds, 1e-9))))
+        chunk = [self.cells[lane].popleft() for _ in range(min(size, len(self.cells[lane])))]
         return chunk or None
 
     def add(self, measured: list[Measurement]) -> None:
@@ -82,30 +71,31 @@ class Chunks:
 
 
 def run_sweep(sweep: Sweep, text: str, engine: Engine, run_id: int, place: Place, progress: Progress) -> list[int]:
-    """Simulate the cells that are not in the store; return the cells that were given up, which a resumed sweep repeats.
+    """Measure the cells that are not in the store; return the cells that were given up, which a resumed sweep repeats.
 
     Args:
         sweep: the sweep.
         text: the text of its file.
         engine: the store; this process is its only writer.
         run_id: the run.
-        place: where the simulations run.
+        place: where the cells are measured.
         progress: called after each chunk was stored.
     """
     trials, seed = sweep.plan.trials, sweep.plan.seed
-    with _recorded(engine, run_id) as finish:
+    with running(engine, run_id) as finish:
         done = writer.done(engine, run_id)
-        chunks = Chunks.of(trial.index for trial in trials if trial.index not in done)
+        chunks = _chunks(sweep, [trial for trial in trials if trial.index not in done])
+        place = replace(place, machines=tuple(lane for lane in chunks.cells if lane is not None))
         stored, lost, given_up = len(done), Counter[int](), list[int]()
-        for chunk, measured in place.ended(partial(simulated, text, seed), chunks.next):
-            if measured is None:
+        for chunk, results in place.ended(partial(measured, text, seed, run_id), chunks.next):
+            if results is None:
                 lost[chunk[0]] += 1
                 if lost[chunk[0]] < ATTEMPTS:
-                    chunks.repeated.append(chunk)
+                    chunks.repeated[lane_of(sweep, trials[chunk[0]])].append(chunk)
                 else:
                     given_up += chunk
                 continue
-            named = [measurement.checked(f"cell {index}") for index, measurement in zip(chunk, measured, strict=True)]
+            named = [measurement.checked(f"cell {index}") for index, measurement in zip(chunk, results, strict=True)]
             writer.record_all(engine, run_id, zip((trials[index] for index in chunk), named, strict=True))
             stored += len(chunk)
             chunks.add(named)
@@ -115,18 +105,17 @@ def run_sweep(sweep: Sweep, text: str, engine: Engine, run_id: int, place: Place
     return sorted(given_up)
 
 
-@contextmanager
-def _recorded(engine: Engine, run_id: int) -> Iterator[Callable[[], None]]:
-    """Record the state of the run: ``interrupted`` unless the block calls the function that it gets."""
-    complete = False
-
-    def finish() -> None:
-        nonlocal complete
-        complete = True
-
-    writer.resume(engine, run_id)
-    try:
-        yield finish
-    finally:
-        with deferred_signals():
-            writer.end(engine, run_id, "complete" if complete else "interrupted")
+def _chunks(sweep: Sweep, left: list[Trial]) -> Chunks:
+    """Return the queues of cells. The cells of a block on a machine are in random order, so that a drift of the machine
+    is no difference between points."""
+    if sweep.simulated:
+        return Chunks.of(trial.index for trial in left)
+    chunks, size = Chunks(), len(sweep.points)
+    missing = {trial.index: trial for trial in left}
+    for block in sorted({trial.block for trial in left}):
+        for point in permutation(sweep.plan.seed, block, "point", size):
+            if (trial := missing.get((block - 1) * size + point)) is not None:
+                chunks.cells[lane_of(sweep, trial)].append(trial.index)
+    has_machines = any(lane is not None for lane in chunks.cells)
+    chunks.wanted = SESSION_SECONDS if has_machines else 0.0  # each guest boots, and a killed worker loses its boots
+    return chunks

@@ -1,8 +1,8 @@
-"""The points and cells of a sweep. A cell is a point under one seed, and the smallest piece of work.
+"""The points and cells of a sweep. A cell is a point in one block, and the smallest piece of work.
 
-A point is a combination of the factors' values. Every point is simulated under the same seeds (common random numbers),
-one for each block of ``[design]``. Points and cells depend only on the file and the run's random seed, so that a
-resumed sweep has the same cells.
+A point is a combination of the factors' values. Every point is measured once in each block of ``[design]``. On
+simulated machines and in deterministic guests a block is a seed, which all points share (common random numbers). Points
+and cells depend only on the file and the run's random seed, so that a resumed sweep has the same cells.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from schedlab.experiment.sweep_table import (
     KERNEL_MODEL,
     MACHINE,
     MACHINE_MODEL,
+    TARGET,
     VARIANT,
     WORKLOAD,
     Factor,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SIMULATOR = "sim:"
+"""Beginning of the names of simulated targets."""
+
 MOST_CELLS = 1_000_000
 """Most cells of a sweep: a plan is a list in memory."""
 
@@ -48,14 +52,16 @@ class Point:
         values: value of each factor, by name.
         variant: the file's variant with the point's tunables, named after the point: ``p01``.
         row: the file's workload with the point's parameters.
-        machine, kernel: names of the models.
+        target: the target's name; None for the targets of the file.
+        machine, kernel: names of the models; of the kernel also where the target is a virtual machine.
         machine_keys, kernel_keys: values of keys of the models, by dotted key.
     """
 
     values: Mapping[str, Value]
     variant: Variant
     row: Row
-    machine: str
+    target: str | None
+    machine: str | None
     kernel: str | None
     machine_keys: Mapping[str, Value]
     kernel_keys: Mapping[str, Value]
@@ -73,13 +79,18 @@ class Sweep:
         """Return the point of a cell."""
         return self.points[trial.index % len(self.points)]
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the points are simulated."""
+        return _is_simulated(self.plan.experiment, {factor.name: factor for factor in self.factors})
+
 
 def sweep(experiment: Experiment, seed: int) -> Sweep:
     """Return the sweep of a file; ExperimentError when the file has no sweep, or describes no cells."""
     table = require_sweep(experiment)
     name = experiment.experiment.name
     if experiment.design.iterations != 1:
-        todo = "remove iterations; [design] blocks is the number of seeds of each point"
+        todo = "remove iterations; each point is measured once in each of the [design] blocks"
         raise ExperimentError("a sweep has no iterations", where=name, todo=todo)
     size = prod(len(factor.levels) for factor in table.factors.values()) if table.samples is None else table.samples
     if size * experiment.design.blocks > MOST_CELLS:
@@ -115,10 +126,42 @@ def require_sweep(experiment: Experiment) -> SweepTable:
     if len(experiment.variant) != 1:
         todo = "keep one [[variant]]: factors replace the others"
         raise ExperimentError("a sweep has one variant", where=name, todo=todo)
-    if experiment.target.kind != "sim" and MACHINE not in experiment.sweep.factors:
-        todo = 'write [target] with kind = "sim" and a machine, or give the factor machine'
-        raise ExperimentError("a sweep needs simulated machines", where=name, todo=todo)
+    if fault := _fault_of_targets(experiment, experiment.sweep.factors):
+        raise ExperimentError(fault[0], where=name, todo=fault[1])
     return experiment.sweep
+
+
+def _is_simulated(experiment: Experiment, factors: Mapping[str, Factor]) -> bool:
+    if TARGET in factors:
+        return all(str(level).startswith(SIMULATOR) for level in factors[TARGET].levels)
+    return experiment.target.kind == "sim" or MACHINE in factors
+
+
+def _fault_of_targets(experiment: Experiment, factors: Mapping[str, Factor]) -> tuple[str, str] | None:
+    """Return why the points cannot be compared on their targets, and what to do; None if the points can."""
+    named = [str(level) for level in factors[TARGET].levels] if TARGET in factors else []
+    kinds = {level.partition(":")[0] for level in named} or {experiment.target.kind}
+    if named and (MACHINE in factors or experiment.machine):
+        other = "the factor machine" if MACHINE in factors else "[[machine]]"
+        return f"the factor target and {other} both name machines", f"remove {other}"
+    if len(kinds) > 1:
+        todo = "make a sweep for each kind; 'schedlab twin' compares a machine with its model"
+        return f"a sweep has targets of one kind, not {' and '.join(sorted(kinds))}", todo
+    return None if _is_simulated(experiment, factors) else _fault_of_real(kinds.pop(), experiment, factors)
+
+
+def _fault_of_real(kind: str, experiment: Experiment, factors: Mapping[str, Factor]) -> tuple[str, str] | None:
+    """Return what a sweep on real kernels of this kind of target cannot do, and a remedy."""
+    keys = [name for name in factors if name.startswith((MACHINE_MODEL, KERNEL_MODEL))]
+    if keys:
+        todo = 'write [target] with kind = "sim" and a machine, or give the factor machine'
+        return f"{keys[0]} is a factor of simulated machines", todo
+    if kind != "vm" and KERNEL in factors:
+        return "kernel is a factor of models and guests", "'schedlab run' boots the kernels of a machine"
+    if kind == "vm" and not experiment.target.deterministic:
+        todo = "write [target] with kind = \"vm\", a kernel and deterministic = true; other guests: 'schedlab run'"
+        return "a sweep needs deterministic guests: others at the same time would disturb each other", todo
+    return None
 
 
 def base_row(experiment: Experiment, table: SweepTable) -> Row:
@@ -160,7 +203,8 @@ def point(
         values,
         variant if KERNEL not in values else variant.model_copy(update={"kernel": str(kernel)}),
         row,
-        str(machine),
+        str(values[TARGET]) if TARGET in values else None,
+        None if machine is None else str(machine),
         None if kernel is None else str(kernel),
         _keys(values, MACHINE_MODEL),
         _keys(values, KERNEL_MODEL),

@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from schedlab.notation.units import parse_time_ns
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting
 
-MACHINE, KERNEL = "machine", "kernel"
-"""Factors whose values are models of machines and kernels."""
+TARGET, MACHINE, KERNEL = "target", "machine", "kernel"
+"""Factors whose values are names: of targets, as in ``--target``, and of models of machines and kernels."""
+
+NAMES = (TARGET, MACHINE, KERNEL)
 
 WORKLOAD, MACHINE_MODEL, KERNEL_MODEL = "workload.", "machine_model.", "kernel_model."
 """Prefixes of factors that are parameters of the workload and keys of the models. Other factors are tunables."""
@@ -54,7 +56,7 @@ class Factor:
     def is_tunable(self) -> bool:
         """Whether the factor is a tunable."""
         prefixes = (WORKLOAD, MACHINE_MODEL, KERNEL_MODEL, VARIANT)
-        return self.name not in (MACHINE, KERNEL) and not self.name.startswith(prefixes)
+        return self.name not in NAMES and not self.name.startswith(prefixes)
 
     @property
     def is_attribute(self) -> bool:
@@ -168,8 +170,8 @@ def _reader(name: str, first: object) -> tuple[Callable[[Any], Number], str, str
     if _is_tunable(name):
         setting = model_setting(name, first)
         return lambda value: model_setting(name, value).number, "", setting.name
-    if name in (MACHINE, KERNEL):
-        raise ValueError("is a list of models")
+    if name in NAMES:
+        raise ValueError("is a list of names")
     if isinstance(first, str):
         return parse_time_ns, "ns", name
     return _plain_number, "", name
@@ -198,8 +200,8 @@ Factors = Annotated[dict[str, Factor], PlainValidator(_factors), PlainSerializer
 class SweepTable(BaseModel):
     """``[sweep]``: factors, and the design that combines their values.
 
-    ``grid`` simulates every combination. ``latin-hypercube`` and ``sobol`` draw ``samples`` points from ranges; a list
-    is a range of equally likely values. ``[design]`` has the seeds: each point is simulated once for each block.
+    ``grid`` has every combination. ``latin-hypercube`` and ``sobol`` draw ``samples`` points from ranges; a list
+    is a range of equally likely values. ``[design]`` has the blocks: each point is simulated or measured once in each.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -57,10 +57,10 @@ class Response:
 
     Attributes:
         metric, unit, direction: the metric.
-        points: indices of the points with a value under each seed, in order; other points are not analysed.
+        points: indices of the points with a value in each block, in order; other points are not analysed.
         logs: whether the figures are analysed as logarithms, as all figures are above 0: a factor of a figure is then
             the same effect at a large and at a small figure, and means are geometric.
-        values: the values, or their logarithms, of shape (points, seeds).
+        values: the values, or their logarithms, of shape (points, blocks).
         levels: response at each level, by factor.
         shares: sources of variance of a complete grid; [] otherwise.
         indices: first-order indices of drawn points; None without the library SALib, [] for a grid.
@@ -129,9 +129,9 @@ def sweep_findings(engine: Engine, run_id: int | None) -> SweepFindings:
 def table_of(engine: Engine, run: Run, whole: Sweep) -> pl.DataFrame:
     """Return a line for each stored cell and judged metric, in the order of the plan.
 
-    Columns: point, block, seed (of the simulation), a column for each factor, metric, unit, direction, value (null for
-    a failed cell), state, reason. The table depends only on the file and the run's random seed, whatever the order in
-    which the cells were simulated.
+    Columns: point, block, seed (of a simulation; null on other targets), a column for each factor, metric, unit,
+    direction, value (null for a failed cell), state, reason. The table depends only on the file and the run's random
+    seed, whatever the order in which the cells were measured.
     """
     number = {each.variant.name: index for index, each in enumerate(whole.points)}
     measured = {(number[cell.variant], cell.block, cell.metric): cell.samples for cell in read_cells(engine, run)}
@@ -144,7 +144,7 @@ def table_of(engine: Engine, run: Run, whole: Sweep) -> pl.DataFrame:
     for trial in whole.plan.trials:
         index = trial.index % len(whole.points)
         point, state = whole.points[index], failed.get((index, trial.block))
-        seed = simulation_seed(run.seed, trial.block, 0)
+        seed = simulation_seed(run.seed, trial.block, 0) if whole.simulated else None
         for metric in point.row.judged:
             samples = measured.get((index, trial.block, metric))
             value = None if samples is None or not len(samples) else float(samples[0])
@@ -195,7 +195,7 @@ def shown(factor: Factor, value: Value) -> str:
 def _response(
     table: pl.DataFrame, whole: Sweep, factors: Sequence[FactorLevels], metric: str, unit: str, direction: Direction
 ) -> Response | None:
-    """Return the response of a metric; None if no point has a value under each seed."""
+    """Return the response of a metric; None if no point has a value in each block."""
     blocks = whole.plan.experiment.design.blocks
     grid = np.full((len(whole.points), blocks), np.nan)
     number = {each.variant.name: index for index, each in enumerate(whole.points)}

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean, Share
 from schedlab.execution.workers import SCALE
+from schedlab.experiment.sweep import Sweep
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings, shown
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
@@ -25,9 +26,9 @@ LISTED = 10
 LEAST_SHARE = 0.005
 """Least share of the variance that the text lists. The JSON has all shares."""
 
-OPTIMISTIC = "The best of many figures is optimistic: measure the best point again with other seeds."
+OPTIMISTIC = "The best of many figures is optimistic: measure the best point again with another --seed."
 
-OTHERS = {HIGHER: "interactions of three or more factors", SEEDS: "random seeds"}
+OTHERS = {HIGHER: "interactions of three or more factors", SEEDS: "blocks (random seeds, noise)"}
 
 
 def to_csv(found: SweepFindings) -> str:
@@ -104,9 +105,9 @@ def render(found: SweepFindings) -> RenderableType:
 
 
 def _parts(found: SweepFindings) -> Iterator[RenderableType]:
-    run, seeds = found.run, found.sweep.plan.experiment.design.blocks
-    yield Text.assemble((f"run {run.id}: {run.name}", "bold"), f", {run.kind}")
-    size = f"{counted(len(found.sweep.points), 'point')} under {counted(seeds, 'seed')}: "
+    run = found.run
+    yield Text.assemble((f"run {run.id}: {run.name}", "bold"), f" on {run.target}, {run.kind}")
+    size = f"{size_of(found.sweep)}: "
     stored = f"{run.recorded:,} of {run.planned:,} cells" if run.recorded < run.planned else f"{run.planned:,} cells"
     yield Text(size + stored, style="dim")
     for response in found.responses:
@@ -117,7 +118,7 @@ def _parts(found: SweepFindings) -> Iterator[RenderableType]:
         for part in _of_response(found, response):
             yield Padding(part, (0, 0, 0, 2))
     if left_out := len(found.sweep.points) - min((len(each.points) for each in found.responses), default=0):
-        yield Text(f"\n{counted(left_out, 'point')} without a value under each seed: not analysed", style="yellow")
+        yield Text(f"\n{counted(left_out, 'point')} without a value in each block: not analysed", style="yellow")
     yield from _failures(found)
 
 
@@ -145,6 +146,11 @@ def _of_response(found: SweepFindings, response: Response) -> Iterator[Renderabl
             ("factor", "share of the variance", "95% ±"),
             [(index.factor, percent(index.first), percent(index.half)) for index in rows],
         )
+
+
+def size_of(sweep: Sweep) -> str:
+    """Return the numbers of points and blocks as text."""
+    return f"{counted(len(sweep.points), 'point')} in {counted(sweep.plan.experiment.design.blocks, 'block')}"
 
 
 def mean_word(response: Response) -> str:

@@ -58,6 +58,20 @@ def restore_on_signals() -> Iterator[None]:
 
 
 @contextmanager
+def kept_handlers() -> Iterator[None]:
+    """Put back the handlers of ending signals that a library replaces in the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def deferred_signals() -> Iterator[None]:
     """Defer ending signals to the end of the block, where their previous handlers run.
 

@@ -14,7 +14,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import figure
-from schedlab.report.sweep import OPTIMISTIC, OTHERS, figures, interval, mean_word, percent, region, values_of
+from schedlab.report.sweep import OPTIMISTIC, OTHERS, figures, interval, mean_word, percent, region, size_of, values_of
 
 MOST_LEVELS = 40
 """Levels of a factor above which the page has no heat maps of the factor."""
@@ -82,8 +82,7 @@ def render(found: SweepFindings) -> str:
         .get_template("sweep.html.j2")
         .render(
             run=found.run,
-            points=len(found.sweep.points),
-            seeds=found.sweep.plan.experiment.design.blocks,
+            size=size_of(found.sweep),
             question=found.sweep.plan.experiment.experiment.question,
             parts=[_part(found, response) for response in found.responses],
             failures=found.failures.group_by("reason", maintain_order=True).len().rows(),

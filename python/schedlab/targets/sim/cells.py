@@ -1,5 +1,4 @@
-"""Chunks of a sweep's cells, simulated in a worker process. A worker gets texts and numbers, and returns
-measurements."""
+"""Simulated cells of a sweep, and the models behind the cells."""
 
 from __future__ import annotations
 
@@ -11,37 +10,20 @@ from time import time
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial
-from schedlab.experiment.sweep import Point, Sweep, sweep
+from schedlab.experiment.sweep import Point
 from schedlab.extension import build, extension
 from schedlab.results.measurement import Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Running
+from schedlab.targets.selection import SIM, split_simulated
 from schedlab.targets.sim.cases import row_program, simulation
 from schedlab.targets.sim.measure import measurement
 
 
-def simulated(text: str, seed: int, indices: Sequence[int]) -> list[Measurement]:
-    """Return the measurements of cells by their index in the plan; a cell's error is a failed measurement.
-
-    Args:
-        text: text of the experiment file.
-        seed: the run's random seed.
-        indices: indices of the cells.
-    """
-    whole = _sweep(text, seed)
-    return [simulate_cell(whole.point_of(trial), trial, seed) for trial in map(whole.plan.trials.__getitem__, indices)]
-
-
-@lru_cache(maxsize=2)
-def _sweep(text: str, seed: int) -> Sweep:
-    return sweep(parse(text, "the sweep"), seed)
-
-
 def simulate_cell(point: Point, trial: Trial, seed: int) -> Measurement:
-    """Return the measurement of a point under the seed of its block."""
+    """Return the measurement of a point under the seed of its block; an error is a failed measurement."""
     try:
         machine, kernel = models_of(point)
         row = row_program(point.row, machine)
@@ -56,9 +38,22 @@ def simulate_cell(point: Point, trial: Trial, seed: int) -> Measurement:
 
 def models_of(point: Point) -> tuple[Model, Model]:
     """Return the machine and the kernel of a point."""
-    return _model("machine", point.machine, tuple(point.machine_keys.items())), _model(
-        "kernel", point.variant.kernel or point.kernel or models.DEFAULT_KERNEL, tuple(point.kernel_keys.items())
+    machine, kernel = _names(point)
+    return (
+        _model("machine", machine, tuple(point.machine_keys.items())),
+        _model("kernel", kernel, tuple(point.kernel_keys.items())),
     )
+
+
+def simulated_name(point: Point) -> str:
+    """Return the point's target as ``--target`` names it."""
+    return point.target or f"{SIM}{point.machine}" + (f"/{point.kernel}" if point.kernel else "")
+
+
+def _names(point: Point) -> tuple[str, str]:
+    """Return the names of the machine and the kernel of a point."""
+    machine, kernel = split_simulated(point.target) if point.target else (str(point.machine), point.kernel)
+    return machine, point.variant.kernel or kernel or models.DEFAULT_KERNEL
 
 
 @lru_cache(maxsize=64)
@@ -70,12 +65,11 @@ def _model(kind: str, name: str, values: tuple[tuple[str, Any], ...]) -> Model:
 def fingerprint(points: Sequence[Point]) -> Mapping[str, Any]:
     """Return the models of a sweep with their hashes, and the simulator's version. Models that do not exist have no
     hash: their cells fail."""
-    machines = {point.machine: _hash("machine", point.machine) for point in points}
-    kernels = (point.variant.kernel or point.kernel or models.DEFAULT_KERNEL for point in points)
+    machines, kernels = (dict.fromkeys(names) for names in zip(*map(_names, points), strict=True))
     return {
         "cpu": {"model": "simulated"},
-        "machines": machines,
-        "kernels": {name: _hash("kernel", name) for name in dict.fromkeys(kernels)},
+        "machines": {name: _hash("machine", name) for name in machines},
+        "kernels": {name: _hash("kernel", name) for name in kernels},
         "simulator": {"version": extension().__version__, "build": build()},
     }
 
