@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import optuna
 import pytest
 from scipy.stats import spearmanr
 
-from schedlab.execution import tuning
+from schedlab.cli import tune_run
+from schedlab.execution import studies, tuning, workers
 from schedlab.execution.pairs import Pairs
+from schedlab.execution.workers import Chunk, Ended, Lane, Next, Work
+from schedlab.store.copying import copy_store
+from schedlab.store.file import open_store
+from schedlab.targets.protocol import Target
+from schedlab.targets.scripted import Scripted
 from tests.cli.in_process import Done, Schedlab, runner
 
 pytestmark = pytest.mark.slow
@@ -47,8 +57,8 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     monkeypatch.setenv("COLUMNS", "80")
     run = runner(monkeypatch, capsys)
 
-    def with_store(*arguments: object) -> Done:
-        return run(*arguments, "--store", tmp_path / "s.sqlite")
+    def with_store(*arguments: object, store: Path = tmp_path / "s.sqlite") -> Done:
+        return run(*arguments, "--store", store)
 
     return with_store
 
@@ -56,7 +66,7 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 def test_without_optuna_the_command_names_the_installation(
     schedlab: Schedlab, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "find_spec", lambda name: None)
+    monkeypatch.setattr(studies, "find_spec", lambda name: None)
     done = schedlab("tune", file)
     assert (done.code, "pip install 'schedlab[scale]'" in done.words) == (3, True)
     assert not (tmp_path / "s.sqlite").exists()
@@ -120,6 +130,98 @@ def test_a_killed_search_continues_as_an_uninterrupted_search(
     monkeypatch.setattr(Pairs, "measure", measure)
     resumed = json.loads(schedlab("tune", file, *options, "--resume").out)
     assert (resumed["run"], resumed["points"]) == (3, whole["points"])
+
+
+def test_the_study_is_in_the_store_and_the_store_suffices_without_it(
+    schedlab: Schedlab, file: Path, tmp_path: Path
+) -> None:
+    found = json.loads(schedlab("tune", file, "--trials", 3, "--format", "json").out)
+    study = optuna.load_study(study_name="schedlab-run-1", storage=f"sqlite:///{tmp_path / 's.sqlite'}")
+    assert [trial.params for trial in study.trials] == [point["values"] for point in found["points"]]
+    engine = open_store(tmp_path / "s.sqlite", create=False)
+    copy_store(engine, open_store(tmp_path / "copy.sqlite", create=True))
+    resumed = json.loads(
+        schedlab("tune", file, "--trials", 5, "--resume", "--format", "json", store=tmp_path / "copy.sqlite").out
+    )
+    assert (len(resumed["points"]), resumed["points"][:3]) == (5, found["points"])
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_points_are_measured_at_the_same_time(
+    schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch, lanes: int
+) -> None:
+    """With workers a point waits for its next block while other points begin; a lost block is repeated."""
+    lost: list[Chunk] = []
+
+    def local(work: Work, next_chunk: Next, given: Sequence[Lane]) -> Ended:
+        running: list[Chunk] = []
+        while True:
+            while len(running) < lanes and (chunk := next_chunk(None)) is not None:
+                running.append(chunk)
+            if not running:
+                return
+            chunk = running.pop(0)
+            if not lost:
+                lost.append(chunk)
+                yield chunk, None
+            else:
+                yield chunk, work(chunk)
+
+    monkeypatch.setattr(workers, "local", local)
+    options = ("--trials", 6, "--sampler", "random", "--format", "json")
+    found = json.loads(schedlab("tune", file, *options, "--jobs", 2).out)
+    alone = json.loads(schedlab("tune", file, *options).out)
+    assert len(lost) == 1
+    names = [sorted(str(point["values"]) for point in each["points"]) for each in (found, alone)]
+    assert names[0] == names[1]
+    assert found["confirmation"]["blocks"] == 6
+
+
+def test_a_machine_measures_one_trial_at_a_time(schedlab: Schedlab, file: Path) -> None:
+    done = schedlab("tune", file, "--target", "host", "--jobs", 2)
+    assert (done.code, "host measures one trial at a time" in done.words) == (2, True)
+
+
+ON_HOST = """
+[experiment]
+name = "warm"
+[design]
+blocks = 1
+seed = 3
+warmup = 0
+[sweep.factors]
+"variant.nice" = [1, 2, 3]
+[[variant]]
+name = "default"
+[[workload]]
+use = "pipetest"
+loops = 20
+"""
+
+
+@pytest.mark.parametrize(("signs", "skill"), [((), False), ((1, 1), True), ((1, -1), False)])
+def test_a_search_on_a_model_warms_a_machine_only_if_the_model_has_shown_skill(
+    schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch, signs: tuple[int, ...], skill: bool
+) -> None:
+    """``signs``: whether the effects of a stored comparison have the right sign."""
+    file.write_text(ON_HOST)
+    choose = tune_run.choose
+
+    def chosen(spec: str | None, *arguments: Any) -> Target:
+        return Scripted(lambda trial: 1.0 + trial.index / 1000) if spec == "host" else choose(spec, *arguments)
+
+    monkeypatch.setattr(tune_run, "choose", chosen)
+    assert schedlab("tune", file, "--target", "sim:laptop-4", "--trials", 3, "--blocks", 1).code == 0
+    effects = [SimpleNamespace(right=sign > 0, significant=True) for sign in signs for _ in range(5)]
+    backtest = SimpleNamespace(twins=len(signs), effects=effects, skill=0.1)
+    monkeypatch.setattr(tune_run.Backtest, "of", lambda twins: backtest)
+    options = ("--warm-start", 1, "--trials", 1, "--blocks", 1, "--format", "json")
+    done = schedlab("tune", file, "--target", "host", *options)
+    warm = json.loads(done.out)["warm_start"]
+    assert (done.code, warm["points"] > 0, "the search starts cold" in done.words) == (0, skill, not skill)
+    assert ("starts cold" in warm["notes"][0]) == (not skill)
+    resumed = json.loads(schedlab("tune", file, "--target", "host", *options, "--resume").out)
+    assert resumed["warm_start"] == warm
 
 
 TRADE_OFF = FILE.replace(
@@ -187,7 +289,7 @@ def test_a_run_refuses_a_file_of_a_search(schedlab: Schedlab, file: Path) -> Non
 def test_the_sampler_of_gaussian_processes_names_its_library(
     schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr(studies, "find_spec", lambda name: None if name == "torch" else object())
     done = schedlab("tune", file, "--sampler", "gp")
     assert (done.code, "pip install torch" in done.words) == (3, True)
 

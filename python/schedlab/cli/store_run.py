@@ -10,6 +10,7 @@ from sqlalchemy import Engine, func, select
 from schedlab.cli.console import make, table
 from schedlab.cli.json_output import print_json
 from schedlab.errors import StoreError
+from schedlab.execution.studies import prepare
 from schedlab.notation.controls import escaped
 from schedlab.notation.units import counted
 from schedlab.store import backends, copying, postgres, reader, schema
@@ -93,6 +94,8 @@ def grant_and_print(store: Location, role: Literal["reader", "writer", "owner"],
         todo = "the rights of a file are its mode: see chown(1) and chmod(1)"
         raise StoreError("is a file, and has no users", where=str(store), todo=todo)
     engine = open_store(store, create=apply)
+    if apply and role == "writer":
+        prepare(engine)  # a writer may not create tables
     with engine.begin() as connection:
         statements = postgres.grants(connection, role, user)
         for statement in statements if apply else ():

@@ -67,6 +67,14 @@ def tune(
     confirm: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Fresh blocks that confirm the winner; default the file's.")
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Measure points at the same time in a Ray cluster, or here with 'local'."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Points at the same time, on simulated machines and counted guests."),
+    ] = None,
     store: Store = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest search of this file.")] = False,
@@ -93,6 +101,6 @@ def tune(
         file=file, metric=metric, objectives=tuple(objective or ()), constraints=tuple(constraint or ()),
         tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value if sampler else None,
         warm_start=warm_start, blocks=blocks, confirm=confirm, store=store_path(store), seed=seed, resume=resume,
-        target=target, sysroot=sysroot,
+        target=target, sysroot=sysroot, ray=ray, jobs=jobs,
     )  # fmt: skip
     raise typer.Exit(tune_run.tune_and_print(request, form, output))

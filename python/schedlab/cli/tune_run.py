@@ -14,24 +14,32 @@ from schedlab.cli.interruption import UNDONE, Points, ending, measuring
 from schedlab.cli.json_output import json_text
 from schedlab.cli.options import OutputFormat, seconds_of
 from schedlab.cli.report_output import present_text, write
-from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
+from schedlab.errors import CannotRunHere, Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.loop import execute, require_runnable
+from schedlab.execution.optimisation import Search, execute_blocks, tune
 from schedlab.execution.search import Budget
-from schedlab.execution.tuning import Sampler, Search, Tuning, require_optuna, tune, tuning
+from schedlab.execution.studies import Sampler, require_optuna
+from schedlab.execution.tuning import Tuning, tuning
+from schedlab.execution.workers import Place, require_ray
 from schedlab.experiment import tuning as files
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import CONTROL, Plan, of_one_row, plan
 from schedlab.experiment.seeds import confirmation_seed
 from schedlab.experiment.sweep_table import Factor, Value
+from schedlab.findings.history import machine_description
+from schedlab.findings.prediction import Backtest, comparisons, require_ranking
 from schedlab.findings.run import findings
+from schedlab.notation.units import counted
 from schedlab.report import tuning as report
-from schedlab.store import reader
+from schedlab.results.kinds import SIMULATED, in_time
+from schedlab.store import reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.store.reader import Run
 from schedlab.targets.protocol import Target
-from schedlab.targets.selection import choose, table_of
+from schedlab.targets.selection import SIM, choose, machines
+from schedlab.targets.several import several
 
 WARM_POINTS = 5
 """Points of another search that a search measures first."""
@@ -57,6 +65,8 @@ class Request:
     resume: bool
     target: str | None
     sysroot: Path | None
+    ray: str | None = None
+    jobs: int | None = None
 
     @property
     def words(self) -> list[str]:
@@ -65,6 +75,7 @@ class Request:
             "--metric": self.metric, "--trials": self.points, "--budget": self.budget, "--sampler": self.sampler,
             "--warm-start": self.warm_start, "--blocks": self.blocks, "--confirm": self.confirm,
             "--store": self.store, "--seed": self.seed, "--target": self.target, "--sysroot": self.sysroot,
+            "--ray": self.ray, "--jobs": self.jobs,
         }  # fmt: skip
         words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
         repeated = {"--objective": self.objectives, "--constraint": self.constraints, "--tunable": self.tunables}
@@ -75,22 +86,23 @@ class Request:
 def tune_and_print(request: Request, form: OutputFormat, output: Path | None) -> int:
     """Search, confirm the winner, and print the result; return the exit code."""
     seconds = seconds_of(request.budget, "--budget")
-    engine, first = None, tuple[Mapping[str, Value], ...]()
-    if request.warm_start is not None:
-        engine = open_store(request.store, create=False)
-        first = _best_of(engine, request.warm_start)
-    experiment, text = _experiment(request, first)
+    experiment, text = _experiment(request, ())
     objectives, constraints = files.roles(experiment)
     sampler: Sampler = request.sampler or ("nsga2" if len(objectives) > 1 else "tpe")
     require_optuna(sampler)
+    fleet = machines(request.target, experiment)
+    target = _target(request, experiment, fleet)
+    place = _place(request, target, fleet)
     factors = files.space(experiment)
+    engine = open_store(request.store, create=not request.resume and request.warm_start is None)
+    warm = None if request.warm_start is None else _warm_start(engine, request, target)
+    begun = None
+    if request.resume:
+        begun, text = _begun(engine, experiment.experiment.name, text, sampler, target, request, warm)
+        experiment = parse(text, str(request.file))
+    elif warm and not warm.cold:
+        experiment, text = _experiment(request, warm.points)
     points = files.first_points(experiment, factors)
-    if table_of(request.target, experiment).kind not in ("host", "sim"):
-        todo = "use --target host or --target sim:MACHINE"
-        raise SchedlabError("a search runs on this machine or on a simulated machine", where="--target", todo=todo)
-    target = choose(request.target, experiment, request.sysroot)
-    engine = engine or open_store(request.store, create=not request.resume)
-    begun = _begun(engine, experiment.experiment.name, text, sampler, target, request) if request.resume else None
     seed = request.seed if begun is None else begun.seed
     metrics = len(objectives) + len(constraints) or 1
     search_plan = of_one_row(files.without_space(experiment), seed, metrics=metrics)
@@ -98,16 +110,77 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
     _require(search_plan, factors, target)
     run_id = begun.id if begun else _begin(engine, request, search_plan, text, target, tuning=sampler)
     aside = make(stderr=True)
+    if warm and begun is None:
+        writer.add_remarks(engine, run_id, notes=[warm.note])
+    if warm and warm.cold and begun is None:
+        aside.say("warm start:", warm.cold, "yellow")
     progress = Points(aside, {search_plan.variants[0].name, CONTROL})
     with ending(aside, UNDONE, [*request.words, "--resume"]), measuring(aside, target):
         budget = Budget(request.blocks, seconds)
         search = Search(search_plan, factors, constraints, sampler, budget, request.points, points)
-        tune(search, target, engine, run_id, progress)
+        tune(search, target, engine, run_id, progress, place, request.target)
         found = tuning(engine, run_id, factors, constraints, request.blocks)
         if found.winners:
-            _confirm(engine, request, found, factors, text, target, progress)
+            _confirm(engine, request, found, factors, text, target, place if fleet else None, progress)
     print_result(request.store, run_id, form, output)
     return Exit.FINE
+
+
+def _target(request: Request, experiment: Experiment, fleet: Sequence[str]) -> Target:
+    if len(fleet) > 1 and request.sysroot is not None:
+        raise SchedlabError("a fleet has no --sysroot", where="--sysroot", todo="remove --sysroot, or name one machine")
+    if len(fleet) > 1:
+        return several([choose(name, experiment) for name in fleet])
+    return choose(request.target, experiment, request.sysroot)
+
+
+def _place(request: Request, target: Target, fleet: Sequence[str]) -> Place | None:
+    """Return the workers of the search; None for one point after another in this process.
+
+    SchedlabError for points at the same time on a machine that measures one trial at a time.
+    """
+    if request.ray is not None:
+        require_ray()
+    if len(fleet) > 1 and request.jobs is None:
+        return Place(request.ray, None, tuple(fleet))
+    if request.ray is None and request.jobs in (None, 1) and len(fleet) < 2:
+        return None
+    if in_time(target.kind):
+        option = "--jobs" if request.jobs is not None else "--ray"
+        todo = f"omit {option}; several machines, each with one trial at a time, are --target ssh:HOST,HOST"
+        raise SchedlabError(f"{target.name} measures one trial at a time", where=option, todo=todo)
+    return Place(request.ray, request.jobs)
+
+
+@dataclass(frozen=True)
+class _Warm:
+    """The points of a warm start, the best first, or the reason why the search begins without them; and the note."""
+
+    points: tuple[Mapping[str, Value], ...]
+    cold: str
+    note: str
+
+
+def _warm_start(engine: Engine, request: Request, target: Target) -> _Warm:
+    """Return the best points of another search.
+
+    A search on a model warms a search on a machine only if the store shows that the model predicts this machine.
+    """
+    assert request.warm_start is not None
+    points = _best_of(engine, request.warm_start)
+    other = reader.run(engine, request.warm_start)
+    of_run = f"{report.WARM}{counted(len(points), 'point')} of run {other.id} on {other.target}"
+    if other.kind != SIMULATED or target.kind == SIMULATED:
+        return _Warm(points, "", of_run)
+    facts = target.fingerprint()
+    described = {machine_description(name, each) for name, each in facts.get("targets", {target.name: facts}).items()}
+    twins = comparisons(engine, other.fingerprint, machines=described)
+    try:
+        shown = require_ranking(Backtest.of(twins), other.target.removeprefix(SIM).partition("/")[0])
+    except CannotRunHere as error:
+        cold = f"run {other.id} is left out, the search starts cold: {error.what}"
+        return _Warm(points, f"{cold}\n  → {error.todo}", f"{report.WARM}{cold}")
+    return _Warm(points, "", f"{of_run}: {shown}")
 
 
 def print_result(store: Location, run_id: int, form: OutputFormat, output: Path | None) -> None:
@@ -172,15 +245,19 @@ def _begin(
     return experiment_run.begin(engine, of_run, new_plan, text, target, tuning=tuning, confirms=confirms)
 
 
-def _begun(engine: Engine, name: str, text: str, sampler: Sampler, target: Target, request: Request) -> Run:
-    """Return the newest search of this text with this sampler; StoreError if the store has none for this machine."""
+def _begun(
+    engine: Engine, name: str, text: str, sampler: Sampler, target: Target, request: Request, warm: _Warm | None
+) -> tuple[Run, str]:
+    """Return the newest search of this text with this sampler, and its text; StoreError if the store has none for this
+    machine. A search that asked for a warm start may have begun with the points or without them."""
+    texts = {text} if warm is None else {text, _experiment(request, warm.points)[1]}
     for run in reader.runs(engine):
-        if run.name == name and run.experiment_file == text and run.validated().design.tuning == sampler:
+        if run.name == name and run.experiment_file in texts and run.validated().design.tuning == sampler:
             if run.target != target.name or target.changes(run.fingerprint):
                 changed = "; ".join(target.changes(run.fingerprint)) or f"{run.target} → {target.name}"
                 todo = "resume on that machine, or start a new search: omit --resume"
                 raise StoreError(f"run {run.id} was begun on another machine or configuration: {changed}", todo=todo)
-            return run
+            return run, run.experiment_file
     todo = "start a new search: omit --resume; changed options or a changed file make another search"
     raise StoreError(f"contains no search of {request.file} with these options", where=str(request.store), todo=todo)
 
@@ -192,6 +269,7 @@ def _confirm(
     factors: Mapping[str, Factor],
     text: str,
     target: Target,
+    place: Place | None,
     progress: Points,
 ) -> None:
     """Measure the winners on fresh blocks, or the rest of an interrupted confirmation of the same winners."""
@@ -207,7 +285,10 @@ def _confirm(
     else:
         require_runnable(trial_plan, target)
         run_id = _begin(engine, request, trial_plan, confirming, target, confirms=found.run.id)
-    execute(trial_plan, target, engine, run_id, progress)
+    if place is None:
+        execute(trial_plan, target, engine, run_id, progress)
+    else:
+        execute_blocks(trial_plan, engine, run_id, progress, place)
 
 
 def _confirming(engine: Engine, run_id: int) -> Run | None:

@@ -20,7 +20,6 @@ from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.plan import plan
 from schedlab.findings import twin
-from schedlab.findings.run import findings
 from schedlab.results import kinds
 from schedlab.store import reader
 from schedlab.store.file import open_store
@@ -116,10 +115,4 @@ def _compared(engine: Engine, measured: int, predicted: int) -> twin.Twin:
     if real.kind == kinds.SIMULATED or model.kind != kinds.SIMULATED:
         names = " and ".join(f"run {each.id} is {each.kind}" for each in (real, model))
         raise SchedlabError(names, where="--runs", todo="name a run on a machine first, then a run on a model")
-    return compared(engine, real, model)
-
-
-def compared(engine: Engine, real: reader.Run, model: reader.Run) -> twin.Twin:
-    """Compare two runs of a store."""
-    counters = [reader.counters(engine, each.id) for each in (real, model)]
-    return twin.compare(findings(engine, real), findings(engine, model), *counters)
+    return twin.of_runs(engine, real, model)

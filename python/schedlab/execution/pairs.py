@@ -6,7 +6,7 @@ The caller chooses the other variant of each block by the results of the earlier
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -25,6 +25,15 @@ Build = Callable[[Variant], str]
 
 SHORTEST_S = 1e-3
 """Least seconds of a block in a comparison with the time of building."""
+
+
+def pair_of(plan: Plan, block: int, position: int, other: int = 1) -> Iterator[Trial]:
+    """Yield the trials of a block with the first variant and another variant, in random order, from ``position`` on."""
+    pair = (plan.variants[0], plan.variants[other])
+    for index in permutation(plan.seed, block, "variant", len(pair)):
+        for iteration in range(plan.experiment.design.iterations):
+            yield Trial(position, "measure", block, pair[index], plan.rows[0], iteration)
+            position += 1
 
 
 @dataclass
@@ -73,10 +82,9 @@ class Pairs:
         self.measuring.append(time.monotonic() - begun - (sum(self.building) - built))
 
     def _pair(self, other: int, recorded: dict[str, int]) -> None:
-        pair = (self.plan.variants[0], self.plan.variants[other])
-        for index in permutation(self.plan.seed, self.block, "variant", len(pair)):
-            for iteration in range(recorded.get(pair[index].name, 0), self.plan.experiment.design.iterations):
-                self._trial("measure", self.block, pair[index], iteration)
+        for trial in pair_of(self.plan, self.block, self.position, other):
+            if trial.iteration >= recorded.get(trial.variant.name, 0):
+                self._trial("measure", self.block, trial.variant, trial.iteration)
 
     def costs(self) -> NDArray[np.float64]:
         """Return the cost of a block with each variant, in blocks of a built variant."""

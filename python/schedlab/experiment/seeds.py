@@ -35,6 +35,11 @@ def confirmation_seed(seed: int) -> int:
     return int.from_bytes(_digest(seed, 0, "confirmation")[:8], "big") >> 1
 
 
+def study_seed(seed: int, number: int) -> int:
+    """Return the 32-bit seed of a search's point by the point's number, whatever was drawn for earlier points."""
+    return int.from_bytes(_digest(seed, number, "study")[:4], "big")
+
+
 def machine_seed(seed: int, target: str) -> int:
     """Return the 32-bit seed of a machine of a fleet: orders of trials that differ between machines do not add up to
     a difference between variants."""

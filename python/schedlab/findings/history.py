@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Engine
@@ -89,10 +89,14 @@ class Series:
 
 def machine_of(run: Run) -> str:
     """Describe a run's machine without its kernel, which changes in a series: target, name, CPUs, model."""
-    facts = run.fingerprint
+    return machine_description(run.target, run.fingerprint)
+
+
+def machine_description(target: str, facts: Mapping[str, Any]) -> str:
+    """Return :func:`machine_of` for a target and its fingerprint."""
     cpus = (facts.get("topology") or {}).get("cpus")
     parts = (
-        _split(run.target)[0],
+        _split(target)[0],
         (facts.get("kernel") or {}).get("hostname"),
         f"{cpus} CPUs" if cpus else None,
         (facts.get("cpu") or {}).get("model"),

@@ -9,14 +9,20 @@ narrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, inf, log
+from typing import Any
+
+from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
 from schedlab.errors import CannotRunHere
+from schedlab.findings.history import kernel_of, machine_of
 from schedlab.findings.run import Findings
-from schedlab.findings.twin import Effect, Level, Twin, levels_of, skill
+from schedlab.findings.twin import Effect, Level, Twin, levels_of, of_runs, skill
+from schedlab.results import kinds
+from schedlab.store import reader
 
 ALPHA = 0.1
 """One interval in ten may miss. With 0.05, intervals would need 19 compared effects."""
@@ -73,6 +79,37 @@ class Prediction:
     ratio_high: float | None
 
 
+def comparisons(
+    engine: Engine, models: Mapping[str, Any], *, kernel: str | None = None, machines: Collection[str] | None = None
+) -> list[Twin]:
+    """Return the stored comparisons of a model with its machine: complete runs of one file under one seed.
+
+    Runs of another simulator, or of a machine file with the same name and other values, are of another model.
+
+    Args:
+        engine: the store.
+        models: fingerprint of a run on the model, or of the model.
+        kernel: name of the kernel model; None for any.
+        machines: machines, as :func:`schedlab.findings.history.machine_of` describes them; None for any.
+    """
+    runs = [run for run in reader.runs(engine) if run.state == "complete"]
+    real = {
+        (run.experiment_file, run.seed): run
+        for run in reversed(runs)
+        if run.kind == kinds.REAL and (machines is None or machine_of(run) in machines)
+    }
+    # A simulation has one outcome for each seed, so a repeated simulation adds no comparison.
+    pairs = {
+        (run.experiment_file, run.seed, run.target): (real[run.experiment_file, run.seed], run)
+        for run in runs
+        if run.kind == kinds.SIMULATED
+        and (run.experiment_file, run.seed) in real
+        and all(run.fingerprint.get(key) == models.get(key) for key in ("machine", "simulator"))
+        and kernel in (None, kernel_of(run))
+    }
+    return [of_runs(engine, *pair) for pair in pairs.values()]
+
+
 def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
     """Return the predictions of a simulated run; see :func:`require_skill`."""
     ratios = {(each.question, each.variant): each.ratio for each in found.verdicts if not each.control}
@@ -88,6 +125,8 @@ def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
 def require_skill(backtest: Backtest, machine: str) -> None:
     """Raise CannotRunHere for a model whose predictions were not compared, or no better than "nothing changes"."""
     todo = f"compare: schedlab twin FILE --machine {machine}"
+    if not backtest.twins:
+        raise CannotRunHere("the store has no comparison of this model with its machine", where=machine, todo=todo)
     if len(backtest.effects) < FEWEST:
         number = len(backtest.effects)
         message = f"{number} measured effects were compared with this model's predictions; {FEWEST} are needed"
@@ -97,6 +136,22 @@ def require_skill(backtest: Backtest, machine: str) -> None:
         shown = "unknown" if reached is None else f"{reached:+.2f}"
         message = f"the model has no skill: {shown} over {len(backtest.effects)} measured effects"
         raise CannotRunHere(message, where=machine, todo=f"mend the model, and {todo}")
+
+
+def require_ranking(backtest: Backtest, machine: str) -> str:
+    """Return the figures of a model whose ranking of points deserves trust.
+
+    CannotRunHere as :func:`require_skill`, and for a model with at most half of the signs right, of the effects beyond
+    noise.
+    """
+    require_skill(backtest, machine)
+    significant = [effect for effect in backtest.effects if effect.significant]
+    right = sum(effect.right for effect in significant)
+    signs = f"{right} of {len(significant)} signs right"
+    if 2 * right <= len(significant):
+        todo = f"mend the model, and compare: schedlab twin FILE --machine {machine}"
+        raise CannotRunHere(f"the model has no skill: {signs}", where=machine, todo=todo)
+    return f"skill {backtest.skill:+.2f} over {len(backtest.effects)} effects, {signs}"
 
 
 def bound(errors: Sequence[float]) -> float:

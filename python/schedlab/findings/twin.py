@@ -13,11 +13,14 @@ from math import inf, log
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import DIFFERENT, Verdict
 from schedlab.errors import SchedlabError
-from schedlab.findings.run import Findings
+from schedlab.findings.run import Findings, findings
+from schedlab.store import reader
+from schedlab.store.reader import Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,6 +177,12 @@ def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simu
         [Miss(level, _accounts(of_model, level)) for level in sorted(levels, key=lambda each: -each.error)[:SHOWN]],
         sorted({f"{question.workload} {question.metric}" for question, _ in real.keys() ^ model.keys()}),
     )
+
+
+def of_runs(engine: Engine, measured: Run, predicted: Run) -> Twin:
+    """Compare two runs of a store; see :func:`compare`."""
+    counters = [reader.counters(engine, run.id) for run in (measured, predicted)]
+    return compare(findings(engine, measured), findings(engine, predicted), *counters)
 
 
 def levels_of(results: Findings) -> dict[tuple[Question, str], float]:

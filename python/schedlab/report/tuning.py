@@ -24,6 +24,9 @@ LISTED = 5
 """Most points that the text lists, the best first. The JSON has all points."""
 
 
+WARM = "warm start: "
+"""Beginning of a run's note on the points of another search."""
+
 Confirmed = tuple[int, Sequence[Sequence[Verdict]]]
 """Number of the confirming run, and the verdicts of each winner: on the objectives, then on the constraints."""
 
@@ -33,7 +36,6 @@ Values = Mapping[str, Value]
 def to_json(found: Tuning, confirmed: Confirmed | None, first: Sequence[Values]) -> dict[str, Any]:
     """Return the fields of the JSON object. ``first`` are the points of ``[tune] first``."""
     best, objective = found.best, found.objectives[0]
-    correlation = found.rank_correlation(first)
     return {
         "run": found.run.id,
         "name": found.run.name,
@@ -55,7 +57,7 @@ def to_json(found: Tuning, confirmed: Confirmed | None, first: Sequence[Values])
             }
             for point in found.points
         ],
-        "warm_start": None if not first else {"points": len(first), "rank_correlation": correlation},
+        "warm_start": _warm_start(found, first),
         "winner": None if best is None else dict(best.values),
         "optimistic_ratio": None if best is None else found.ratio(best, objective),
         "confirmation": None if confirmed is None else _confirmation(confirmed[0], confirmed[1][0][0]),
@@ -70,6 +72,17 @@ def to_json(found: Tuning, confirmed: Confirmed | None, first: Sequence[Values])
             for place, point in enumerate(found.winners)
         ],
     }
+
+
+def _warm_start(found: Tuning, first: Sequence[Values]) -> dict[str, Any] | None:
+    notes = _notes(found)
+    if not first and not notes:
+        return None
+    return {"points": len(first), "rank_correlation": found.rank_correlation(first), "notes": notes}
+
+
+def _notes(found: Tuning) -> list[str]:
+    return [note for note in found.run.notes if note.startswith(WARM)]
 
 
 def _ratios(found: Tuning, point: SearchedPoint) -> dict[str, float]:
@@ -127,13 +140,12 @@ def _parts(
         ]
     )
     yield Text()
+    for note in _notes(found):
+        yield Text(note, style="dim")
     if first:
         correlation = found.rank_correlation(first)
         agreement = "unknown" if correlation is None else f"{correlation:+.2f}"
-        points = counted(len(first), "point")
-        yield Text(
-            f"warm start: {points}; rank correlation of their order with their figures: {agreement}", style="dim"
-        )
+        yield Text(f"rank correlation of their order with their figures: {agreement}", style="dim")
     if not found.winners:
         reason = "keeps the constraints and is better" if found.constraints else "is better"
         yield Text(f"No point {reason} than the default in the search; nothing was confirmed.", style="bold")
