@@ -244,6 +244,49 @@ def test_long_parameters_and_unprintable_output_are_stored(url: str, experiment:
         schema.insert_row(connection, schema.cell, row)
 
 
+SEARCH = """
+[experiment]
+name = "search"
+[target]
+kind = "sim"
+machine = "laptop-4"
+[design]
+blocks = 2
+[sweep.factors]
+"sched.migration_cost_ns" = { from = 1000, to = 5_000_000, scale = "log" }
+[[variant]]
+name = "default"
+[[workload]]
+use = "pipetest"
+loops = 20
+"""
+
+
+def test_a_writer_searches_with_a_study_in_the_database(
+    postgres: Server,
+    url: str,
+    roles: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("optuna", reason="Optuna is missing: pip install 'schedlab[scale]'")
+    schedlab = runner(monkeypatch, capsys)
+    file = tmp_path / "e.toml"
+    file.write_text(SEARCH)
+    for role in ("reader", "writer"):
+        user = f"{role} of {url.rpartition('%3D')[2]}"
+        assert schedlab("store", "grant", role, user, "--store", url, "--apply").code == 0
+    search = ("tune", file, "--trials", 2, "--blocks", 1, "--seed", 1, "--format", "json")
+    found = json.loads(schedlab(*search, "--store", roles["writer"]).out)
+    names = "SELECT study_name, count(*) FROM studies JOIN trials USING (study_id) GROUP BY study_name"
+    assert postgres.execute(names, url=url) == [("schedlab-run-1", len(found["points"]))]
+    assert tables(postgres, url) >= {*TABLES, "studies", "trials", "alembic_version"}
+    assert schedlab("store", "check", "--store", url).code == 0
+    assert schedlab("tune", "--show", 1, "--store", roles["reader"]).code == 0
+    assert schedlab(*search, "--store", roles["reader"]).code == 2
+
+
 @pytest.fixture
 def roles(postgres: Server, url: str) -> dict[str, str]:
     """URLs of a store for a user of each role."""
