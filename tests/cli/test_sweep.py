@@ -115,6 +115,7 @@ def test_targets_are_a_factor(schedlab: Schedlab, file: Path) -> None:
         ('machine = ["laptop-4", "i7-3770"]', 'target = ["sim:laptop-4", "host"]', "targets of one kind"),
         ('machine = ["laptop-4", "i7-3770"]', 'target = ["host"]\nkernel = ["linux-6.1"]', "kernel is a factor of"),
         ('machine = ["laptop-4", "i7-3770"]', 'target = ["host"]\n"machine_model.costs.switch" = [1]', "of simulated"),
+        ('machine = ["laptop-4", "i7-3770"]', 'target = ["laptop-4"]', "target: 'laptop-4' is not a target"),
         ('machine = ["laptop-4", "i7-3770"]', 'target = ["vm:debian-6.12"]', "needs deterministic guests"),
     ],
 )

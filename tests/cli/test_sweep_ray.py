@@ -123,7 +123,7 @@ def test_a_killed_worker_of_ray_loses_only_its_chunk(file: Path, expected: bytes
         wait(lambda: stored(tmp_path) >= 20)
         (victim, *_) = busy_workers(process.pid)
         os.kill(victim, signal.SIGKILL)
-        assert process.wait(900) == 0
+        assert process.wait(900) == 0, process.stderr and process.stderr.read().decode()
     assert (tmp_path / "table.parquet").read_bytes() == expected
 
 
@@ -143,7 +143,7 @@ def test_a_killed_driver_leaves_no_process_and_its_sweep_is_resumed(
     before = stored(tmp_path)
     assert 20 <= before < 96
     with driver(file, tmp_path, "--ray", "local", "--jobs", "2", "--resume") as process:
-        assert process.wait(900) == 0
+        assert process.wait(900) == 0, process.stderr and process.stderr.read().decode()
     assert stored(tmp_path) == 96
     assert (tmp_path / "table.parquet").read_bytes() == expected
 
@@ -213,7 +213,7 @@ def test_a_node_in_a_network_of_its_own_joins_dies_and_joins_again(
             end(node)
             assert stored(tmp_path) < 96
             network.ray(network.node, network.NODE, f"--address={address}", "--num-cpus=2")
-            assert process.wait(900) == 0
+            assert process.wait(900) == 0, process.stderr and process.stderr.read().decode()
     assert (tmp_path / "table.parquet").read_bytes() == expected
 
 

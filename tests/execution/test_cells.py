@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,15 @@ def test_the_cells_of_a_block_on_a_machine_are_in_random_order(whole: Sweep) -> 
     assert sorted(order[:6]) == list(range(6)) != order[:6]
     assert list(_chunks(whole, list(whole.plan.trials)).cells["ssh:anna"]) == order
     assert _chunks(whole, list(whole.plan.trials[:3])).cells.keys() == {"ssh:anna"}
+
+
+def test_blocks_of_native_workloads_reach_other_processes() -> None:
+    """The parameters of a native workload have a class that no other process can import."""
+    text = TEXT.replace('"hackbench"', '"pipetest"').replace('"variant.nice" = [0', '"sched.migration_cost_ns" = [0')
+    on_fleet = sweep(parse(text, "e"), 3)
+    assert on_fleet.plan.rows[0].validated
+    plan_there, trial = pickle.loads(pickle.dumps((on_fleet.plan, on_fleet.plan.trials[0])))
+    assert (plan_there, trial) == (on_fleet.plan, on_fleet.plan.trials[0])
 
 
 def test_a_lane_gets_only_its_own_cells_and_its_own_repetitions() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
@@ -44,6 +44,11 @@ class Row:
     timeout: float
     figures: tuple[Figure, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is derived: the classes of native workloads' parameters are made at run time, and no other
+        process can import them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def adapter(self) -> AnyAdapter:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 SIMULATOR = "sim:"
 """Beginning of the names of simulated targets."""
 
+TARGETS = ("host", "ssh", "vm", "sim")
+"""Beginnings of the names of all targets."""
+
 MOST_CELLS = 1_000_000
 """Most cells of a sweep: a plan is a list in memory."""
 
@@ -144,6 +147,8 @@ def _fault_of_targets(experiment: Experiment, factors: Mapping[str, Factor]) -> 
     if named and (MACHINE in factors or experiment.machine):
         other = "the factor machine" if MACHINE in factors else "[[machine]]"
         return f"the factor target and {other} both name machines", f"remove {other}"
+    if unknown := [level for level in named if level.partition(":")[0] not in TARGETS]:
+        return f"{TARGET}: {unknown[0]!r} is not a target", "name host, ssh:HOST, vm:KERNEL@TOPOLOGY or sim:MACHINE"
     if len(kinds) > 1:
         todo = "make a sweep for each kind; 'schedlab twin' compares a machine with its model"
         return f"a sweep has targets of one kind, not {' and '.join(sorted(kinds))}", todo
