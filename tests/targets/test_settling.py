@@ -15,7 +15,7 @@ from schedlab.results.measurement import UNSETTLED, Measurement
 from schedlab.results.metrics import Metric
 from schedlab.targets import settling
 from schedlab.targets.protocol import Session
-from schedlab.targets.settling import disturbances, measured_rows, read_here, settled, used_by_others
+from schedlab.targets.settling import busiest, disturbances, measured_rows, read_here, settled, used_by_others
 from schedlab.workloads.registry import adapter
 
 BUSY = {"/proc/loadavg": b"3.50 1.00 0.50 2/345 6789\n"}
@@ -136,6 +136,18 @@ def test_this_machine_s_files_are_read_by_pattern() -> None:
 def test_a_table_that_waits_for_nothing_is_refused() -> None:
     with pytest.raises(ExperimentError, match="set load, packages, temperature or quiet"):
         planned('[settle]\nlimit = "5s"')
+
+
+def process(number: int, name: str, user: int, system: int) -> dict[str, bytes]:
+    fields = ["S", *["0"] * 10, str(user), str(system), *["0"] * 20]
+    return {f"/proc/{number}/stat": f"{number} ({name}) {' '.join(fields)}\n".encode()}
+
+
+def test_the_busiest_process_is_named() -> None:
+    before = process(7, "init", 500, 500) | process(8, "cc (1", 10, 5)
+    after = process(7, "init", 501, 500) | process(8, "cc (1", 40, 25) | process(9, "new", 20, 9)
+    assert busiest(before, after) == " (most by cc (1)"
+    assert busiest(before, before) == ""
 
 
 def stat(user: int, idle: int, steal: int) -> dict[str, bytes]:

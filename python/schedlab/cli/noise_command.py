@@ -16,7 +16,7 @@ def noise(
     threshold: Annotated[
         str,
         typer.Option(
-            metavar="auto|DURATION",
+            metavar="auto|NS|DURATION",
             help="Length of a gap beyond the least time of a turn; auto: ten turns, at least 150 ns.",
         ),
     ] = "auto",

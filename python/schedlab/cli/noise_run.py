@@ -68,7 +68,7 @@ def measured(wanted: Wanted) -> Noise:
         )
     words = ["--cpus", _cpus(wanted.cpus), "--for", f"{seconds:.9f}s"]
     if wanted.threshold != "auto":
-        words += ["--threshold", str(_nanoseconds(wanted.threshold, "--threshold"))]
+        words += ["--threshold", str(_threshold(wanted.threshold))]
     if wanted.priority is not None:
         words += ["--fifo", _fifo(wanted.priority)]
     if not wanted.trace:
@@ -104,7 +104,7 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
     if not wanted.trace:
         raise SchedlabError("a simulation has no trace to leave out", where="--no-trace", todo="omit --no-trace")
     cpus = parse_cpu_list(_cpus(wanted.cpus or ""))
-    least_ns = 1 if wanted.threshold == "auto" else _nanoseconds(wanted.threshold, "--threshold")
+    least_ns = 1 if wanted.threshold == "auto" else _threshold(wanted.threshold)
     machine_name, kernel_name = split_simulated(wanted.target)
     machine, kernel = models.machine(machine_name), models.kernel(kernel_name or models.DEFAULT_KERNEL)
     if (last := max(cpus)) >= machine.cpus:
@@ -160,6 +160,11 @@ def _nanoseconds(text: str, option: str) -> int:
         return parse_time_ns(text)
     except ValueError as error:
         raise SchedlabError(str(error), where=option) from error
+
+
+def _threshold(text: str) -> int:
+    """Return a threshold in ns; a number without a unit is in ns."""
+    return int(text) if text.isdecimal() and len(text) < 10 else _nanoseconds(text, "--threshold")
 
 
 def _cpus(text: str) -> str:

@@ -20,7 +20,7 @@ Read = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Return the contents of the machine's files by path; a path may contain ``*``. Unreadable files are left out."""
 
 LOAD, ZONES, NAMES = "/proc/loadavg", "/sys/class/thermal/thermal_zone*/temp", "/proc/*/comm"
-STAT = "/proc/stat"
+STAT, PROCESSES = "/proc/stat", "/proc/[0-9]*/stat"
 
 PACKAGE_MANAGERS = frozenset(
     ("apt", "apt-get", "apt.systemd.dai", "aptitude", "apk", "dnf", "dnf5", "dpkg", "pacman", "rpm", "yum", "zypper")
@@ -109,12 +109,31 @@ def used_by_others(quiet: QuietTable, read: Read) -> Iterator[str]:
     """Yield shares of CPU time beyond the limits, observed while no trial runs."""
     if quiet.steal is None and quiet.other is None:
         return
-    before = read([STAT])[STAT].decode()
+    before = read([STAT, PROCESSES])
     time.sleep(OBSERVED)
-    other, steal = cpu_shares(before, read([STAT])[STAT].decode())
-    for share, limit, who in ((steal, quiet.steal, "a hypervisor takes"), (other, quiet.other, "other tasks use")):
+    after = read([STAT, PROCESSES])
+    other, steal = cpu_shares(before[STAT].decode(), after[STAT].decode())
+    who = f"other tasks{busiest(before, after)} use"
+    for share, limit, what in ((steal, quiet.steal, "a hypervisor takes"), (other, quiet.other, who)):
         if limit is not None and share > limit:
-            yield f"{who} {share:.1%} of the CPU time (wanted at most {limit:.1%})"
+            yield f"{what} {share:.1%} of the CPU time (wanted at most {limit:.1%})"
+
+
+def busiest(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    """Return `` (most by NAME)``, the process that used the most CPU time between two readings; empty if none did."""
+    earlier = {path: used for path, (_, used) in _used(before)}
+    rises = [(used - earlier.get(path, 0), name) for path, (name, used) in _used(after)]
+    most, name = max(rises, default=(0, ""))
+    return f" (most by {name})" if most > 0 else ""
+
+
+def _used(files: Mapping[str, bytes]) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield the path, name and used ticks of each process (proc_pid_stat(5), fields 2, 14 and 15)."""
+    for path, data in files.items():
+        head, bracket, tail = data.decode(errors="replace").rpartition(")")
+        fields = tail.split()
+        if path != STAT and bracket and len(fields) > 12:
+            yield path, (head.partition("(")[2], int(fields[11]) + int(fields[12]))
 
 
 def settled(session: Session, plan: Plan, read: Read, cpus: int) -> Session:

@@ -56,7 +56,7 @@ pub struct Counter {
     pub invariant: bool,
     /// Uncertainty of an instant of the counter on CLOCK_MONOTONIC_RAW.
     pub error_ns: f64,
-    /// Largest difference between the counters of two CPUs, `None` with one CPU.
+    /// Largest difference between the counters of two CPUs; `None` with one CPU, and if the clock is the counter.
     pub difference_ns: Option<f64>,
     /// How often the counter jumped ahead of CLOCK_MONOTONIC_RAW.
     pub jumps: usize,

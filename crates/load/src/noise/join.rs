@@ -7,7 +7,8 @@
 //! belongs to  eee tttttttttttttttttttttttttttttttt ee ssssssssssss ii sss eee
 //! ```
 //! `e` is the path into the kernel, out of the kernel, or between two tasks: it is outside all intervals. Its usual length is
-//! the median of the run; what exceeds three times the usual length is unexplained, as is a gap without any event.
+//! the lower quartile of the run, which a noisy neighbour hardly changes; what exceeds three times the usual length, or 5 µs, is
+//! unexplained, as is a gap without any event.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,6 +24,9 @@ pub const UNEXPLAINED: &str = "unexplained";
 pub const HYPERVISOR: &str = "hypervisor";
 /// Cause of unexplained time in which the processor ran its firmware.
 pub const HARDWARE: &str = "hardware";
+/// Longest path into and out of the kernel that counts as explained, in ns: an interrupt of a virtual machine with page-table
+/// isolation takes some thousand cycles.
+const LONGEST_ENTRY_NS: f64 = 5_000.0;
 /// Multiple of the usual path into and out of the kernel up to which such a path counts as explained.
 const USUAL: u64 = 3;
 
@@ -150,19 +154,20 @@ pub fn join(
         joined.gaps.push(walk.finish(minimum));
     }
     events[next..].iter().for_each(stopped);
-    joined.usual = USUAL * median(joined.gaps.iter().filter(|gap| gap.is_traced).flat_map(|gap| &gap.bare));
+    let bare = joined.gaps.iter().filter(|gap| gap.is_traced).flat_map(|gap| &gap.bare);
+    joined.usual = (USUAL * lower_quartile(bare)).min((LONGEST_ENTRY_NS * per_ns) as u64);
     let mut number = tasks.occurrences();
     joined.gaps.iter_mut().for_each(|gap| explain_bare(gap, joined.usual, &mut number));
     joined
 }
 
-fn median<'a>(values: impl Iterator<Item = &'a u64>) -> u64 {
+fn lower_quartile<'a>(values: impl Iterator<Item = &'a u64>) -> u64 {
     let mut values: Vec<u64> = values.copied().collect();
     if values.is_empty() {
         return 0;
     }
-    let middle = values.len() / 2;
-    *values.select_nth_unstable(middle).1
+    let quarter = values.len() / 4;
+    *values.select_nth_unstable(quarter).1
 }
 
 /// Divide the time outside all intervals into the usual path through the kernel, and the unexplained rest.

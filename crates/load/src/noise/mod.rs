@@ -155,7 +155,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
     for cpu in &order.cpus {
         let refusal = |error| {
             let text = "it is offline or does not exist, or the cpuset of this process lacks it";
-            LoadError::Usage(format!("CPU {cpu} cannot be used ({error}): {text}"))
+            LoadError::Usage(format!("CPU {cpu} cannot be used ({error}): {text}; usable CPUs: {allowed:?}"))
         };
         sched::set_affinity(&[*cpu]).map_err(refusal)?;
     }
@@ -194,7 +194,7 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
     clock::sleep_ns(WARM_UP.as_nanos() as u64 / 2);
     let coarse = Rate::between(first, Pair::take());
 
-    let before = Counters::read(&order.cpus);
+    let mut before = Counters::read(&order.cpus);
     let firmware: Vec<_> = order.cpus.iter().map(|cpu| observed::firmware_interrupts(*cpu)).collect();
     let mut steal = vec![steal::Sample::take(&order.cpus)];
     let mut sampler = (recorder.is_none() && is_drained).then(|| Sampler::new(&order.cpus, seconds));
@@ -216,13 +216,21 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
                 })
             })
             .collect();
+        if is_drained {
+            // The counters are those of the loop. Without another CPU, reading them now would be an interruption.
+            std::thread::sleep(Duration::from_nanos(coarse.ns(begin.saturating_sub(counter::read())) as u64));
+            before = Counters::read(&order.cpus);
+        }
         while finished.load(Ordering::Relaxed) < threads.len() as u64 {
             if signals::requested().is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
             let left = Duration::from_nanos(coarse.ns((begin + time).saturating_sub(counter::read())) as u64);
             // On a CPU under test this thread would be an interruption.
-            let pause = if is_drained { DRAIN } else { left.max(DRAIN / 10).min(Duration::from_secs(1)) };
+            let pause = match is_drained {
+                true => left.clamp(DRAIN / 100, DRAIN),
+                false => left.clamp(DRAIN / 10, Duration::from_secs(1)),
+            };
             std::thread::sleep(pause);
             if is_drained {
                 recorder.as_mut().map(Instance::drain);
@@ -280,11 +288,15 @@ fn measure(order: &Order, instance: Result<(String, Vec<String>), String>) -> Re
             *tracing.tick_stops.entry(reason).or_default() += count;
         }
         let stolen: Vec<(u64, u64)> = steal.iter().map(|each| (each.pair.count, each.ticks[at])).collect();
-        steal::attribute_jumps(&mut joined.gaps, &jumps);
-        let steal_ns = steal::attribute(&mut joined.gaps, &stolen, rate);
+        let steal_ns = steal::stolen_ns(&stolen);
+        // Without a trace the slices of other tasks are unexplained, too.
+        if tracing.traced {
+            steal::attribute_jumps(&mut joined.gaps, &jumps);
+            steal::attribute(&mut joined.gaps, &stolen, rate);
+        }
         let smi =
             observed::firmware_interrupts(*cpu).zip(firmware[at]).map(|(now, then)| now.wrapping_sub(then));
-        if let Some(count) = smi {
+        if let Some(count) = smi.filter(|_| tracing.traced) {
             join::attribute(&mut joined.gaps, join::HARDWARE, u64::MAX, count as usize, |_| true);
         }
         let lengths: Vec<u64> = joined.gaps.iter().map(|gap| gap.length).collect();
@@ -382,8 +394,12 @@ fn spin_on(
     Ok(Found { pair, thread: nix::unistd::gettid().as_raw(), threshold, spun })
 }
 
-/// The largest difference between the counters of two CPUs at one instant of CLOCK_MONOTONIC_RAW.
+/// The largest difference between the counters of two CPUs at one instant of CLOCK_MONOTONIC_RAW; `None` if each CPU computes
+/// this clock from its own counter. The kernel itself then has found the counters synchronised.
 fn difference_ns(found: &[Found], rate: Rate) -> Option<f64> {
+    if counter::is_clock_source() {
+        return None;
+    }
     let (first, rest) = found.split_first()?;
     let offset = |pair: Pair| {
         let elapsed = pair.raw_ns as f64 - first.pair.raw_ns as f64;

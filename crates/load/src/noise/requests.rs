@@ -73,9 +73,9 @@ impl Sender {
 }
 
 /// Functions below the function that needed an interrupt (kernel/smp.c, kernel/sched/core.c and fair.c, kernel/sched/wait.c and
-/// swait.c, Linux 6.4 to 6.18).
+/// swait.c, fs/select.c and eventpoll.c, Linux 6.4 to 6.18).
 fn is_layer(name: &str) -> bool {
-    const PREFIXES: [&str; 24] = [
+    const PREFIXES: [&str; 28] = [
         "__traceiter_",
         "trace_event_raw_event_",
         "smp_call_function",
@@ -94,6 +94,10 @@ fn is_layer(name: &str) -> bool {
         "__wake_up",
         "default_wake_function",
         "autoremove_wake_function",
+        "ep_autoremove_wake_function",
+        "ep_poll_callback",
+        "pollwake",
+        "dequeue_entit",
         "swake_up_",
         "update_curr",
         "reweight_entity",

@@ -142,7 +142,7 @@ impl<'a> Line<'a> {
     /// The meaning of the event; `None` if the event is not known.
     pub fn meaning(&self) -> Option<What> {
         let (name, fields) = self.event.split_once(": ").or_else(|| self.event.split_once(':'))?;
-        meaning(name, fields)
+        meaning(name, fields, self.cpu)
     }
 }
 
@@ -183,7 +183,7 @@ const VECTORS: [(&str, &str); 12] = [
     ("posted_intr", "posted interrupt"),
 ];
 
-fn meaning(event: &str, fields: &str) -> Option<What> {
+fn meaning(event: &str, fields: &str, cpu: usize) -> Option<What> {
     use Kind::{Call, Hrtimer, Ipi, Irq, Nmi, Softirq, Timer, Vector, Work};
     let field = |key: &str| word_after(fields, key);
     let known = match event {
@@ -213,7 +213,10 @@ fn meaning(event: &str, fields: &str) -> Option<What> {
             let reason = if field("success=")? == "1" { "stopped" } else { field("dependency=")? };
             What::TickStop(reason.to_owned())
         }
-        "sched_wakeup" => What::Wake(fields.rsplit_once(" pid=")?.1.split(' ').next()?.parse().ok()?),
+        // A task that goes to another CPU is not woken for this CPU.
+        "sched_wakeup" if field("target_cpu=")?.parse() == Ok(cpu) => {
+            What::Wake(fields.rsplit_once(" pid=")?.1.split(' ').next()?.parse().ok()?)
+        }
         "sched_switch" => {
             let (before, after) = fields.rsplit_once(" ==> next_comm=")?;
             let (name, next) = after.rsplit_once(" next_pid=")?;
@@ -243,8 +246,12 @@ fn word_after<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// The name of a task without the number of its CPU: `kworker/1:2-events` is `task kworker`, `ksoftirqd/1` is
-/// `task ksoftirqd`. A CPU without another task runs its idle task.
+/// `task ksoftirqd`. The thread of an interrupt keeps its device, as in `task irq/36-eth0`. A CPU without another task runs
+/// its idle task.
 pub fn task_name(comm: &str) -> String {
+    if comm.starts_with("irq/") {
+        return format!("task {comm}");
+    }
     let (name, number) = comm.split_once('/').unwrap_or((comm, ""));
     let is_numbered =
         number.starts_with(|first: char| first.is_ascii_digit() || first == 'u' || first == 'R');

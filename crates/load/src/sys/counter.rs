@@ -48,6 +48,12 @@ pub fn is_invariant() -> bool {
     flags.peek().is_some() && flags.all(|line| has(line, "constant_tsc") && has(line, "nonstop_tsc"))
 }
 
+/// Whether the kernel computes its clocks from this counter.
+pub fn is_clock_source() -> bool {
+    const PATH: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    fs::read_to_string(PATH).is_ok_and(|name| name.trim() == NAME)
+}
+
 /// The counter and `CLOCK_MONOTONIC_RAW` at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {

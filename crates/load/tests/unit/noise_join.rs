@@ -203,10 +203,10 @@ fn time_beyond_three_times_the_usual_path_is_unexplained() {
     gaps.push((5000, 10_120));
     events.extend(tick(10_000));
     let result = joined(&gaps, 0, &events);
-    assert_eq!(result.usual, 30);
+    assert_eq!(result.usual, 15);
     let last = parts(&result.gaps[3]);
-    assert!(last.contains(&(UNEXPLAINED, 5010 - 30)), "{last:?}");
-    assert!(last.contains(&(ENTRY, 30 + 5 + 10)), "{last:?}");
+    assert!(last.contains(&(UNEXPLAINED, 5010 - 15)), "{last:?}");
+    assert!(last.contains(&(ENTRY, 15 + 5 + 10)), "{last:?}");
     assert_eq!(result.gaps[3].main(), UNEXPLAINED);
 }
 

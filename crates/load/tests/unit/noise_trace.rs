@@ -48,11 +48,17 @@ fn the_lines_of_each_event_have_their_meaning() {
         ),
         ("tick_stop: success=1 dependency=NONE", What::TickStop("stopped".to_owned())),
         ("tick_stop: success=0 dependency=SCHED", What::TickStop("SCHED".to_owned())),
-        ("sched_wakeup: comm=a pid=b pid=20438 prio=122 target_cpu=000", What::Wake(20_438)),
+        ("sched_wakeup: comm=a pid=b pid=20438 prio=122 target_cpu=001", What::Wake(20_438)),
     ];
     for (line, meaning) in lines {
         assert_eq!(what(line), meaning, "{line}");
     }
+}
+
+#[test]
+fn a_task_that_is_woken_for_another_cpu_has_no_meaning_here() {
+    let line = "  python-20441   [001] d.h.. 3961998393230: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000";
+    assert_eq!(parse(line), None);
 }
 
 #[test]
@@ -72,6 +78,7 @@ fn switches_name_the_next_task_without_the_number_of_its_cpu() {
         ("ksoftirqd/1", "task ksoftirqd"),
         ("swapper/1", "idle"),
         ("a/b", "task a/b"),
+        ("irq/36-eth0", "task irq/36-eth0"),
         ("my program", "task my program"),
     ];
     for (comm, name) in names {

@@ -22,6 +22,12 @@ from schedlab.observe.quiet.machine import (
 STAT_INTERVAL = 120
 """Seconds of ``vm.stat_interval`` that the remedy sets: the counters are folded that seldom, or on demand."""
 
+SHEPHERD_SKIPS = (6, 5)
+"""The kernel whose vmstat_shepherd leaves out isolated CPUs (mm/vmstat.c)."""
+
+FAIR_SERVER_SINCE = (6, 12)
+"""The kernel whose fair server replaces the throttling of real-time tasks (kernel/sched/deadline.c)."""
+
 SHORT_LATENCY_US = 10
 """Microseconds of exit latency up to which an idle state hardly delays a wake-up."""
 
@@ -52,8 +58,12 @@ class Finding:
 
 
 def _tasks(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the causes of tasks, whose names lack the number of the CPU: ``ksoftirqd/3`` is ``task ksoftirqd``."""
-    return tuple(sorted({f"task {name.partition('/')[0]}" for name in names}))
+    """Return the causes of tasks, whose names lack the number of the CPU: ``ksoftirqd/3`` is ``task ksoftirqd``.
+
+    Threads of interrupts keep their names.
+    """
+    short = (name if name.startswith("irq/") else name.partition("/")[0] for name in names)
+    return tuple(sorted({f"task {name}" for name in short}))
 
 
 def findings(machine: Machine) -> list[Finding]:
@@ -74,12 +84,11 @@ def _isolation(machine: Machine) -> Iterator[Finding]:
     ran = sorted({task.name for key, task in users.items() if key in machine.ran and task.last in machine.examined})
     text = f"not isolated: {counted(len(users), 'user thread')} may run there"
     text += f"; these ran there: {_some(ran)}" if ran else ""
-    switches = sum(machine.ran[key] for key in machine.ran if key in users and users[key].last in machine.examined)
     has_partitions = machine.text(CONTROLLERS) is not None
     partition = "echo isolated > /sys/fs/cgroup/GROUP/cpuset.cpus.partition   (GROUP has exactly these CPUs)"
     boot = f"isolcpus=managed_irq,domain,{format_cpu_list(machine.examined)}"
     causes = _tasks(task.name for task in users.values())
-    yield Finding("isolation", text, partition if has_partitions else "", boot, switches, causes)
+    yield Finding("isolation", text, partition if has_partitions else "", boot, causes=causes)
 
 
 def _tick(machine: Machine) -> Iterator[Finding]:
@@ -87,6 +96,7 @@ def _tick(machine: Machine) -> Iterator[Finding]:
         boot = _nohz_full(machine)
         text = "the tick runs while a task runs"
         text += "" if boot else "; this kernel was built without CONFIG_NO_HZ_FULL"
+        text += "; the rate is of all local timer interrupts"
         yield Finding("tick", text, boot=boot, per_second=machine.interrupt_rates.get("LOC"), causes=("tick",))
 
 
@@ -118,6 +128,7 @@ def _device_interrupts(machine: Machine) -> Iterator[Finding]:
         names = [f"{number} {_device(machine, number)}".rstrip() for number in loud]
         others = format_cpu_list(machine.housekeeping)
         command = f"for irq in {' '.join(loud)}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done"
+        command += "   (interrupts whose CPUs the driver manages refuse: isolcpus=managed_irq)"
         causes = tuple(f"irq {_device(machine, number)}" for number in loud)
         yield Finding("interrupts", f"may be delivered there: {_some(names)}", command, per_second=rate, causes=causes)
     default = mask_set(machine.text("/proc/irq/default_smp_affinity") or "")
@@ -172,10 +183,14 @@ def _rcu(machine: Machine) -> Iterator[Finding]:
 
 
 def _boot_cpus(machine: Machine, value: str | None) -> frozenset[int]:
-    """Return the CPUs of a boot parameter: none without it, all for ``all`` or for the parameter without a list."""
-    if value is None:
+    """Return the CPUs of a boot parameter; none without the parameter, or without a list.
+
+    ``all`` and ``N``, the last CPU, are in Documentation/admin-guide/kernel-parameters.rst. ``rcu_nocbs`` without a
+    list offloads no CPU (Linux 5.16).
+    """
+    if not value:
         return frozenset()
-    return machine.online if value in ("", "all") else cpu_set(value)
+    return machine.online if value == "all" else cpu_set(value.replace("N", str(max(machine.online))))
 
 
 def _watchdogs(machine: Machine) -> Iterator[Finding]:
@@ -188,6 +203,9 @@ def _watchdogs(machine: Machine) -> Iterator[Finding]:
 
 
 def _vmstat(machine: Machine) -> Iterator[Finding]:
+    isolated = machine.cpus(f"{CPUS}/isolated") | machine.cpus(f"{CPUS}/nohz_full")
+    if machine.release >= SHEPHERD_SKIPS and isolated.issuperset(machine.examined):
+        return
     interval = machine.number("/proc/sys/vm/stat_interval")
     if interval is not None and interval < STAT_INTERVAL:
         text = f"vmstat_update folds counters every {interval} s after activity"
@@ -195,18 +213,11 @@ def _vmstat(machine: Machine) -> Iterator[Finding]:
 
 
 def _workqueues(machine: Machine) -> Iterator[Finding]:
-    loud = []
-    for path in sorted(machine.after):
-        folder, _, name = path.rpartition("/")
-        if name == "cpumask" and folder.startswith(WORKQUEUES) and machine.hit(mask_set(machine.text(path) or "")):
-            loud.append(folder)
-    if not loud:
-        return
-    of_all = WORKQUEUES in loud
-    names = "all" if of_all else _some([folder.removeprefix(f"{WORKQUEUES}/") for folder in loud])
-    mask = mask_text(machine.housekeeping)
-    command = "; ".join(f"echo {mask} > {folder}/cpumask" for folder in ([WORKQUEUES] if of_all else loud))
-    yield Finding("workqueues", f"work of unbound workqueues may run there: {names}", command)
+    """The mask of all unbound workqueues also limits those with masks of their own (core-api/workqueue.rst)."""
+    path = f"{WORKQUEUES}/cpumask"
+    if machine.hit(mask_set(machine.text(path) or "")):
+        command = f"echo {mask_text(machine.housekeeping)} > {path}"
+        yield Finding("workqueues", "work of unbound workqueues may run there", command)
 
 
 def _kernel_threads(machine: Machine) -> Iterator[Finding]:
@@ -225,8 +236,7 @@ def _kernel_threads(machine: Machine) -> Iterator[Finding]:
         )
         others = format_cpu_list(machine.housekeeping)
         command = f"for pid in $(pgrep -P 2); do taskset -pc {others} $pid; done   (bound threads refuse)"
-        rate = sum(machine.ran[key] for key in ran)
-        yield Finding("kernel", text, command, _nohz_full(machine), rate, _tasks(names))
+        yield Finding("kernel", text, command, _nohz_full(machine), causes=_tasks(names))
 
 
 def _timers(machine: Machine) -> Iterator[Finding]:
@@ -297,6 +307,10 @@ def _real_time(machine: Machine) -> Iterator[Finding]:
             text = f"the fair server of CPU {cpu} gives other tasks {runtime_ns / 1e6:g} of {period_ns / 1e6:g} ms"
             yield Finding("real time", text, f"echo 0 > {FAIR_SERVER}/cpu{cpu}/runtime   {starves}")
     if any(runtime is not None for runtime in servers.values()):
+        return
+    if machine.release >= FAIR_SERVER_SINCE:
+        text = f"the fair server may give other tasks 50 of 1000 ms: {FAIR_SERVER} cannot be read (debugfs)"
+        yield Finding("real time", text, "mount -t debugfs debugfs /sys/kernel/debug   (if lockdown permits)")
         return
     runtime = machine.number("/proc/sys/kernel/sched_rt_runtime_us")
     period = machine.number("/proc/sys/kernel/sched_rt_period_us")

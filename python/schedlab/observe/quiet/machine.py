@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,8 @@ CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
 """A file of control groups of version 2, which have partitions of CPUs (Documentation/admin-guide/cgroup-v2.rst)."""
 
 FILES = (
-    CONTROLLERS, "/proc/cmdline", "/proc/stat", "/proc/interrupts", "/proc/softirqs", "/proc/timer_list",
+    CONTROLLERS, "/proc/cmdline", "/proc/sys/kernel/osrelease",
+    "/proc/stat", "/proc/interrupts", "/proc/softirqs", "/proc/timer_list",
     "/proc/irq/default_smp_affinity", "/proc/irq/*/smp_affinity_list", "/proc/irq/*/effective_affinity_list",
     "/proc/*/task/*/stat", "/proc/*/task/*/status",
     *(f"/proc/sys/kernel/{name}" for name in (
@@ -30,7 +32,7 @@ FILES = (
         "cpu*/topology/thread_siblings_list", "cpu*/cpufreq/scaling_governor",
         "cpu*/cpuidle/state*/name", "cpu*/cpuidle/state*/latency", "cpu*/cpuidle/state*/disable",
     )),
-    f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask", "/sys/devices/system/machinecheck/machinecheck*/check_interval",
+    f"{WORKQUEUES}/cpumask", "/sys/devices/system/machinecheck/machinecheck*/check_interval",
     f"{FAIR_SERVER}/cpu*/runtime", f"{FAIR_SERVER}/cpu*/period",
 )  # fmt: skip
 """Patterns of the files that :class:`Machine` reads."""
@@ -82,6 +84,12 @@ class Machine:
     def online(self) -> frozenset[int]:
         """The CPUs that are online."""
         return self.cpus(f"{CPUS}/online")
+
+    @cached_property
+    def release(self) -> tuple[int, int]:
+        """The version of the kernel, such as (6, 12); (0, 0) where it cannot be read."""
+        found = re.match(r"(\d+)\.(\d+)", self.text("/proc/sys/kernel/osrelease") or "")
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @cached_property
     def housekeeping(self) -> list[int]:

@@ -91,7 +91,7 @@ class Noise(Adapter[NoiseParameters]):
         MetricSpec(LONGEST, "us", "lower", judged=False, worst=True),
     )
     tools = (SCHEDLOAD,)
-    note = "causes need root and the kernel's trace; without it all time is stolen-unexplained or stolen-hypervisor"
+    note = "causes need root and the kernel's trace; without it all time is stolen-unexplained"
 
     def command(self, parameters: NoiseParameters, place: Place) -> Command:
         """``schedload noise`` on the CPU under test."""
