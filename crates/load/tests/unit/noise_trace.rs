@@ -57,7 +57,8 @@ fn the_lines_of_each_event_have_their_meaning() {
 
 #[test]
 fn a_task_that_is_woken_for_another_cpu_has_no_meaning_here() {
-    let line = "  python-20441   [001] d.h.. 3961998393230: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000";
+    let line =
+        "  python-20441   [001] d.h.. 3961998393230: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000";
     assert_eq!(parse(line), None);
 }
 
