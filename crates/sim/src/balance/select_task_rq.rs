@@ -130,13 +130,27 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         {
             return previous;
         }
+        if self.world.kernel.idle_search == IdleSearch::Aged {
+            self.age_idle_time(cpu);
+        }
         let (idle_cpu, scanned) = self.select_idle_cpu(cpu, target, task);
         let cost = scanned as u64 * u64::from(self.costs.idle_scan_cpu);
+        self.cpus[cpu].wake_avg_idle = self.cpus[cpu].wake_avg_idle.saturating_sub(cost);
         self.book(cpu, Account::Search, cost);
         // An eighth of the difference, as update_avg() (kernel/sched/sched.h) adds.
         let average = &mut self.cpus[cpu].avg_search;
         *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
         idle_cpu.unwrap_or(target)
+    }
+
+    /// Halve the idle time of a CPU for each tick since the CPU was idle: it predicts less and less (`select_idle_cpu()`,
+    /// kernel/sched/fair.c, v5.14).
+    fn age_idle_time(&mut self, cpu: usize) {
+        let now = self.time.now / self.time.tick_ns;
+        let cpu_state = &mut self.cpus[cpu];
+        let ticks = now.saturating_sub(cpu_state.wake_stamp);
+        cpu_state.wake_avg_idle >>= ticks.min(63);
+        cpu_state.wake_stamp += ticks;
     }
 
     /// Return an idle CPU under the last-level cache of `target`, and the number of scanned CPUs. A CPU of an idle core
@@ -157,7 +171,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let limit = match self.world.kernel.idle_search {
             IdleSearch::Groups => return (self.idle_sibling(span, target), width),
             IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit(cache.span.common(&self.rq.idle))),
-            IdleSearch::Proportional => self.sis_prop_limit(cpu, width),
+            IdleSearch::Proportional => self.sis_prop_limit(cpu, width, self.cpus[cpu].avg_idle / 512),
+            IdleSearch::Aged => self.sis_prop_limit(cpu, width, self.cpus[cpu].wake_avg_idle),
         };
         if let Some(idle) = span.first_common_from(&self.rq.idle, target) {
             let rank = span.rank(target, idle);
@@ -185,11 +200,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         core.and(span.mask()).and(&self.rq.idle).lowest()
     }
 
-    /// Scan limit of `SIS_PROP`: the number of CPUs that a 512th of the average idle time pays for, at least 4
-    /// (`select_idle_cpu()`, kernel/sched/fair.c, v5.14).
-    fn sis_prop_limit(&self, cpu: usize, width: usize) -> ScanLimit {
-        let cpu_state = &self.cpus[cpu];
-        let (budget, cost) = (width as u64 * (cpu_state.avg_idle / 512), cpu_state.avg_search + 1);
+    /// Scan limit of `SIS_PROP`: the number of CPUs that `idle_ns` pays for, at least 4: a 512th of the average idle time in
+    /// v5.10, the aged idle time in v5.14 (`select_idle_cpu()`, kernel/sched/fair.c).
+    fn sis_prop_limit(&self, cpu: usize, width: usize, idle_ns: Ns) -> ScanLimit {
+        let (budget, cost) = (width as u64 * idle_ns, self.cpus[cpu].avg_search + 1);
         if budget >= cost * width as u64 {
             ScanLimit::Cpus(width)
         } else if budget > 4 * cost {

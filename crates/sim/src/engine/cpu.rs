@@ -52,6 +52,11 @@ pub(crate) struct Cpu {
     /// Average length of recent idle times (`rq->avg_idle`).
     pub avg_idle: Ns,
 
+    /// Idle time that the next searches for an idle CPU may use up, and the tick up to which it has aged
+    /// (`rq->wake_avg_idle`, `rq->wake_stamp`, v5.14).
+    pub wake_avg_idle: Ns,
+    pub wake_stamp: u64,
+
     pub max_idle_balance_cost: Ns,
     /// Average cost of the search for an idle CPU (`this_sd->avg_scan_cost`).
     pub avg_search: Ns,
@@ -74,6 +79,7 @@ impl Cpu {
             timer_soft_at: NEVER,
             // Values of sched_init() (kernel/sched/core.c, v4.5 to v6.12).
             avg_idle: 2 * migration_cost,
+            wake_avg_idle: 2 * migration_cost,
             max_idle_balance_cost: migration_cost,
             domains,
             ..Self::default()

@@ -156,8 +156,10 @@ pub enum IdleSearch {
     #[default]
     Groups,
     /// An idle core, otherwise an idle CPU; the average idle time limits the number of scanned CPUs (`SIS_PROP`, until
-    /// 5.18).
+    /// 5.13).
     Proportional,
+    /// As `Proportional`, but the idle time ages while the CPU is busy, and searches use it up (5.14 to 5.18).
+    Aged,
     /// An idle core, otherwise an idle CPU; the cache's utilisation limits the number of scanned CPUs (`SIS_UTIL`).
     Utilisation,
 }

@@ -184,6 +184,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cpu_state.avg_idle =
             (cpu_state.avg_idle as i64 + (idled as i64 - cpu_state.avg_idle as i64) / 8) as Ns;
         cpu_state.avg_idle = cpu_state.avg_idle.min(2 * cpu_state.max_idle_balance_cost);
+        cpu_state.wake_avg_idle = cpu_state.avg_idle / 2;
+        cpu_state.wake_stamp = cpu_state.clock / self.time.tick_ns;
         if cpu_state.tick_at <= cpu_state.clock {
             cpu_state.tick_at = self.time.next_tick(cpu_state.tick_at, cpu_state.clock);
         }

@@ -25,6 +25,28 @@ fn average_cost_of_a_search_moves_by_an_eighth_of_the_difference() {
     });
 }
 
+/// 5.14 halves the idle time of a busy CPU at each tick, and each search uses up its own time.
+#[test]
+fn idle_time_for_searches_ages_by_half_per_tick_and_is_used_up() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-5.14").unwrap());
+    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
+    simulation.with_engine(|engine| {
+        engine.boot();
+        engine.rq.idle.remove(0);
+        (engine.cpus[0].wake_avg_idle, engine.cpus[0].wake_stamp) = (80_000, 0);
+        engine.time.now = 3 * engine.time.tick_ns;
+        engine.cpus[0].clock = engine.time.now;
+        engine.age_idle_time(0);
+        engine.age_idle_time(0);
+        assert_eq!((engine.cpus[0].wake_avg_idle, engine.cpus[0].wake_stamp), (10_000, 3));
+        let (_, scanned) = engine.select_idle_cpu(0, 0, 0);
+        engine.select_idle_sibling(0, 0, 0, 0);
+        let cost = scanned as u64 * u64::from(engine.costs.idle_scan_cpu);
+        assert_eq!(engine.cpus[0].wake_avg_idle, 10_000 - cost);
+    });
+}
+
 /// Without an idle core, 4.5 takes an idle SMT sibling of the target, and no other idle CPU.
 #[test]
 fn the_search_of_4_5_ends_with_the_targets_siblings() {
