@@ -220,27 +220,20 @@ def patched_text() -> Iterator[list[int]]:
         write(path, before)
 
 
-def counted_calls(document: dict[str, Any], calls: list[int]) -> float:
-    """Return how many calls /proc/interrupts counted during the measurement.
-
-    The kernel's counters are read 0.1 s before the loop begins; the requests say how many calls belong to this time.
-    """
-    truth = {each["name"]: each["count"] for each in document["counters"] if each["cpu"] == cpu()}
-    counted = next(number for name, number in truth.items() if name.startswith("interrupt CAL"))
-    start, end = window(document)
-    both, inside = (sum(begin <= at < end for at in calls) for begin in (start - 0.1e9, start))
-    return float(counted * inside / both)
+def counted_calls(document: dict[str, Any]) -> int:
+    """Return how many calls /proc/interrupts counted during the measurement."""
+    truth = {each["name"]: int(each["count"]) for each in document["counters"] if each["cpu"] == cpu()}
+    return next(number for name, number in truth.items() if name.startswith("interrupt CAL"))
 
 
 def test_calls_by_another_cpu_are_counted_as_the_kernel_counts_them() -> None:
-    with patched_text() as calls:
+    with patched_text():
         document = measure()
-    counted = counted_calls(document, calls)
+    counted = counted_calls(document)
     found = count(document, "call-function interrupt")
     name = max((cause for cause in document["causes"] if cause["name"].startswith("call ")), key=lambda c: c["count"])
     print(
-        f"\ncalls: {found:,} of {counted:,.0f} that /proc/interrupts counts, mostly {name['name']!r} "
-        f"({name['count']:,})"
+        f"\ncalls: {found:,} of {counted:,} that /proc/interrupts counts, mostly {name['name']!r} ({name['count']:,})"
     )
     assert name["name"] == "call do_sync_core"
     if document["tracing"]["requests"] is not None:
@@ -278,7 +271,7 @@ def test_all_together_are_found_side_by_side() -> None:
     with ExitStack() as stack:
         planted, timer, dropper = (stack.enter_context(helper(code)) for code in (HELPER, TIMER, DROPPER))
         items = stack.enter_context(repeated(lambda: write("/proc/sys/vm/stat_refresh", "1"), 0.01))
-        calls = stack.enter_context(patched_text())
+        stack.enter_context(patched_text())
         document = measure()
         truth = {
             "task planted": during(document, planted),
@@ -292,7 +285,7 @@ def test_all_together_are_found_side_by_side() -> None:
         rate = per_second(document, events)
         print(f"\n{name}: {found[name]['rate']:.2f}/s of {rate:.2f}/s", end="")
         assert found[name]["rate"] == pytest.approx(rate, rel=0.02)
-    interrupts, counted = count(document, "call-function interrupt"), counted_calls(document, calls)
-    print(f"\ncalls: {interrupts:,} of {counted:,.0f}")
+    interrupts, counted = count(document, "call-function interrupt"), counted_calls(document)
+    print(f"\ncalls: {interrupts:,} of {counted:,}")
     assert_length(found["task planted"], truth["task planted"])
     assert interrupts == pytest.approx(counted, rel=0.02)
