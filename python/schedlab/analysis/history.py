@@ -16,7 +16,7 @@ from math import exp, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 ALPHA = 0.001
 """Probability of a change point in a series without change. A site has hundreds of series, and searches each at each
@@ -82,7 +82,7 @@ def level(blocks: Collection[float]) -> Level:
     mean, back = float(scaled.mean()), exp if is_geometric else float
     if len(scaled) < 2:
         return Level(back(mean), nan, nan)
-    half = float(student.ppf(0.975, len(scaled) - 1)) * float(scaled.std(ddof=1)) / sqrt(len(scaled))
+    half = float(stdtrit(len(scaled) - 1, 0.975)) * float(scaled.std(ddof=1)) / sqrt(len(scaled))
     return Level(back(mean), back(mean - half), back(mean + half))
 
 
