@@ -52,11 +52,6 @@ pub(crate) struct Cpu {
     /// Average length of recent idle times (`rq->avg_idle`).
     pub avg_idle: Ns,
 
-    /// Idle time that the next searches for an idle CPU may use up, and the tick up to which it has aged
-    /// (`rq->wake_avg_idle`, `rq->wake_stamp`, v5.14).
-    pub wake_avg_idle: Ns,
-    pub wake_stamp: u64,
-
     pub max_idle_balance_cost: Ns,
     /// Average cost of the search for an idle CPU (`this_sd->avg_scan_cost`).
     pub avg_search: Ns,
@@ -66,6 +61,10 @@ pub(crate) struct Cpu {
     pub domains: Box<[DomainState]>,
 
     pub timers: Timers,
+    /// Idle time that the next searches for an idle CPU may use up, and the tick up to which it has aged
+    /// (`rq->wake_avg_idle`, `rq->wake_stamp`, v5.14).
+    pub wake_avg_idle: Ns,
+    pub wake_stamp: u64,
 }
 
 impl Cpu {
