@@ -39,6 +39,7 @@ def test_pgbench(measure: Measure, mode: str) -> None:
     assert metrics["tps"].value * metrics["latency"].value / 1e6 == pytest.approx(2, rel=0.2)
 
 
+@pytest.mark.verify  # half a minute; the other benchmarks cover the launcher
 @pytest.mark.timeout(400)  # the first run on a machine unpacks the kernel source
 def test_kernbench(measure: Measure) -> None:
     metrics = measure("kernbench", jobs_per_cpu=2, target="init/")
