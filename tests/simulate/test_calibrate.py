@@ -55,6 +55,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     """The probes run on a model instead of the host: the search finds the costs of the model from wrong costs."""
     truth = calibrate.prepared(models.machine("laptop-4").data)
     truth["costs"] |= {"ipi_send": 2000, "tcp_ack": 1500, "tcp_append": 300}
+    truth["costs"] |= {"tlb_refill": 1200, "unix_wait": 900, "shared_fault": 2500, "image_fault": 900}
     wrong = deepcopy(truth)
     wrong["costs"]["ipi_send"] = 0
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}

@@ -46,6 +46,10 @@ pub struct Costs {
     pub schedule: u32,
     /// Switching from one task to another, with registers and address space, caches warm.
     pub switch: u32,
+    /// Refilling the TLB after a switch to an address space that none of the CPU's last six is: translations of other address
+    /// spaces stay. 0 where the TLB distinguishes many.
+    #[serde(default)]
+    pub tlb_refill: u32,
     /// Making a task runnable, by the distance from the waking CPU to the task's runqueue.
     pub wakeup: ByDistance,
     /// Time from the sending of an IPI to its arrival.
@@ -86,6 +90,12 @@ pub struct Costs {
     pub node_bandwidth_mib: u32,
     /// First touch of a page: fault, clearing, page table.
     pub page_fault: u32,
+    /// First touch of a page of memory that processes share, which also enters the page cache. 0: as long as `page_fault`.
+    #[serde(default)]
+    pub shared_fault: u32,
+    /// First touch of a page of a new image's memory. 0: as long as `page_fault`.
+    #[serde(default)]
+    pub image_fault: u32,
     /// A NUMA hinting fault.
     pub hinting_fault: u32,
     /// Marking 1 MiB of page table entries.
@@ -120,6 +130,9 @@ pub struct Costs {
     pub pipe: u32,
     /// Read or write of a Unix socket, without the system call and the copy.
     pub unix: u32,
+    /// Waiting for a message at a Unix socket, beyond the system call and the switch.
+    #[serde(default)]
+    pub unix_wait: u32,
     /// A TCP send over loopback, with the softirq's work up to the receiver's queue.
     pub tcp_send: u32,
     /// A TCP receive.
@@ -139,6 +152,16 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// First touch of a page of a new image's memory.
+    pub fn image_fault(&self) -> u32 {
+        if self.image_fault > 0 { self.image_fault } else { self.page_fault }
+    }
+
+    /// First touch of a page of shared memory.
+    pub fn shared_fault(&self) -> u32 {
+        if self.shared_fault > 0 { self.shared_fault } else { self.page_fault }
+    }
+
     /// Name of the first cost above `most`.
     pub(super) fn beyond(&self, most: u32) -> Option<String> {
         fn exceeds(value: &toml::Value, most: i64) -> bool {

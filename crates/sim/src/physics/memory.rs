@@ -20,6 +20,8 @@ pub(crate) const PAGE: u64 = 4096;
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
     pub bytes: u64,
+    /// Several tasks map the region: its pages are of shared memory.
+    shared: bool,
     /// Binary logarithm of the granule size in bytes.
     shift: u32,
     /// Node of each granule, and number of its touched pages; empty before the first touch.
@@ -72,11 +74,12 @@ impl Region {
         (size_of::<Self>() + caches * size_of::<Cached>()) as u64 + granules * (1 + 4 + 1 + 8 + 4)
     }
 
-    pub fn new(bytes: u64) -> Self {
+    pub fn new(bytes: u64, shared: bool) -> Self {
         let granules = bytes.div_ceil(PAGE).div_ceil(MOST_GRANULES).next_power_of_two();
         let private = Cached { at: u16::MAX, kib: 0, inflow: 0 };
         Self {
             bytes,
+            shared,
             shift: PAGE.ilog2() + granules.ilog2(),
             home: Vec::new(),
             touched: Vec::new(),
@@ -204,7 +207,7 @@ impl Memory {
         let mut cost = TouchCost {
             work: u64::from(costs.touch_kib) * kib_1024 / 1024,
             cache: scale(costs.refill_kib.llc.into(), miss_private - beyond),
-            fault: pages * u64::from(costs.page_fault),
+            fault: pages * u64::from(if region.shared { costs.shared_fault() } else { costs.page_fault }),
             pages,
             ..TouchCost::default()
         };

@@ -2,9 +2,11 @@
 
 mod lines;
 mod memory;
+mod tlb;
 mod warmth;
 
 use schedlab_workload::Plan;
+use schedlab_workload::program::{Resource, Scope};
 
 use crate::balance::KernelPolicy;
 use crate::engine::{Engine, FULL};
@@ -14,6 +16,7 @@ use crate::sched::NOBODY;
 
 pub(crate) use lines::{SharedLine, next_miss, overlapped};
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
+pub(crate) use tlb::Tlbs;
 pub(crate) use warmth::{Caches, Warmth};
 
 /// Caches and memory of the machine, and the memory regions of the program.
@@ -27,13 +30,17 @@ pub(crate) struct Physics {
     /// as the limit of many connections to one address. Kernels have one such route for each CPU that connects; the
     /// connections of a program are made one after the other by the same few CPUs.
     pub route: SharedLine,
+    pub tlbs: Tlbs,
 }
 
 impl Physics {
     /// Cold caches, and regions that no task has touched.
     pub fn new(machine: &Machine, topology: &Topology, plan: &Plan) -> Self {
         let resources = &plan.program().resources;
-        let region = |instance| Region::new(resources.regions[plan.regions().position(instance)].bytes);
+        let region = |instance| {
+            let region = &resources.regions[plan.regions().position(instance)];
+            Region::new(region.bytes, region.scope() != Scope::Task)
+        };
         Self {
             regions: (0..plan.regions().total()).map(region).collect(),
             memory: Memory::new(machine.nodes()),
@@ -45,6 +52,7 @@ impl Physics {
                 machine.costs.random_percent,
             ),
             route: SharedLine::default(),
+            tlbs: Tlbs::new(topology.places.len()),
         }
     }
 }

@@ -117,6 +117,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let from = (previous != NOBODY).then_some(previous);
         self.records.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
         self.book(cpu, Account::Switch, self.costs.switch);
+        let mm = self.tasks[next].mm;
+        if self.costs.tlb_refill > 0 && mm != 0 && self.physics.tlbs.load(cpu, mm) {
+            self.book(cpu, Account::Switch, self.costs.tlb_refill);
+        }
         let (switched, mmdrop) = (self.cpus[cpu].clock, self.costs.atomic);
         let busy = self.rq.policy.context_switch(&mut self.rq.queues[cpu], began, switched, mmdrop);
         if busy > 0 {

@@ -148,6 +148,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.note_stack(cpu, node.into(), true);
         let thread = self.tasks[task].thread;
         self.numa.born(task, thread.then_some(self.gate.main), self.time.now);
+        self.tasks[task].mm =
+            if thread { self.tasks[self.gate.main].mm } else { self.physics.tlbs.new_space() };
         let target = self.select_task_rq_fork(cpu, task);
         if target != cpu {
             self.records.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
@@ -200,7 +202,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 let lists = self.page_lists(cpu, node.into(), pages);
                 Progress::Segment(Segment::new(
                     Account::Fault,
-                    pages * Ns::from(self.costs.page_fault) + lists,
+                    pages * Ns::from(self.costs.image_fault()) + lists,
                 ))
             }
             Action::Work { ns } => Progress::Segment(self.image_part(cpu, task, ns)),
@@ -277,6 +279,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         execed.moved = 0;
         execed.warmth = Warmth::default();
         self.numa.execed(task);
+        self.tasks[task].mm = self.physics.tlbs.new_space();
         Progress::Repeat
     }
 

@@ -69,6 +69,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tasks[main].phase = crate::tasks::Phase::Next;
         self.gate.main = main;
         self.numa.born(main, None, self.time.now);
+        self.tasks[main].mm = self.physics.tlbs.new_space();
         self.gate.live = self.world.plan.task_count();
         // Programs that a shell starts wait for no signal.
         if self.world.plan.program().groups.iter().all(TaskGroup::started_by_exec) {

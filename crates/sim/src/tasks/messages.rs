@@ -150,7 +150,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 Progress::Failed("receiving: every sender has closed the channel".to_owned())
             };
         }
-        self.book(cpu, Account::Syscall, self.costs.syscall);
+        let wait = if self.program.flows[at].kind == ChannelKind::Unix { self.costs.unix_wait } else { 0 };
+        self.book(cpu, Account::Syscall, self.costs.syscall + wait);
         self.program.flows[at].readers.push(&mut self.tasks, task);
         Progress::Again
     }

@@ -203,6 +203,8 @@ pub(crate) struct Task {
     /// Ordinal of the task in the plan; `NOBODY` for the main task and kernel threads.
     pub ordinal: u32,
     pub thread: bool,
+    /// Number of the address space (`task->mm`); 0 for kernel threads, which run in the address space of the task before.
+    pub mm: u32,
     pub memory_node: Option<u8>,
     pub nice: i8,
     /// Class and slice that take effect when the task is queued anew.

@@ -186,7 +186,7 @@ class Remote:
 def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     """Return the machine with an idle state for each measured idle time, and without states that are not measured."""
     data = deepcopy(dict(machine))
-    for key in ("ipi_send", "tcp_ack", "tcp_append"):
+    for key in ("ipi_send", "tcp_ack", "tcp_append", "tlb_refill", "unix_wait", "shared_fault", "image_fault"):
         data["costs"].setdefault(key, 0)
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0

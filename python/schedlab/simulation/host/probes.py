@@ -266,8 +266,19 @@ def pipe_round(cpu: int) -> Probe:
     return Probe("pipe round", _program("pipe-round", groups, ["operation"], channels=channels), (cpu,))
 
 
-def socket_round(cpu: int, kind: str) -> Probe:
-    """A message of 4 bytes to another process on the CPU, and its answer: series ``operation``."""
+def pipe_ring(cpu: int, tasks: int) -> Probe:
+    """A message of 4 bytes over pipes from process to process on the CPU: series ``operation``, a round."""
+    places = [f"pipe{n}" for n in range(tasks)]
+    sends = [{"send": {"channel": name, "bytes": 4}} for name in places]
+    takes = [{"receive": {"channel": name, "bytes": 4}} for name in places]
+    groups = {"first": [_times(LOOPS, [sends[0], takes[-1], _lap("turn", "operation")])]}
+    groups |= {f"other{n}": [_times(LOOPS, [takes[n - 1], sends[n]])] for n in range(1, tasks)}
+    channels = [_channel(name, "pipe") for name in places]
+    return Probe("pipe ring", _program("pipe-ring", groups, ["operation"], channels=channels), (cpu,))
+
+
+def unix_round(cpu: int) -> Probe:
+    """A message of 4 bytes over a Unix socket to another process on the CPU, and its answer: series ``operation``."""
     out = {"send": {"channel": "there", "bytes": 4}}
     arrive = {"receive": {"channel": "there", "bytes": 4}}
     back = {"send": {"channel": "there", "bytes": 4, "direction": "backward"}}
@@ -276,8 +287,8 @@ def socket_round(cpu: int, kind: str) -> Probe:
         "first": [_times(LOOPS, [out, answered, _lap("turn", "operation")])],
         "second": [_times(LOOPS, [arrive, back])],
     }
-    program = _program("socket-round", groups, ["operation"], channels=[_channel("there", kind)])
-    return Probe(f"{kind} round", program, (cpu,))
+    program = _program("unix-round", groups, ["operation"], channels=[_channel("there", "unix")])
+    return Probe("unix round", program, (cpu,))
 
 
 def futex_round(cpu: int) -> Probe:
@@ -290,16 +301,19 @@ def futex_round(cpu: int) -> Probe:
     return Probe("futex round", program, (cpu,))
 
 
-def page_fault(cpu: int) -> Probe:
-    """The first write to a page: series ``operation``."""
+def page_fault(cpu: int, *, shared: bool = False) -> Probe:
+    """The first write to a page, or the first read of a page that processes share: series ``operation``."""
     page = 4096
-    body = [
-        _times(
-            LOOPS, [_touch("memory", 64, write=True, offset={"mul": [{"loop": 0}, page]}), _lap("turn", "operation")]
-        )
+    touch = _touch("memory", 64, write=not shared, offset={"mul": [{"loop": 0}, page]})
+    body = [_times(LOOPS, [touch, _lap("turn", "operation")])]
+    regions = [
+        {"name": "memory", "count": 1, "scope": "program" if shared else "task", "bytes": LOOPS * page},
     ]
-    regions = [{"name": "memory", "count": 1, "scope": "task", "bytes": LOOPS * page}]
-    return Probe("page fault", _program("page-fault", {"first": body}, ["operation"], regions=regions), (cpu,))
+    return Probe(
+        "shared page fault" if shared else "page fault",
+        _program("page-fault", {"first": body}, ["operation"], regions=regions),
+        (cpu,),
+    )
 
 
 def child(cpu: int, image_kib: int | None) -> Probe:
@@ -310,7 +324,7 @@ def child(cpu: int, image_kib: int | None) -> Probe:
     work = {"exec": {"image": {"work": {"ns": 0, "bytes": (image_kib or 0) << 10}}}}
     body = [
         _times(
-            60,
+            20 if image_kib else 60,
             [
                 {"fork": {"body": [] if image_kib is None else [work]}},
                 _lap("turn", "clone"),

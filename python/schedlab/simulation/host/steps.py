@@ -18,6 +18,9 @@ MESSAGE_KIB = 16
 MOST_WALK_KIB = 256 << 10
 """The largest buffer that is read: a virtual machine may report the cache of its entire host."""
 
+IMAGE_KIB = 4096
+"""Memory of an executed image whose faults are measured: as a small compiler's, and more than a huge page."""
+
 CHANNELS = {
     "pipe": ("pipe", "pipe"),
     "unix": ("unix", "unix"),
@@ -46,13 +49,20 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")
     yield Step(("costs.switch",), probes.yields(cpu, 2), "operation", "sched_yield() of two processes in turn")
     yield Step(("costs.wakeup.core",), probes.pipe_round(cpu), "operation", "a round over two pipes on one CPU")
+    # More processes than the six address spaces that a TLB of x86 distinguishes.
+    yield Step(("costs.tlb_refill",), probes.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
+    yield Step(("costs.unix_wait",), probes.unix_round(cpu), "operation", "a round over a Unix socket on one CPU")
     yield Step(("costs.futex",), probes.futex_round(cpu), "operation", "a round of two threads on one CPU")
     yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
+    probe = probes.page_fault(cpu, shared=True)
+    yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")
     yield Step(("costs.fork",), probes.child(cpu, None), "clone", "fork() in the parent")
     yield Step(("costs.exit",), probes.child(cpu, None), "end", "a child's run, exit and reaping")
     yield Step(
         ("costs.exec",), probes.child(cpu, 0), "end", "a child that executes a new image, less the child without"
     )
+    how = f"a child that executes an image and fills {IMAGE_KIB} KiB"
+    yield Step(("costs.image_fault",), probes.child(cpu, IMAGE_KIB), "end", how)
     # Other work lengthens most of the gaps on a busy machine, and a tick is in each of them.
     yield Step(
         ("costs.tick",), probes.tick(cpu), "operation", "the longest gap of a loop in 4 ms, 10th percentile", 0.1

@@ -9,7 +9,7 @@ fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
     let xeon = machine("xeon-e5-2670v3").unwrap();
     let topology = Topology::new(&xeon);
     let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
-    let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20));
+    let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20, false));
     let all_bytes = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern: Pattern::Sequential };
     let mut touch = |cpu, now| {
         memory.touch(
@@ -38,7 +38,7 @@ fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
 
 #[test]
 fn a_touch_covers_the_granules_of_its_bytes_and_wraps_at_the_end_of_the_region() {
-    let region = Region::new(5 * 4096);
+    let region = Region::new(5 * 4096, false);
     let granules = |offset, bytes| {
         let touch = Touch { offset, bytes, stride: 64, pattern: Pattern::Sequential };
         region.granules(&touch).collect::<Vec<_>>()
