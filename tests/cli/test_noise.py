@@ -118,7 +118,7 @@ def test_a_cpu_that_may_not_be_used_is_named(schedlab: Schedlab) -> None:
 
 
 def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> None:
-    done = schedlab("noise", "--cpus", cpu(), "--for", "50ms", "--no-trace", "--threshold", "1us", "--format", "json")
+    done = schedlab("noise", "--cpus", cpu(), "--for", "500ms", "--no-trace", "--threshold", "1us", "--format", "json")
     assert done.code == 0, done.err
     fields = json.loads(done.out)
     assert fields["attribution"] == "correlation"
@@ -206,7 +206,7 @@ def test_another_machine_is_measured_over_ssh(
     loopback.require()
     # The command sets the variable for ssh; the test restores it.
     monkeypatch.setenv("SCHEDLAB_SSH_CONFIG", "")
-    words = ["--cpus", cpu(), "--for", "50ms", "--no-trace", "--threshold", "1us", "--format", "json"]
+    words = ["--cpus", cpu(), "--for", "500ms", "--no-trace", "--threshold", "1us", "--format", "json"]
     with loopback.server(tmp_path / "server") as server:
         done = schedlab("noise", *words, "--target", "ssh:box", "--ssh-config", server.config)
     assert done.code == 0, done.err
