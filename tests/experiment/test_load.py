@@ -164,6 +164,12 @@ def test_faults_of_tunables_are_reported_together_with_other_mistakes() -> None:
     assert "unknown workload 'hackbensh'" in message
 
 
+def test_faults_of_tunables_are_reported_together_with_those_of_the_whole_variant() -> None:
+    message = error_of(with_line('policy = "rr"\ntunables = { "sched.nonsense" = 5 }', "[[variant]]"))
+    assert "unknown tunable 'sched.nonsense'" in message
+    assert "policy 'rr' needs a priority" in message
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -100,18 +100,20 @@ def parse(text: str, name: str, place: Place | None = None) -> Experiment:
 
 def _validated(data: dict[str, Any], place: Place) -> tuple[Experiment, list[Finding]]:
     """The experiment without the tunables that cannot be set, and the findings about these tunables."""
-    try:
-        return Experiment.model_validate(data), []
-    except ValidationError as error:
-        findings = [finding for item in error.errors() for finding in _explain(item)]
-        if any(item["type"] != BAD_TUNABLES for item in error.errors()):
-            raise _error(findings, place) from error
-    for (*parents, tunable), _ in findings:
-        table: Any = data
-        for part in parents:
-            table = table[part]
-        del table[tunable]
-    return Experiment.model_validate(data), findings
+    bad_tunables: list[Finding] = []
+    while True:  # pydantic checks a variant as a whole only once all its fields are valid
+        try:
+            return Experiment.model_validate(data), bad_tunables
+        except ValidationError as error:
+            findings = [finding for item in error.errors() for finding in _explain(item)]
+            if any(item["type"] != BAD_TUNABLES for item in error.errors()):
+                raise _error([*bad_tunables, *findings], place) from error
+        bad_tunables += findings
+        for (*parents, tunable), _ in findings:
+            table: Any = data
+            for part in parents:
+                table = table[part]
+            del table[tunable]
 
 
 def _error(findings: list[Finding], place: Place) -> ExperimentError:
