@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from schedlab.analysis import history
 from schedlab.analysis.history import ALPHA, LEAST_RUNS, change_points, level, shown_at
 
 
@@ -108,6 +109,15 @@ def test_p_is_the_share_of_permutations_with_a_larger_difference() -> None:
 
 
 @pytest.mark.slow
+def test_the_chance_that_a_permutation_reaches_a_statistic_is_below_its_bound() -> None:
+    random = np.random.default_rng(3)
+    part = random.standard_normal(400)
+    reached = history._largest(random.permuted(np.broadcast_to(part, (5_000, len(part))), axis=1))[0]
+    for statistic in np.quantile(reached, [0.9, 0.99, 0.999, 1]):
+        assert np.mean(reached >= statistic) <= history._bound(part, float(statistic))
+    assert history._bound(part, 2 * float(reached.max())) < 0.1, "a bound that is never small says nothing"
+
+
 def test_series_without_change_have_false_alarms_at_most_as_often_as_stated() -> None:
     random = np.random.default_rng(7)
     alarms = sum(bool(change_points(np.exp(random.standard_t(3, 40) * 0.02).tolist(), alpha=0.05)) for _ in range(400))
