@@ -43,11 +43,12 @@ def twin(engine: Engine, run_script: RunScript) -> Callable[..., Twin]:
     """Return a function that compares two scripted runs: a machine's and its model's."""
 
     def compared(ratios: dict[int, float], predicted: dict[int, float]) -> Twin:
-        machine, _ = run_script(
-            script({1: 2.0, 4: 8.0}, ratios, {"context-switches": 100.0, "cpu-migrations": 0.0, "interrupts.LOC": 5.0})
-        )
+        counted = {"context-switches": 100.0, "cpu-migrations": 0.0, "interrupts.LOC": 5.0}
+        counted |= {"interrupts.RES": 30.0, "interrupts.CAL": 60.0}
+        machine, _ = run_script(script({1: 2.0, 4: 8.0}, ratios, counted))
         accounts = {"ledger.idle_ns": 900.0, "ledger.switch_ns": 75.0, "ledger.user_ns": 25.0}
-        model, _ = run_script(script({1: 2.2, 4: 4.0}, predicted, accounts | {"context-switches": 150.0}))
+        simulated = accounts | {"context-switches": 150.0, "interrupts.RES": 80.0}
+        model, _ = run_script(script({1: 2.2, 4: 4.0}, predicted, simulated))
         counters = [reader.counters(engine, run) for run in (machine, model)]
         return compare(findings(engine, machine), findings(engine, model), *counters)
 
@@ -85,8 +86,11 @@ def test_counters_of_both_are_compared_and_the_largest_misses_have_the_simulated
     twin: Callable[..., Twin],
 ) -> None:
     result = twin({1: 1.2, 4: 0.9}, {1: 1.3, 4: 1.1})
-    assert {(each.name, each.measured, each.predicted) for each in result.counters} == {("context-switches", 100, 150)}
-    assert len(result.counters) == 4
+    assert {(each.name, each.measured, each.predicted) for each in result.counters} == {
+        ("context-switches", 100, 150),
+        ("interrupts.RES+CAL", 90, 80),
+    }
+    assert len(result.counters) == 8
     assert [(miss.level.question.parameters, miss.level.variant) for miss in result.misses] == [
         ('{"groups":4}', "base"),
         ('{"groups":4}', "changed"),

@@ -28,8 +28,16 @@ if TYPE_CHECKING:
 NEAR_POINTS, NEAR_SHARE = 0.03, 0.10
 """A predicted effect is near the measured effect within three points, or within a tenth of the measured effect."""
 
+WAKING = ("interrupts.RES", "interrupts.CAL")
+"""Interrupts by which CPUs wake others. Since v5.8 a kernel sends a function call to a CPU with an empty queue
+(``ttwu_queue_wakelist()``, kernel/sched/core.c), and a reschedule interrupt to other CPUs. The simulator counts both as
+reschedule interrupts; a kernel's count has the function calls of other subsystems too."""
+
+WAKES = "interrupts.RES+CAL"
+"""Name of the sum of :data:`WAKING`."""
+
 COUNTERS = (
-    "context-switches", "cpu-migrations", "interrupts.RES", "tree.voluntary-switches", "tree.involuntary-switches",
+    "context-switches", "cpu-migrations", WAKES, "tree.voluntary-switches", "tree.involuntary-switches",
 )  # fmt: skip
 """Counters that both a real kernel and the simulator have, of scheduling decisions."""
 
@@ -218,9 +226,13 @@ def _counters(frame: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, float
     for row in frame.iter_rows(named=True):
         key = (row["workload"], row["parameters"], row["variant"])
         totals.setdefault(key, {}).setdefault(row["counter"], []).append(row["value"])
-    return {
+    means = {
         key: {name: float(np.mean(values)) for name, values in counters.items()} for key, counters in totals.items()
     }
+    for counters in means.values():
+        if waking := [counters[name] for name in WAKING if name in counters]:
+            counters[WAKES] = sum(waking)
+    return means
 
 
 def _accounts(counters: Counters, level: Level) -> list[tuple[str, float]]:
