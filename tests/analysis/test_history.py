@@ -108,7 +108,6 @@ def test_p_is_the_share_of_permutations_with_a_larger_difference() -> None:
     assert change.p == pytest.approx(np.mean(every), abs=0.02)
 
 
-@pytest.mark.slow
 def test_the_chance_that_a_permutation_reaches_a_statistic_is_below_its_bound() -> None:
     random = np.random.default_rng(3)
     part = random.standard_normal(400)
@@ -118,6 +117,7 @@ def test_the_chance_that_a_permutation_reaches_a_statistic_is_below_its_bound() 
     assert history._bound(part, 2 * float(reached.max())) < 0.1, "a bound that is never small says nothing"
 
 
+@pytest.mark.slow
 def test_series_without_change_have_false_alarms_at_most_as_often_as_stated() -> None:
     random = np.random.default_rng(7)
     alarms = sum(bool(change_points(np.exp(random.standard_t(3, 40) * 0.02).tolist(), alpha=0.05)) for _ in range(400))

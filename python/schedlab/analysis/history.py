@@ -143,13 +143,18 @@ def _search(
 
 def _largest(rows: Values) -> tuple[Values, NDArray[np.int64]]:
     """Return, for each row, the largest standardised difference of two adjacent means, and the index between them."""
-    size = rows.shape[1]
-    before = np.arange(SHORTEST, size - SHORTEST + 1)
+    before, deviations = _places(rows.shape[1])
     centred = rows - rows.mean(axis=1, keepdims=True)
     sums = np.abs(np.cumsum(centred, axis=1)[:, before - 1])
-    scaled = sums / np.sqrt(before * (size - before) / size)
+    scaled = sums / deviations
     place = scaled.argmax(axis=1)
     return scaled[np.arange(len(rows)), place], before[place]
+
+
+def _places(size: int) -> tuple[NDArray[np.int64], Values]:
+    """Return the numbers of values that may precede a change, and the deviation of their sum if the variance is 1."""
+    before = np.arange(SHORTEST, size - SHORTEST + 1)
+    return before, np.sqrt(before * (size - before) / size)
 
 
 def _bound(part: Values, statistic: float) -> float:
@@ -158,10 +163,9 @@ def _bound(part: Values, statistic: float) -> float:
     The sum of the first k values of a permutation is a sum of draws without replacement, whose chance to be large is at
     most that with replacement (Hoeffding 1963, theorem 4): Bernstein's inequality for each k, added up over all k.
     """
-    size = len(part)
-    first = np.arange(SHORTEST, size - SHORTEST + 1)
-    drawn = np.minimum(first, size - first)
-    sums = statistic * np.sqrt(first * (size - first) / size)
+    before, deviations = _places(len(part))
+    drawn = np.minimum(before, len(part) - before)
+    sums = statistic * deviations
     largest = np.abs(part - part.mean()).max()
     return float(2 * np.exp(-(sums**2) / (2 * drawn * part.var() + largest * sums * 2 / 3)).sum())
 
