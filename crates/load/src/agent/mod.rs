@@ -20,8 +20,11 @@ mod journal;
 mod lock;
 mod place;
 mod protocol;
+mod records;
+mod recovery;
 mod resources;
 mod session;
+mod state;
 mod trial;
 
 use std::fs;
@@ -97,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
             if how != How::Exited(0) {
                 kill_descendants(&[]);
                 // Failures stay in the journals.
-                let _ = changes::recover(&arguments.journals());
+                let _ = recovery::recover(&arguments.journals());
             }
             arguments.delete_folder();
             Ok(if how == How::Exited(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -12,8 +12,8 @@ use nix::sys::utsname::uname;
 use nix::unistd::geteuid;
 use serde_json::{Value as Json, json};
 
-use super::journal::checksum;
 use super::protocol::{Kind, PROTOCOL, Refusal};
+use super::records::checksum;
 
 /// Usual place of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";

@@ -15,12 +15,14 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::{Value as Json, json};
 
 use super::Arguments;
-use super::changes::{self, Changes, Outcome};
+use super::changes::Changes;
 use super::files::{self, Tunables};
-use super::journal::Opened;
 use super::lock::MachineLock;
 use super::place;
 use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
+use super::records::Opened;
+use super::recovery;
+use super::state::Outcome;
 use super::trial::Running;
 use crate::sys::process::{self, Pid};
 
@@ -232,7 +234,7 @@ impl Session {
                 Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
             },
             Request::Recover => Ok(json!({ "outcomes": self.recover()? })),
-            Request::Journals => changes::journals(&self.journals).map_err(|error| self.unusable(&error)),
+            Request::Journals => recovery::journals(&self.journals).map_err(|error| self.unusable(&error)),
             Request::Holder => Ok(json!({ "holder": MachineLock::holder()? })),
             Request::Begin { run, lease, alone } => self.begin(&run, lease, alone),
             Request::Made(resource) => {
@@ -267,7 +269,7 @@ impl Session {
     }
 
     fn recover(&self) -> Result<Vec<Outcome>, Refusal> {
-        changes::recover(&self.journals).map_err(|error| self.unusable(&error))
+        recovery::recover(&self.journals).map_err(|error| self.unusable(&error))
     }
 
     fn unusable(&self, error: &io::Error) -> Refusal {

@@ -38,11 +38,17 @@ pub struct Spun {
 const BATCH: u32 = 4096;
 
 /// Read the counter until it shows `until` or `stop` is set. Store gaps of more than `threshold` counts beyond `minimum` in
-/// `gaps` up to its capacity.
+/// `gaps` up to its capacity. `start` is the previous reading.
 ///
 /// The loop makes no system call and allocates nothing.
-pub fn spin(until: u64, minimum: u64, threshold: u64, stop: &AtomicBool, mut gaps: Vec<Gap>) -> Spun {
-    let start = counter::read();
+pub fn spin(
+    start: u64,
+    until: u64,
+    minimum: u64,
+    threshold: u64,
+    stop: &AtomicBool,
+    mut gaps: Vec<Gap>,
+) -> Spun {
     let limit = minimum.saturating_add(threshold);
     let (mut last, mut least, mut turns) = (start, u64::MAX, 0u64);
     let (mut count, mut total, mut worst) = (0u64, 0u64, 0u64);
@@ -82,4 +88,19 @@ pub fn buffer(gaps: usize) -> Vec<Gap> {
     let mut buffer = vec![Gap { start: 1, end: 1 }; gaps];
     buffer.clear();
     buffer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_since_the_previous_reading_is_a_gap() {
+        let (now, stop) = (counter::read(), AtomicBool::new(false));
+        let previous = now - 1_000_000;
+        let spun = spin(previous, now, 0, 900_000, &stop, buffer(4));
+        assert_eq!((spun.start, spun.gaps[0].start), (previous, previous));
+        assert!(spun.gaps[0].end >= now);
+        assert_eq!(spun.turns, u64::from(BATCH));
+    }
 }

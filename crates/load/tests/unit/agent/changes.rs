@@ -6,10 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::{Changes, How, Outcome, recover};
+use super::Changes;
 use crate::agent::files::{Tunables, kernel};
-use crate::agent::journal::{self, Opened};
+use crate::agent::journal;
 use crate::agent::protocol::{Change, Form, Kind, Value};
+use crate::agent::records::Opened;
+use crate::agent::recovery::recover;
+use crate::agent::state::{How, Outcome};
 
 /// A folder of numbers in place of a kernel's files, each at first 5. The folder is deleted with the test.
 struct Folder(PathBuf);

@@ -1,0 +1,298 @@
+//! The records of a journal, as lines of text.
+//!
+//! ```text
+//! CHECKSUM SEQ {"record":"opened","format":2,"run":…,"root":"/","boot_id":…,"host":…,"pid":…,"controller":…,…}
+//! CHECKSUM SEQ {"record":"made","what":"folder","name":…}    about to be made
+//! CHECKSUM SEQ {"record":"gone","what":"folder","name":…}    removed
+//! CHECKSUM SEQ {"record":"write","n":1,"name":…,"path":…,"original":…,"old":…,"new":…}    about to be made
+//! CHECKSUM SEQ {"record":"done","n":[1]}             made and read back
+//! CHECKSUM SEQ {"record":"back","n":[1]}             the file contains its `old`
+//! CHECKSUM SEQ {"record":"released","n":[1]}         nothing more to do with the file
+//! CHECKSUM SEQ {"record":"end"}
+//! ```
+//!
+//! The last line is always the end mark, which the next records replace: without the mark records are missing. `write` and
+//! `made` records are on disk before the write or the creation. The other records may be lost: the kernel's file gives the
+//! same information.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::place;
+use super::protocol::{Form, Value};
+use super::resources::Resource;
+use crate::sys::process::{self, Pid};
+
+/// Version of the records.
+pub const FORMAT: u32 = 2;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// The first record.
+    Opened(Opened),
+    /// A write that is about to be made.
+    Write(Write),
+    /// Writes that were made and read back.
+    Done {
+        /// Numbers of the writes.
+        n: Vec<u64>,
+    },
+    /// The files of these writes contain their `old`.
+    Back {
+        /// Numbers of the writes.
+        n: Vec<u64>,
+    },
+    /// The files of these writes are restored or left to another process.
+    Released {
+        /// Numbers of the writes.
+        n: Vec<u64>,
+    },
+    /// A resource that is about to be made.
+    Made(Resource),
+    /// A resource that the run has removed.
+    Gone(Resource),
+    /// The end mark.
+    End,
+}
+
+/// The agent that owns the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Name of the run.
+    pub run: String,
+    /// Root of the tunables.
+    pub root: PathBuf,
+    /// Boot of the machine.
+    pub boot_id: String,
+    /// Name of the machine.
+    pub host: String,
+    /// Namespace of the processes.
+    pub namespace: String,
+    /// Process of the agent.
+    pub pid: Pid,
+    /// Process of a controller on the same machine.
+    pub controller: Option<Pid>,
+}
+
+impl Opened {
+    /// The first record of a journal of this process.
+    pub fn new(run: &str, root: &Path, controller: Option<Pid>) -> Self {
+        Self {
+            format: FORMAT,
+            run: run.to_owned(),
+            root: root.to_owned(),
+            boot_id: place::boot_id(),
+            host: place::host(),
+            namespace: place::namespace(),
+            pid: process::own_pid(),
+            controller,
+        }
+    }
+
+    /// Whether another machine, which shares the folder, wrote the journal.
+    pub fn is_foreign(&self) -> bool {
+        self.root == Path::new("/") && self.host != place::host() && self.boot_id != place::boot_id()
+    }
+
+    /// Whether the machine was booted since, which undid every change of the running kernel.
+    pub fn is_of_another_boot(&self) -> bool {
+        self.boot_id != place::boot_id()
+    }
+
+    /// Whether the controller has certainly ended. The agent then undoes the journal by itself.
+    pub fn is_abandoned(&self) -> bool {
+        let is_gone = |pid: Pid| !Path::new(&format!("/proc/{pid}")).exists();
+        self.namespace == place::namespace() && self.controller.is_some_and(is_gone)
+    }
+}
+
+/// A write of a tunable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    /// Number of the write.
+    pub n: u64,
+    /// Name of the tunable.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// How the file shows its value.
+    pub form: Form,
+    /// Whether only a write changes the value.
+    pub steady: bool,
+    /// The value before the run.
+    pub original: Value,
+    /// The value before the write.
+    pub old: Value,
+    /// The value after the write.
+    pub new: Value,
+}
+
+/// The end mark of an open journal.
+pub fn end_mark(seq: u64) -> io::Result<String> {
+    line(seq, &Record::End)
+}
+
+/// The line of a record: checksum, sequence number and JSON.
+pub fn line(seq: u64, record: &Record) -> io::Result<String> {
+    let body = format!("{seq} {}", serde_json::to_string(record)?);
+    Ok(format!("{:08x} {body}\n", checksum(body.as_bytes())))
+}
+
+/// CRC-32 of IEEE 802.3, as of zlib.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    static TABLE: [u32; 256] = table();
+    !bytes.iter().fold(!0, |sum, byte| TABLE[usize::from(sum as u8 ^ byte)] ^ (sum >> 8))
+}
+
+const fn table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let (mut sum, mut bit) = (at as u32, 0);
+        while bit < 8 {
+            sum = if sum & 1 == 1 { 0xedb8_8320 ^ (sum >> 1) } else { sum >> 1 };
+            bit += 1;
+        }
+        table[at] = sum;
+        at += 1;
+    }
+    table
+}
+
+/// The readable part of a journal.
+#[derive(Debug)]
+pub struct Contents {
+    /// The records before the end mark.
+    pub records: Vec<Record>,
+    /// The first damage.
+    pub damage: Option<String>,
+    /// Sequence number of the last record before the end mark.
+    pub last: u64,
+    /// Offset of the end mark in bytes; of the end of a damaged journal.
+    pub end: u64,
+    /// Whether the last line is incomplete.
+    pub torn: bool,
+}
+
+impl Contents {
+    /// The first record; `None` when it cannot be read.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.records.iter().find_map(|record| match record {
+            Record::Opened(opened) => Some(opened),
+            _ => None,
+        })
+    }
+}
+
+/// Decode the bytes of a journal. Every readable record counts, also after a damage.
+pub fn decode(bytes: &[u8]) -> Contents {
+    let text = String::from_utf8_lossy(bytes);
+    let mut records = Vec::new();
+    let mut damage = None;
+    let (mut last, mut ended, mut end, mut offset) = (0, false, 0, 0);
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let mut fault = |text: &str| {
+            damage.get_or_insert_with(|| format!("line {number}: {text}"));
+        };
+        if ended {
+            fault("a record follows the end mark");
+        }
+        let Some((seq, record)) = parse(line) else {
+            fault("the checksum does not match");
+            last += 1;
+            offset += line.len();
+            continue;
+        };
+        if seq != last + 1 {
+            fault("a record is missing before this line");
+        }
+        match record {
+            Record::End => (ended, end) = (true, offset),
+            record => {
+                records.push(record);
+                last = seq;
+            }
+        }
+        offset += line.len();
+    }
+    if !ended {
+        damage.get_or_insert("the end is missing, and the last records with it".to_owned());
+    }
+    if !matches!(records.first(), Some(Record::Opened(_))) {
+        damage.get_or_insert("the first record does not name the run".to_owned());
+    }
+    let end = if damage.is_none() { end } else { bytes.len() };
+    let torn = bytes.last().is_some_and(|byte| *byte != b'\n');
+    Contents { records, damage, last, end: end as u64, torn }
+}
+
+/// The format of a journal, if the first line is undamaged.
+pub fn format_of(bytes: &[u8]) -> Option<u64> {
+    let line = bytes.split_inclusive(|byte| *byte == b'\n').next()?;
+    let (_, json) = checked(std::str::from_utf8(line).ok()?)?;
+    serde_json::from_str::<serde_json::Value>(json).ok()?["format"].as_u64()
+}
+
+fn parse(line: &str) -> Option<(u64, Record)> {
+    let (seq, json) = checked(line)?;
+    Some((seq, serde_json::from_str(json).ok()?))
+}
+
+/// The sequence number and the JSON of an undamaged line.
+fn checked(line: &str) -> Option<(u64, &str)> {
+    let (sum, body) = line.strip_suffix('\n')?.split_once(' ')?;
+    let (seq, json) = body.split_once(' ')?;
+    let sum = u32::from_str_radix(sum, 16).ok()?;
+    (sum == checksum(body.as_bytes())).then_some(())?;
+    Some((seq.parse().ok()?, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Contents, Opened, Record, checksum, decode, line};
+
+    fn text() -> Vec<String> {
+        let opened = Record::Opened(Opened::new("run-1", Path::new("/"), None));
+        let records = [opened, Record::Done { n: vec![1] }, Record::End];
+        (1..).zip(&records).map(|(seq, record)| line(seq, record).unwrap()).collect()
+    }
+
+    fn read(lines: &[String]) -> Contents {
+        decode(lines.concat().as_bytes())
+    }
+
+    #[test]
+    fn the_checksum_equals_the_checksum_of_zlib() {
+        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn an_undamaged_journal_has_all_records() {
+        let contents = read(&text());
+        assert_eq!((contents.records.len(), contents.damage), (2, None));
+    }
+
+    #[test]
+    fn every_damage_is_reported_and_the_other_records_are_read() {
+        let lines = text();
+        let flipped = lines[1].replace("done", "dona");
+        assert!(read(&lines[..2]).damage.unwrap().contains("the end is missing"));
+        assert!(read(&[lines[0].clone(), lines[2].clone()]).damage.unwrap().contains("missing before"));
+        let contents = read(&[lines[0].clone(), flipped, lines[2].clone()]);
+        assert!(contents.damage.unwrap().contains("line 2"));
+        assert_eq!(contents.records.len(), 1);
+        assert!(read(&lines[1..]).damage.is_some());
+        assert!(decode(b"").damage.is_some());
+        assert!(decode(&[0; 512]).damage.is_some());
+        let cut = &lines.concat()[..lines.concat().len() - 3];
+        assert!(decode(cut.as_bytes()).damage.is_some());
+    }
+}
