@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from schedlab.cli.cost_command import Compared, draft_of, every_path
+from schedlab.cli.cost_command import Compared, draft_of, measurable_paths
 from schedlab.errors import ExperimentError
 from schedlab.findings.cost import Cost, cost, disagreeing
 from schedlab.report.cost import render, to_json
@@ -62,6 +62,10 @@ class Stored:
         ]
         names = ["workload", "parameters", "metric", "variant", "block", "value"]
         return pl.DataFrame(rows, schema=names, orient="row")
+
+
+PATHS = measurable_paths(None, "1x1/1", has_plugin=False)
+"""All paths of one CPU."""
 
 
 def table(figures: dict[tuple[str, str], Any]) -> Cost:
@@ -156,7 +160,7 @@ def draft(kernels: list[str], variants: list[str], paths: list[str]) -> tuple[An
 
 
 def test_every_kernel_has_every_variant() -> None:
-    drafted, against = draft(["debian-6.12", "debian-7.2"], ["stats:cmdline=schedstats=enable"], every_path())
+    drafted, against = draft(["debian-6.12", "debian-7.2"], ["stats:cmdline=schedstats=enable"], PATHS)
     experiment = drafted.parsed()
     names = [variant.name for variant in experiment.variant]
     assert names == ["debian-6.12", "debian-6.12 stats", "debian-7.2", "debian-7.2 stats"]
@@ -179,3 +183,22 @@ def test_mistakes_name_the_words(kernels: list[str], variants: list[str], paths:
     with pytest.raises(ExperimentError) as error:
         draft(kernels, variants, paths)[0].parsed()
     assert message in str(error.value)
+
+
+def test_paths_with_idle_cpus_have_the_figures_of_the_plugin() -> None:
+    by_clock = {("sleep", column): (139_000, 139_000) for column in ("debian-6.12", "debian-6.12 stats")}
+    counted = {("sleep", "debian-6.12"): {0: 9000.0, 1: 9010.0}, ("pipe", "debian-6.12"): {0: 1.0}}
+    judged = cast(Any, Stored(FIGURES | by_clock))
+    shown = cost(judged, AGAINST, counted=counted)
+    assert shown.cells["sleep", "debian-6.12"].mean == 9005
+    assert shown.cells["sleep", "debian-6.12 stats"].mean is None
+    assert shown.cells["pipe", "debian-6.12"].mean == 2000
+
+
+def test_paths_that_cannot_be_measured_are_left_out_or_refused() -> None:
+    assert not {"sleep", "remote-round"} & set(PATHS)
+    assert {"sleep", "remote-round"} <= set(measurable_paths(None, "2x1/1", has_plugin=True))
+    with pytest.raises(ExperimentError, match="--functions"):
+        measurable_paths(["sleep"], "2x1/1", has_plugin=False)
+    with pytest.raises(ExperimentError, match="two CPUs"):
+        measurable_paths(["remote-round"], "1x1/1", has_plugin=True)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 42] = [
+const SMALL: [&[&str]; 43] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -62,6 +62,7 @@ const SMALL: [&[&str]; 42] = [
     &["kernel-path", "--path", "exit", "--loops", "20"],
     &["kernel-path", "--path", "exec", "--loops", "20"],
     &["kernel-path", "--path", "tick", "--loops", "20"],
+    &["kernel-path", "--path", "sleep", "--loops", "20"],
 ];
 
 #[test]

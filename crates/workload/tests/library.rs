@@ -158,7 +158,14 @@ fn programs_of_forks_yields_and_walks_end() {
 
 #[test]
 fn every_kernel_path_times_each_operation() {
-    let rounds = [Path::PipeRound, Path::UnixRound, Path::TcpRound, Path::UdpRound, Path::FutexRound];
+    let rounds = [
+        Path::PipeRound,
+        Path::UnixRound,
+        Path::TcpRound,
+        Path::UdpRound,
+        Path::RemoteRound,
+        Path::FutexRound,
+    ];
     let messages = [Path::Pipe, Path::Unix, Path::Tcp, Path::Udp];
     let alone = [
         Path::None,
@@ -170,13 +177,13 @@ fn every_kernel_path_times_each_operation() {
         Path::Exit,
         Path::Exec,
     ];
-    let others = [Path::YieldRound, Path::Wakeup];
+    let others = [Path::YieldRound, Path::Wakeup, Path::Sleep, Path::Vmstat];
     for path in [rounds.as_slice(), &messages, &alone, &others].concat() {
         let books = balanced(KernelPath { path, loops: 30, size: 9 }.program().unwrap());
         assert_eq!(books.samples.len(), 30, "{path:?}");
         assert_eq!(books.execs, if path == Path::Exec { 30 } else { 0 });
         let sent: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
-        let each = if rounds[..4].contains(&path) { 18 } else { u64::from(messages.contains(&path)) * 9 };
+        let each = if rounds[..5].contains(&path) { 18 } else { u64::from(messages.contains(&path)) * 9 };
         assert_eq!(sent, 30 * each, "{path:?}");
     }
 }

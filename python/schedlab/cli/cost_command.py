@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +47,8 @@ def cost(
         typer.Option(
             "--path",
             metavar="PATH",
-            help="A path to measure; may be repeated. Default all ('schedlab workloads kernel-path' lists them).",
+            help="A path to measure; may be repeated ('schedlab workloads kernel-path' lists them). Default all; sleep "
+            "needs --functions, remote-round two CPUs.",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,
@@ -111,7 +113,8 @@ def cost(
     from schedlab.simulation import models
     from schedlab.store.file import open_store
 
-    paths = path or every_path()
+    has_plugin = functions or cache is not None
+    paths = measurable_paths(path, topology, has_plugin)
     gate = cost_gate.Gate.parse(fail_on or [], paths, functions)
     cost_gate.require_functions(folded, functions)
     booted = BuildCache.of().expanded(kernels)
@@ -131,8 +134,9 @@ def cost(
         as_json = form is PageFormat.JSON
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     found = experiment_run.judged(request, make(stderr=True), complete=True)
-    table = cost_of(found, against, BuildCache.of().titles(booted))
     stored = open_store(request.store, create=False)
+    counted = counting.sums(stored, found.run.id) if has_plugin else {}
+    table = cost_of(found, against, BuildCache.of().titles(booted), counted)
     by_function = counting.functions(stored, table) if functions else None
     by_line = line_counting.cache(stored, table, models.machine(cache)) if cache else None
     match form:
@@ -149,12 +153,25 @@ def cost(
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 
-def every_path() -> list[str]:
-    """Return all paths of the workload ``kernel-path``, in the order of the table."""
+def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: bool) -> list[str]:
+    """Return the paths that were asked for, or else all that can be measured, in the order of the table.
+
+    ExperimentError for a path that needs the plug-in or a second CPU.
+    """
+    from schedlab.errors import ExperimentError
+    from schedlab.experiment.topology import Topology
+    from schedlab.findings.cost import BETWEEN_CPUS, IDLE
     from schedlab.workloads.declarations import definitions
 
+    remedies = {} if has_plugin else dict.fromkeys(IDLE, ("all CPUs are idle in this path", "add --functions"))
+    if Topology.parse(topology).cpus < 2:
+        remedies |= dict.fromkeys(BETWEEN_CPUS, ("this path needs two CPUs", "add --topology 2x1/1"))
+    for each in asked or []:
+        if each in remedies:
+            reason, todo = remedies[each]
+            raise ExperimentError(reason, where=f"--path {each}", todo=todo)
     (path,) = (each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path")
-    return [choice["name"] for choice in path["choices"]]
+    return list(asked or (choice["name"] for choice in path["choices"] if choice["name"] not in remedies))
 
 
 def draft_of(

@@ -20,6 +20,15 @@ from schedlab.store import reader
 WORKLOAD = "kernel-path"
 METRIC = "latency-p50"
 
+IDLE = ("sleep",)
+"""Paths in which all CPUs are idle. The guest's clock skips idle time, so that only the plug-in counts instructions."""
+
+BETWEEN_CPUS = ("remote-round",)
+"""Paths that need CPUs 0 and 1."""
+
+Sums = Mapping[tuple[str, str], Mapping[int, float]]
+"""Instructions that the plug-in has counted, by path and column, then by random seed (block)."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -84,16 +93,24 @@ class Cost:
         return int(json.loads(question.parameters).get("loops", 0))
 
 
-def cost(judged: Findings, against: Mapping[str, str], titles: Mapping[str, str] = MappingProxyType({})) -> Cost:
+def cost(
+    judged: Findings,
+    against: Mapping[str, str],
+    titles: Mapping[str, str] = MappingProxyType({}),
+    counted: Sums = MappingProxyType({}),
+) -> Cost:
     """Return the table of a finished run.
 
-    ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column.
+    ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column. Paths
+    of :data:`IDLE` have the figures of ``counted`` only.
     """
     values = judged.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
     figures: dict[tuple[str, str], dict[int, float]] = {}
     for row in values.iter_rows(named=True):
         path = str(json.loads(row["parameters"])["path"])
-        figures.setdefault((path, row["variant"]), {})[row["block"]] = row["value"]
+        if path not in IDLE:
+            figures.setdefault((path, row["variant"]), {})[row["block"]] = row["value"]
+    figures |= {cell: dict(seeds) for cell, seeds in counted.items() if cell[0] in IDLE}
     questions = judged.run.design.questions
     paths = tuple(dict.fromkeys(str(json.loads(each.parameters)["path"]) for each in questions))
     columns = tuple(column.variant for column in judged.columns if column.variant != CONTROL)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from schedlab.findings.cost import WORKLOAD, Cost
+from schedlab.findings.cost import WORKLOAD, Cost, Sums
 from schedlab.results.instructions import KERNEL, USER
 from schedlab.store import reader
 
@@ -84,16 +84,26 @@ def _reading(name: str) -> _Reading:
 
 def functions(engine: Engine, cost: Cost) -> Functions:
     """Return the functions of a run; without figures if the run did not count by function."""
+    by_seed = {cell: seeds for cell, seeds in _by_seed(engine, cost.run.id).items() if cell[1] in cost.columns}
+    return Functions(cost.paths, cost.columns, cost.against, {cell: _mean(seeds) for cell, seeds in by_seed.items()})
+
+
+def sums(engine: Engine, run: int) -> Sums:
+    """Return the instructions of user code and all functions of a stored run."""
+    return {
+        cell: {block: sum(figures.values()) for block, figures in seeds.items()}
+        for cell, seeds in _by_seed(engine, run).items()
+    }
+
+
+def _by_seed(engine: Engine, run: int) -> dict[tuple[str, str], dict[int, dict[str, float]]]:
     by_seed: dict[tuple[str, str], dict[int, dict[str, float]]] = {}
-    counters = reader.counters(engine, cost.run.id)
-    for row in counters.iter_rows(named=True):
+    for row in reader.counters(engine, run).iter_rows(named=True):
         name = row["counter"]
-        if row["workload"] != WORKLOAD or row["variant"] not in cost.columns:
-            continue
-        if name == USER or name.startswith(KERNEL):
+        if row["workload"] == WORKLOAD and (name == USER or name.startswith(KERNEL)):
             cell = by_seed.setdefault((str(json.loads(row["parameters"])["path"]), row["variant"]), {})
             cell.setdefault(row["block"], {})[name] = row["value"]
-    return Functions(cost.paths, cost.columns, cost.against, {cell: _mean(seeds) for cell, seeds in by_seed.items()})
+    return by_seed
 
 
 def _mean(seeds: Mapping[int, Figures]) -> Figures:

@@ -54,6 +54,12 @@ pub enum Path {
     UdpRound,
     /// Two threads wake each other by futexes: two wake-ups, two switches of one address space.
     FutexRound,
+    /// `pipe-round` between CPUs 0 and 1: two wake-ups on an idle CPU, and each CPU looks for other tasks and goes idle.
+    RemoteRound,
+    /// A sleep of 1 ms on an idle CPU: a timer is set, the CPU goes idle, an interrupt ends both. Its time is mostly idle.
+    Sleep,
+    /// The vmstat counters of every CPU are folded, by a write to /proc/sys/vm/stat_refresh.
+    Vmstat,
     /// The first write to a page of anonymous memory.
     PageFault,
     /// A child process is forked, exits and is reaped.
@@ -76,7 +82,7 @@ impl Path {
             Self::Unix => Some((ChannelKind::Unix, false)),
             Self::Tcp => Some((ChannelKind::Tcp, false)),
             Self::Udp => Some((ChannelKind::Udp, false)),
-            Self::PipeRound => Some((ChannelKind::Pipe, true)),
+            Self::PipeRound | Self::RemoteRound => Some((ChannelKind::Pipe, true)),
             Self::UnixRound => Some((ChannelKind::Unix, true)),
             Self::TcpRound => Some((ChannelKind::Tcp, true)),
             Self::UdpRound => Some((ChannelKind::Udp, true)),
@@ -91,6 +97,9 @@ const PAGE: u64 = 4096;
 /// The period of the timer tick with 250 Hz, Debian's choice. With another frequency a span has no tick or several ticks.
 const TICK_NS: u64 = 4_000_000;
 
+/// Length of a sleep, shorter than a tick.
+const SLEEP_NS: u64 = 1_000_000;
+
 /// Time in which a woken thread runs and waits again.
 const AGAIN_NS: u64 = 200_000;
 
@@ -103,6 +112,7 @@ impl Workload for KernelPath {
     fn seconds(&self, _cpus: u32) -> f64 {
         let pause_ns = match self.path {
             Path::Tick => TICK_NS,
+            Path::Sleep => SLEEP_NS,
             Path::Wakeup => AGAIN_NS,
             _ => 0,
         };
@@ -114,9 +124,17 @@ impl Workload for KernelPath {
         let (timed, answer) = self.timed(&mut resources);
         let threads = matches!(self.path, Path::FutexRound | Path::Wakeup);
         let mode = if threads { Mode::Thread } else { Mode::Process };
-        let mut groups = vec![group("first", 1, mode, vec![stamp("turn"), times(self.loops, timed)])];
+        let place = |cpu| match self.path {
+            Path::RemoteRound => {
+                vec![Op::Set { attributes: Attributes { cpus: Some(vec![cpu]), ..Attributes::default() } }]
+            }
+            _ => Vec::new(),
+        };
+        let body = |cpu, body: Vec<Op>| [place(cpu), body].concat();
+        let mut groups =
+            vec![group("first", 1, mode, body(0, vec![stamp("turn"), times(self.loops, timed)]))];
         if !answer.is_empty() {
-            groups.push(group("second", 1, mode, vec![times(self.loops, answer)]));
+            groups.push(group("second", 1, mode, body(1, vec![times(self.loops, answer)])));
         }
         let (series, counters) = match self.path {
             Path::Tick => (names(["operation", "span"]), names(["gaps", "lost"])),
@@ -177,16 +195,9 @@ impl KernelPath {
         match self.path {
             Path::Yield => (vec![Op::Yield], Vec::new()),
             Path::YieldRound => (vec![Op::Yield], vec![Op::Yield]),
-            Path::Write => {
-                let null = File {
-                    name: "null".to_owned(),
-                    count: 1,
-                    scope: Scope::Task,
-                    path: "/dev/null".to_owned(),
-                };
-                resources.files = vec![null];
-                (vec![Op::Write { file: "null".into(), bytes: self.size.into() }], Vec::new())
-            }
+            Path::Write => (vec![write("/dev/null", self.size, resources)], Vec::new()),
+            Path::Vmstat => (vec![write("/proc/sys/vm/stat_refresh", 1, resources)], Vec::new()),
+            Path::Sleep => (vec![Op::Sleep { ns: SLEEP_NS.into() }], Vec::new()),
             Path::FutexRound => {
                 let semaphore = |name| semaphores(name, 1, Scope::Program, 0);
                 resources.semaphores = vec![semaphore("there"), semaphore("back")];
@@ -230,4 +241,11 @@ impl KernelPath {
         };
         (vec![out, answered], vec![arrive, answer])
     }
+}
+
+/// A write to a file, which is added to the resources.
+fn write(path: &str, bytes: u64, resources: &mut Resources) -> Op {
+    let file = File { name: "file".to_owned(), count: 1, scope: Scope::Task, path: path.to_owned() };
+    resources.files.push(file);
+    Op::Write { file: "file".into(), bytes: bytes.into() }
 }
