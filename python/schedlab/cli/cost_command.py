@@ -120,14 +120,17 @@ def cost(
     booted = BuildCache.of().expanded(kernels)
     drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare, cache)
     experiment, text = drafted.parsed(), drafted.text
-    words = [*kernels, *(word for each in variant or [] for word in ("--variant", each))]
-    words += [word for each in path or [] for word in ("--path", each)]
-    words += ["--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta]
-    words += ["--functions"] if functions else []
-    words += ["--cache", cache] if cache else []
-    words += ["--compare", compare.value] if compare is not Compared.FIRST else []
-    words += ["--folded", str(folded)] if folded else []
-    words += [word for each in fail_on or [] for word in ("--fail-on", each)]
+    words = [
+        *kernels,
+        *_repeated("--variant", variant),
+        *_repeated("--path", path),
+        *("--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta),
+        *(["--functions"] if functions else []),
+        *(["--cache", cache] if cache else []),
+        *(["--compare", compare.value] if compare is not Compared.FIRST else []),
+        *(["--folded", str(folded)] if folded else []),
+        *_repeated("--fail-on", fail_on),
+    ]
     source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
     request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
     if dry_run:
@@ -151,6 +154,10 @@ def cost(
     shown = shlex.join(["schedlab", "report", str(found.run.id), *store_words(request.store)])
     make(stderr=True).hint("verdicts:", shown)
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
+
+
+def _repeated(option: str, values: Sequence[str] | None) -> list[str]:
+    return [word for value in values or [] for word in (option, value)]
 
 
 def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: bool) -> list[str]:

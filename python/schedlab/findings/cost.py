@@ -101,8 +101,8 @@ def cost(
 ) -> Cost:
     """Return the table of a finished run.
 
-    ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column. Paths
-    of :data:`IDLE` have the figures of ``counted`` only.
+    ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column.
+    Paths of :data:`IDLE` have the figures of ``counted`` only.
     """
     values = judged.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
     figures: dict[tuple[str, str], dict[int, float]] = {}

@@ -27,7 +27,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     engine = open_store(folder / "store.sqlite", create=True)
     stored.record(engine, 20)
-    stored.record(engine, 110, text=TWO_VARIANTS.replace('"test"', f'"{NAME}"'), machine="laptop")
+    short = TWO_VARIANTS.replace('"test"', f'"{NAME}"').replace("blocks = 8", "blocks = 2")
+    stored.record(engine, 110, text=short, machine="laptop")
     publish(engine, folder / "site", pages=3)
     return folder / "site"
 
