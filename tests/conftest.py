@@ -20,7 +20,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.files import folders
-from schedlab.store import schema, writer
+from schedlab.store import schema, sqlite, writer
 from schedlab.store.checksums import sealed
 from schedlab.store.file import open_store
 from schedlab.store.location import Named, location
@@ -41,6 +41,10 @@ FOLDER = tempfile.mkdtemp(prefix="schedlab-state-")
 os.chmod(FOLDER, 0o755)  # as /var/lib/schedlab
 os.environ[STATE] = FOLDER
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+
+# No test cuts the power, so stores that this process opens do not wait for the disk.
+DURABLE = dict(sqlite.SETTINGS)
+sqlite.SETTINGS["synchronous"] = "OFF"
 
 # No test asserts wall time, so a slow example on a busy machine is not a failure. The examples are the same in each
 # run, so that no run fails by luck. `make verify` looks for new examples.

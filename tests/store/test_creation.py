@@ -17,7 +17,7 @@ from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.store import reader, sqlite
 from schedlab.store.file import open_store
-from tests.conftest import begin
+from tests.conftest import DURABLE, begin
 
 SCHEDLAB = str(Path(sys.executable).parent / "schedlab")
 
@@ -173,3 +173,12 @@ def test_a_store_on_a_read_only_mount_is_reported(tmp_path: Path, experiment: Ex
         pytest.skip(f"no mount namespace: {done.stderr.strip()}")
     assert (done.returncode, done.stderr) == (0, "")
     assert "test" in done.stdout
+
+
+def test_a_committed_trial_survives_a_power_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "SETTINGS", DURABLE)
+    open_store(tmp_path / "store.sqlite", create=True).dispose()
+    connection = sqlite.connect(tmp_path / "store.sqlite", read_only=False)
+    full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous
+    assert connection.execute("PRAGMA synchronous").fetchone() == (full,)
+    connection.close()

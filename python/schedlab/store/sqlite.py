@@ -24,6 +24,10 @@ from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts,
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
+SETTINGS = {"busy_timeout": "10000", "foreign_keys": "ON", "journal_mode": "WAL", "synchronous": "FULL"}
+"""Pragmas of a connection that may write. WAL: readers do not wait for the run that writes. FULL: a committed trial
+also survives a power loss."""
+
 
 class Rows:
     """The driver's connection; see :class:`schedlab.store.run_rows.Rows`."""
@@ -220,9 +224,8 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """
     if not read_only:
         connection = sqlite3.connect(path.absolute(), check_same_thread=False)
-        # WAL: readers do not wait for the run that writes. FULL: a committed trial also survives a power loss.
-        for setting in ("busy_timeout = 10000", "foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL"):
-            connection.execute(f"PRAGMA {setting}")
+        for name, value in SETTINGS.items():
+            connection.execute(f"PRAGMA {name} = {value}")
         return connection
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
