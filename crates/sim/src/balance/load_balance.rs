@@ -69,6 +69,10 @@ pub(super) enum Imbalance {
     Load(u64),
 }
 
+/// Number of tasks by which NUMA nodes may differ while the busier node is quiet (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c,
+/// v5.11 to v6.12).
+const NUMA_IMBALANCE_MIN: u64 = 2;
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Make one balancing pass over a domain in favour of `cpu`, and book the time on `payer` (`load_balance()`,
     /// kernel/sched/fair.c, v4.5 to v6.12, named `sched_balance_rq()` in v6.12).
@@ -322,11 +326,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return None;
         }
         let gap = local.idle.saturating_sub(busiest.idle) / 2;
-        // A pair of communicating tasks may stay on its node (adjust_numa_imbalance(), since v5.7).
-        let pair = self.world.kernel.domains.allow_numa_imbalance
+        // A pair of communicating tasks may stay on a node that is less than a quarter busy (adjust_numa_imbalance(),
+        // v5.11 to v5.14).
+        let quiet = self.world.kernel.domains.allow_numa_imbalance
             && matches!(domain.kind, DomainKind::Numa(_))
-            && local.number < 2;
-        (gap > 0 && !pair).then_some(Imbalance::Tasks(gap))
+            && busiest.number * 4 < busiest.width;
+        (gap > if quiet { NUMA_IMBALANCE_MIN } else { 0 }).then_some(Imbalance::Tasks(gap))
     }
 
     pub(super) fn imbalance_pct(&self, kind: DomainKind) -> u32 {
@@ -338,10 +343,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Whether an idle SMT core may take a running task from a core with two running tasks (`need_active_balance()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12).
+    /// Whether an idle CPU may take a running task from a group of several CPUs, in order to even out the numbers of idle CPUs
+    /// (`need_active_balance()`, kernel/sched/fair.c, v4.5 to v6.12): an idle core from a core or node that is busier.
     fn need_active_balance(&self, cpu: usize, domain: &SchedDomain) -> bool {
-        self.topology.threads > 1 && domain.kind != DomainKind::Smt && self.rq.idle_cores.contains(cpu)
+        domain.kind != DomainKind::Smt
+            && !domain.single_cpu_groups
+            && self.rq.idle_cores(self.topology).contains(cpu)
     }
 }
 

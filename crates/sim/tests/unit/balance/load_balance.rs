@@ -68,10 +68,14 @@ fn an_idle_cpu_evens_out_the_numbers_of_idle_cpus() {
 #[test]
 fn a_pair_of_tasks_may_stay_on_its_node() {
     let at =
-        |numa, number| imbalance(numa, &group(8, number, 8 - number), &group(8, 6, 2), CpuIdleType::Idle);
-    assert_eq!((at(true, 0), at(true, 1)), (None, None));
-    assert_eq!(at(true, 2), Some(Imbalance::Tasks(2)));
-    assert_eq!((at(false, 0), at(false, 1)), (Some(Imbalance::Tasks(3)), Some(Imbalance::Tasks(2))));
+        |numa, number| imbalance(numa, &group(32, 0, 32), &group(32, number, 32 - number), CpuIdleType::Idle);
+    // A difference of up to NUMA_IMBALANCE_MIN tasks stays on a node that is less than a quarter busy.
+    assert_eq!((at(true, 2), at(true, 5)), (None, None));
+    assert_eq!((at(false, 2), at(false, 5)), (Some(Imbalance::Tasks(1)), Some(Imbalance::Tasks(2))));
+    // A greater difference does not stay, and neither does any on a busier node.
+    assert_eq!((at(true, 6), at(true, 20)), (Some(Imbalance::Tasks(3)), Some(Imbalance::Tasks(10))));
+    let busier = imbalance(true, &group(32, 5, 27), &group(32, 8, 24), CpuIdleType::Idle);
+    assert_eq!(busier, Some(Imbalance::Tasks(1)));
 }
 
 #[test]
