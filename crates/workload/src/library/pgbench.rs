@@ -24,7 +24,8 @@ parameters! {
         #[serde(rename = "buffers")]
         #[schemars(range(min = 1, max = 1 << 20), extend("unit" = "MiB"))]
         pub buffers_mib: u64 = 128,
-        /// Computation of a backend for each query: parsing, planning and executing.
+        /// Mean computation of a backend for each query: parsing, planning and executing. The computation is uniformly
+        /// distributed between half and one and a half of this time.
         #[serde(rename = "query_time")]
         #[schemars(with = "Time")]
         pub query_ns: u64 = QUERY_NS,
@@ -231,6 +232,14 @@ impl Pgbench {
     }
 }
 
+/// Time of a query's computation. Queries that all took the same time would follow each other in a rhythm without collisions.
+///
+/// The times of `pgbench -S` with one client of PostgreSQL 15 (38,410 transactions on a virtual machine) have a standard
+/// deviation of 0.32 of their mean, and of 0.18 without the slowest 1 %. The standard deviation of this distribution is 0.29.
+fn varied(mean_ns: u64) -> Expr {
+    Expr::random(mean_ns / 2, mean_ns.saturating_mul(3) / 2 + 1)
+}
+
 /// A query: sizes of its messages in bytes, and the operations of the backend in addition to its computation.
 struct Query {
     request: u64,
@@ -241,7 +250,7 @@ struct Query {
 impl Query {
     fn answered(&self, compute_ns: u64) -> Vec<Op> {
         let session = || at("session", Expr::task());
-        let begin = [receive(session(), self.request), compute(compute_ns)];
+        let begin = [receive(session(), self.request), compute(varied(compute_ns))];
         begin.into_iter().chain(self.work.clone()).chain([reply(session(), self.reply)]).collect()
     }
 }
