@@ -13,6 +13,9 @@ use crate::time::Ns;
 /// `wakee_flips` is halved every 2³⁰ ns, which a shift computes. The kernel halves this count every second.
 const FLIPS_PERIOD_BITS: u32 = 30;
 
+/// CPUs that a search limited by `SIS_PROP` examines at least: it counts down from 4 before each CPU.
+const LEAST_SCAN: usize = 3;
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Select a CPU for a task that `cpu` wakes (`select_task_rq()`, kernel/sched/core.c, v4.5 to v6.12).
     #[inline]
@@ -135,11 +138,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let (idle_cpu, scanned) = self.select_idle_cpu(cpu, target, task);
         let cost = scanned as u64 * u64::from(self.costs.idle_scan_cpu);
-        self.cpus[cpu].wake_avg_idle = self.cpus[cpu].wake_avg_idle.saturating_sub(cost);
         self.book(cpu, Account::Search, cost);
-        // An eighth of the difference, as update_avg() (kernel/sched/sched.h) adds.
-        let average = &mut self.cpus[cpu].avg_search;
-        *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
+        // A search that reaches its limit returns before its time is accounted for.
+        if idle_cpu.is_some() || scanned >= self.balance.domains.caches[self.topology.cache(target)].width {
+            self.cpus[cpu].wake_avg_idle = self.cpus[cpu].wake_avg_idle.saturating_sub(cost);
+            // An eighth of the difference, as update_avg() (kernel/sched/sched.h) adds.
+            let average = &mut self.cpus[cpu].avg_search;
+            *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
+        }
         idle_cpu.unwrap_or(target)
     }
 
@@ -200,16 +206,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         core.and(span.mask()).and(&self.rq.idle).lowest()
     }
 
-    /// Scan limit of `SIS_PROP`: the number of CPUs that `idle_ns` pays for, at least 4: a 512th of the average idle time in
-    /// v5.10, the aged idle time in v5.14 (`select_idle_cpu()`, kernel/sched/fair.c).
+    /// Scan limit of `SIS_PROP`: one less than the number of CPUs that `idle_ns` pays for, which is at least 4: a 512th of the
+    /// average idle time in v5.10, the aged idle time in v5.14 (`select_idle_cpu()`, kernel/sched/fair.c). The kernel counts down
+    /// before it examines a CPU. The first CPU is the target.
     fn sis_prop_limit(&self, cpu: usize, width: usize, idle_ns: Ns) -> ScanLimit {
         let (budget, cost) = (width as u64 * idle_ns, self.cpus[cpu].avg_search + 1);
-        if budget >= cost * width as u64 {
+        if budget >= cost * (width as u64 + 1) {
             ScanLimit::Cpus(width)
         } else if budget > 4 * cost {
             ScanLimit::Paid { budget, cost }
         } else {
-            ScanLimit::Cpus(4)
+            ScanLimit::Cpus(LEAST_SCAN)
         }
     }
 }
@@ -218,7 +225,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 #[derive(Debug, Clone, Copy)]
 enum ScanLimit {
     Cpus(usize),
-    /// `budget` / `cost` CPUs.
+    /// One less than `budget` / `cost` CPUs.
     Paid {
         budget: u64,
         cost: u64,
@@ -231,14 +238,14 @@ impl ScanLimit {
         match self {
             Self::Cpus(cpus) => rank < cpus,
             // A multiplication is cheaper than a division.
-            Self::Paid { budget, cost } => (rank as u64 + 1) * cost <= budget,
+            Self::Paid { budget, cost } => (rank as u64 + 2) * cost <= budget,
         }
     }
 
     fn cpus(self) -> usize {
         match self {
             Self::Cpus(cpus) => cpus,
-            Self::Paid { budget, cost } => (budget / cost) as usize,
+            Self::Paid { budget, cost } => (budget / cost) as usize - 1,
         }
     }
 }

@@ -47,6 +47,34 @@ fn idle_time_for_searches_ages_by_half_per_tick_and_is_used_up() {
     });
 }
 
+/// Without predicted idle time 5.14 examines the target and two more CPUs. A search that ends there costs time, but its time
+/// is not accounted for.
+#[test]
+fn a_search_without_idle_time_examines_three_cpus() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("kunpeng920").unwrap(), kernel("linux-5.14").unwrap());
+    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
+    simulation.with_engine(|engine| {
+        engine.boot();
+        for (idle, idle_ns, scanned) in [(7, 0, 3), (8, 0, 3), (8, 90, 4), (9, 90, 4)] {
+            engine.rq.idle = CpuMask::EMPTY;
+            engine.rq.mark_idle(idle, engine.topology);
+            // 32 CPUs of 90 ns of idle time pay for five CPUs at 540 ns and 1 ns each.
+            (engine.cpus[5].wake_avg_idle, engine.cpus[5].avg_search) = (idle_ns, 540);
+            engine.cpus[5].wake_stamp = engine.time.now / engine.time.tick_ns;
+            let reached = idle < 5 + scanned;
+            assert_eq!(
+                engine.select_idle_cpu(5, 5, 0),
+                (reached.then_some(idle), scanned),
+                "idle CPU {idle}"
+            );
+            let chosen = engine.select_idle_sibling(5, 5, 5, 0);
+            assert_eq!(chosen, if reached { idle } else { 5 });
+            assert_eq!(engine.cpus[5].avg_search < 540, reached, "idle CPU {idle}");
+        }
+    });
+}
+
 /// Without an idle core, 4.5 takes an idle SMT sibling of the target, and no other idle CPU.
 #[test]
 fn the_search_of_4_5_ends_with_the_targets_siblings() {
