@@ -200,8 +200,8 @@ pub struct DomainSettings {
     pub busy_factor: u32,
     /// How the group of a new task is chosen.
     pub idlest_group: IdlestGroup,
-    /// Whether few tasks may stay on a node although another node has more idle CPUs: `adjust_numa_imbalance()` since 5.7,
-    /// for new tasks `allow_numa_imbalance()` since 5.11.
+    /// Whether few tasks may stay on a node less than a quarter busy although another node has more idle CPUs
+    /// (`allow_numa_imbalance()`, since 5.11).
     pub allow_numa_imbalance: bool,
 }
 
