@@ -29,6 +29,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_verdicts_are_the_rows_of_the_json_report(example: dict[str, Any]) -> None:
     rows = json.loads(example["run"].report.to_json())["rows"]
     frame = example["run"].verdicts

@@ -58,6 +58,7 @@ def test_each_change_gets_its_own_verdict() -> None:
     assert (attribution.steps[1].since, attribution.steps[1].until) == ("02", "03")
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.floats(0.1, 10), min_size=5, max_size=5), min_size=2, max_size=8))
 def test_the_product_of_the_steps_is_the_total_effect(blocks: list[list[float]]) -> None:

@@ -171,6 +171,7 @@ def test_most_searches_name_the_planted_state() -> None:
     assert sum(results) >= 17  # with 95 % for each campaign, fewer right campaigns have a probability of 2 %
 
 
+@pytest.mark.slow
 def test_without_a_change_no_state_is_named() -> None:
     assert [search(16, {}, 0.02, seed)[0] for seed in range(6)].count([None]) >= 5
 

@@ -166,6 +166,7 @@ def test_an_empty_run_has_no_changes() -> None:
     assert compare(table({}), "base", ["base", "new"], 0.95, HEADLINES) == []
 
 
+@pytest.mark.slow
 def test_intervals_have_their_nominal_coverage() -> None:
     rng, covered, campaigns = np.random.default_rng(5), 0, 400
     for _ in range(campaigns):

@@ -61,6 +61,7 @@ def test_components_by_hand() -> None:
     assert estimated.iterations == pytest.approx(2)
 
 
+@pytest.mark.slow
 def test_planted_components_are_estimated() -> None:
     baseline, variant = campaign(1, 4000, 3, within=0.02, effect=0.01, shared=0.05)
     estimated = noise(baseline, [variant])

@@ -144,6 +144,7 @@ def test_a_decided_row_stays_decided_with_later_blocks() -> None:
     assert (then.word, then.decided) == (later.word, later.decided) == ("worse", 9)
 
 
+@pytest.mark.slow
 def test_a_decided_row_keeps_its_word_its_ratio_and_its_interval() -> None:
     """Worse at block 9; the last blocks would change the verdict to better."""
     values = noise(2, 1)

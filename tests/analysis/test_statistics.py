@@ -26,6 +26,7 @@ def test_differences_of_one_sign_have_the_p_of_two_flips() -> None:
     assert p_value(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), seed=0) == 2 / 32
 
 
+@pytest.mark.slow
 @given(differences)
 def test_the_exact_p_equals_the_p_of_all_listed_flips(d: np.ndarray) -> None:
     observed, slack = abs(d.sum()), 1e-12 * np.abs(d).sum()

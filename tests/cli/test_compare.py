@@ -99,6 +99,7 @@ def test_rows_without_a_match_are_listed_with_the_reason(schedlab: Schedlab, tmp
     assert "Rows that some columns lack hackbench-process-pipes time at groups=4: new has groups=1" in flat
 
 
+@pytest.mark.slow
 def test_an_argument_that_names_a_path_and_a_run_is_refused(
     schedlab: Schedlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ from schedlab.targets.vm import machine as machines
 from tests.cli.in_process import Schedlab, runner
 from tests.kernels.kernel_files import Repository, repository
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["repository"]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vm-schedstats.toml"

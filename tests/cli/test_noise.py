@@ -117,6 +117,7 @@ def test_a_cpu_that_may_not_be_used_is_named(schedlab: Schedlab) -> None:
     assert "CPU 8191 cannot be used" in done.words
 
 
+@pytest.mark.slow
 def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> None:
     done = schedlab("noise", "--cpus", cpu(), "--for", "500ms", "--no-trace", "--threshold", "1us", "--format", "json")
     assert done.code == 0, done.err

@@ -16,6 +16,8 @@ from tests.cli.in_process import Schedlab, runner
 from tests.tunables.conftest import file_of, kill
 from tests.tunables.fake_tree import build_fake_tree
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = [
     ["runs"],
     ["report"],

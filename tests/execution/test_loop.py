@@ -45,6 +45,7 @@ def test_trials_run_in_the_plan_s_order_each_under_its_variant(run_script: RunSc
         assert before == after.variant.name
 
 
+@pytest.mark.slow
 def test_a_scripted_regression_is_worse_and_the_control_is_not(run_script: RunScript, engine: Engine) -> None:
     run_id, _ = run_script(lambda t: noisy(t) * (1.05 if t.variant.name == "changed" else 1.0))
     words = {(v.variant, v.question.parameters): v.word for v in findings(engine, run_id).verdicts}
@@ -104,6 +105,7 @@ def test_an_interrupt_ends_the_session_and_resume_repeats_warm_up_and_torn_block
     assert tuple(counts) == (62, 8)
 
 
+@pytest.mark.slow
 def test_a_warm_up_of_a_target_that_does_not_cool_down_is_repeated_only_when_torn(
     engine: Engine, experiment: Experiment
 ) -> None:

@@ -11,6 +11,8 @@ from schedlab.kernels import bzimage, debian, images
 from tests.kernels.kernel_files import Repository, built_tree, repository
 from tests.kernels.kernel_files import bzimage as image_bytes
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["repository"]
 
 

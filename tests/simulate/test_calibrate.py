@@ -51,6 +51,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
     assert json.loads(CliRunner().invoke(app, words).stdout)["machine"] == "here"
 
 
+@pytest.mark.slow
 def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     """The probes run on a model instead of the host: the search finds the costs of the model from wrong costs."""
     truth = calibrate.prepared(models.machine("laptop-4").data)

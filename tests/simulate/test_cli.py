@@ -41,6 +41,7 @@ def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
     assert output["latencies"]["wakeup"]["count"] > 0
 
 
+@pytest.mark.slow
 def test_contended_locks_are_shown() -> None:
     words = ("simulate", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
     output = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)

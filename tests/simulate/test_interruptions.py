@@ -59,6 +59,7 @@ def test_the_figures_are_marked_as_simulated_in_every_format(schedlab: Schedlab)
     assert (fields["kind"], fields["attribution"]) == ("simulated", "ledger")
 
 
+@pytest.mark.slow
 def test_parts_sum_to_their_gap_and_shares_to_one(schedlab: Schedlab) -> None:
     noise = noise_of(measured(schedlab, "--set", "vm.stat_shepherd=0"), "sim")
     assert len(noise.worst) == 10

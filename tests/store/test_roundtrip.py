@@ -156,6 +156,7 @@ def test_trials_stored_together_are_read_as_trials_stored_one_by_one(engine: Eng
     assert writer.done(engine, together) == {trial.index for trial in run_plan.trials}
 
 
+@pytest.mark.slow
 def test_writers_of_one_store_never_give_two_cells_the_same_number(
     engine: Engine, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ def test_counters_are_means_over_the_trials_of_a_block(engine: Engine, experimen
     assert dict(counters.schema) == COLUMNS
 
 
+@pytest.mark.slow
 def test_without_a_number_the_newest_run_is_read(run_script: Callable[..., object], engine: Engine) -> None:
     for _ in range(3):
         run_script(lambda trial: 1.0)

@@ -84,6 +84,7 @@ def test_the_error_for_an_invalid_value_names_the_valid_values(name: str, value:
     assert error.value.allowed in str(error.value)
 
 
+@pytest.mark.slow
 @given(
     number=st.integers(-(10**12), 10**12), file_unit=st.sampled_from(["ns", "us", "ms", "s", "MiB", "MB/s", "percent"])
 )

@@ -17,6 +17,8 @@ from schedlab.results.imported import Import, ImportProblem, Series
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import NOW, OLD, RUNS, Noise, by_second, rt_tests
 
+pytestmark = pytest.mark.slow
+
 FORMATS = [("now", name) for name in NOW] + [("old", name) for name in OLD]
 
 

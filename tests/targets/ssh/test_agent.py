@@ -12,6 +12,8 @@ from schedlab.targets.ssh.connection import CONFIG, Address, BadAddress, Connect
 
 from . import loopback
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
