@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -98,6 +99,12 @@ class _Groups(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     """Distribute the tests among processes (``--numprocesses``)."""
     return _Groups(config, log)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Exclude modules and collected tests, which live to the end, from each garbage collection: a fifth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
