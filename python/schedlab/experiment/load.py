@@ -15,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, locate, toml_data
 from schedlab.experiment.model import (
-    BAD_TUNABLES,
     METRIC_NAME,
     METRIC_TABLE,
     About,
@@ -33,6 +32,7 @@ from schedlab.experiment.model import (
 )
 from schedlab.experiment.plan import CONTROL, combinations
 from schedlab.experiment.sweep_table import SweepTable
+from schedlab.experiment.values import BAD_TUNABLES
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import UnknownWorkload, adapter
