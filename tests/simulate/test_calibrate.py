@@ -16,6 +16,7 @@ from schedlab.notation import toml_text
 from schedlab.simulation import models
 from schedlab.simulation.host import calibrate, probes, steps
 from schedlab.simulation.host.passes import Passes, level
+from schedlab.simulation.host.runners import Probe, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
 from schedlab.simulation.models import DEFAULT_KERNEL
 
@@ -62,7 +63,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
     wrong["idle"] = [state | {"exit_ns": state["exit_ns"] * 2} for state in wrong["idle"]]
 
-    runner = probes.on_model(toml_text.lines(truth), DEFAULT_KERNEL)
+    runner = on_model(toml_text.lines(truth), DEFAULT_KERNEL)
     _, found = calibrate.measured(runner, wrong, range(4), 1)
     figures = dict(found)
 
@@ -151,7 +152,7 @@ def test_a_figure_that_no_machine_can_have_is_left_out() -> None:
     """A loop on a busy machine has gaps that are longer than the tick's period."""
 
     class Busy:
-        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+        def run(self, probe: Probe, seed: int) -> Samples:
             return {"operation": [8e6] * 10}
 
     machine = calibrate.prepared(models.machine("laptop-4").data)
@@ -167,7 +168,7 @@ class Counting:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+    def run(self, probe: Probe, seed: int) -> Samples:
         self.names.append(f"{probe.name} {seed}")
         return {"operation": [1000.0 * len(self.names)] * 3}
 
@@ -188,7 +189,7 @@ def test_probes_run_in_turn_up_to_the_wanted_part_of_the_passes() -> None:
 
 def test_two_cpus_exchange_their_parts_in_every_second_pass() -> None:
     class Placed(Counting):
-        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+        def run(self, probe: Probe, seed: int) -> Samples:
             bound = [op["set"]["attributes"]["cpus"] for group in probe.program["groups"] for op in group["body"][1:2]]
             self.names.append(f"{probe.cpus} {bound}")
             return {"operation": [1.0]}
@@ -212,7 +213,7 @@ def test_noise_has_the_mean_loss_of_all_passes() -> None:
     """Also a single long interruption counts, by its share of all passes."""
 
     class Interrupted(Counting):
-        def run(self, probe: probes.Probe, seed: int) -> probes.Samples:
+        def run(self, probe: Probe, seed: int) -> Samples:
             long = [3_000_000.0 + 10_000] if seed == 1 else []
             return {"operation": [10_000.0] * 90 + [50_000.0] * (10 - len(long)) + long}
 

@@ -21,7 +21,7 @@ from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host import probes, steps
 from schedlab.simulation.host.from_host import machine_file
 from schedlab.simulation.host.passes import Passes, level
-from schedlab.simulation.host.probes import OnHost, Probe, Runner
+from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
@@ -344,15 +344,15 @@ class Calibration:
         return self._simulated(changed, step.probe, step.series, step.share)
 
     def _simulated(self, data: Mapping[str, Any], probe: Probe, series: str, share: float = 0.5) -> float:
-        return quantile(probes.on_model(toml_text.lines(data), self.kernel).run(probe, 0), series, share)
+        return quantile(on_model(toml_text.lines(data), self.kernel).run(probe, 0), series, share)
 
 
-def median(run: probes.Samples, series: str) -> float:
+def median(run: Samples, series: str) -> float:
     """Return the median of a series, see :func:`quantile`."""
     return quantile(run, series, 0.5)
 
 
-def quantile(run: probes.Samples, series: str, share: float) -> float:
+def quantile(run: Samples, series: str, share: float) -> float:
     """Return a quantile of a series; of ``both``, the sum of the quantiles of sending and of receiving."""
     names = ("send", "receive") if series == "both" else (series,)
     return sum(float(np.quantile(run[name], share)) for name in names)

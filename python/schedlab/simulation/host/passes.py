@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy.stats import trim_mean
 
-from schedlab.simulation.host.probes import Probe, Runner, Samples
+from schedlab.simulation.host.runners import Probe, Runner, Samples
 
 TRIMMED = 0.1
 """Share of the passes at each end that :func:`level` leaves out: from ten passes on, a pass beside another program."""

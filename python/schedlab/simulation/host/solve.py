@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedlab.simulation.host.passes import level
-from schedlab.simulation.host.probes import Probe
+from schedlab.simulation.host.runners import Probe
 
 LONGEST = 6
 """Largest number of simulations of a search. A probe's time is nearly linear in a cost, so two or three suffice."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from schedlab.simulation.host import probes
-from schedlab.simulation.host.probes import Probe
+from schedlab.simulation.host.runners import Probe
 from schedlab.simulation.host.solve import Step
 
 IDLE_NS = (0, 20_000, 50_000, 200_000, 1_000_000, 4_000_000)
