@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 43] = [
+const SMALL: [&[&str]; 44] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -27,6 +27,7 @@ const SMALL: [&[&str]; 43] = [
     &["kernbench", "-j", "1", "--directories", "2", "--files", "2", "--compile-time", "1ms"],
     &["scripts", "--streams", "2", "--scripts", "3"],
     &["schedbench", "--processes", "2", "--memory", "4", "--walks", "40"],
+    &["schedbench", "--walks", "40", "--disturbance", "1", "--disturbance-after", "1ms"],
     &["wakeup", "--warmup", "10ms", "--duration", "60ms"],
     &[
         "wakeup",

@@ -137,6 +137,30 @@ fn schedbench_runs() {
 }
 
 #[test]
+fn disturbance_of_schedbench_costs_no_metric_its_time() {
+    let run = |disturbance: u32| {
+        let schedbench = Schedbench {
+            memory_mib: 8,
+            walks: 4,
+            disturbance,
+            disturbance_after_ns: MS,
+            ..Schedbench::default()
+        };
+        simulate(schedbench.program().unwrap(), "numa-q-16", "linux-2.5.59")
+    };
+    let (alone, disturbed) = (run(0), run(1));
+    assert!(disturbed.counters.messages > 40_000, "{}", disturbed.counters.messages);
+    let value = |outcome: &Outcome, name: &str| {
+        outcome.metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.value).unwrap()
+    };
+    let all = disturbed.ledger.total(Account::Syscall) as f64 / 1e9;
+    assert!(value(&disturbed, "TotalSys") < all / 2.0, "{} of {all} s", value(&disturbed, "TotalSys"));
+    let per_task = value(&disturbed, "TotalUser") / value(&disturbed, "AvgUser");
+    assert!((per_task - 4.0).abs() < 1e-6, "{per_task} tasks");
+    assert!(value(&disturbed, "Elapsed") > value(&alone, "Elapsed"));
+}
+
+#[test]
 fn scripts_run() {
     everywhere(Scripts { streams: 5, scripts: 4, seed: 1 }.program());
 }

@@ -13,11 +13,11 @@ pub struct Observed {
     pub counters: Vec<u64>,
     /// Recorded samples of each series, in nanoseconds.
     pub series: Vec<Vec<u64>>,
-    /// User time of all tasks and their reaped children, in nanoseconds.
+    /// User time of all tasks and their reaped children, without disturbances, in nanoseconds.
     pub user_ns: u64,
-    /// System time of all tasks and their reaped children, in nanoseconds.
+    /// System time of the same tasks, in nanoseconds.
     pub system_ns: u64,
-    /// Number of tasks.
+    /// Number of these tasks.
     pub tasks: u32,
 }
 

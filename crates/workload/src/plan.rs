@@ -92,6 +92,12 @@ impl Plan {
         self.tasks_per_replica * self.program.replicas
     }
 
+    /// Number of tasks whose CPU time counts, see [`TaskGroup::disturbs_after_ns`].
+    pub fn counted_tasks(&self) -> u32 {
+        let counted = self.program.groups.iter().filter(|group| group.disturbs_after_ns.is_none());
+        counted.map(|group| group.count).sum::<u32>() * self.program.replicas
+    }
+
     /// All tasks in the order of creation: replica by replica, group by group.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         (0..self.task_count()).map(|ordinal| self.task(ordinal))

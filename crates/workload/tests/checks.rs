@@ -1,6 +1,7 @@
 //! Mistakes in a program are reported with their place before the program runs.
 
 use schedlab_workload::library::hackbench::Hackbench;
+use schedlab_workload::library::schedbench::Schedbench;
 use schedlab_workload::program::{
     Branch, ChannelKind, Expr, Image, Mode, Op, Operation, Repeat, Scope, at, channels, compute, count,
     group, receive, reply, send, slots, stamp, times, within_window,
@@ -155,4 +156,19 @@ fn sizes_over_the_limit_are_refused_without_overflow() {
     program.groups[2].count = u32::MAX;
     program.replicas = u32::MAX;
     assert!(matches!(Plan::new(program), Err(ProgramError::TooMany { .. })));
+}
+
+#[test]
+fn a_disturbance_starts_after_programs_without_a_gate() {
+    let schedbench = Schedbench { disturbance: 1, ..Schedbench::default() }.program().unwrap();
+    assert!(Plan::new(schedbench.clone()).is_ok());
+    let refused = |change: fn(&mut Program)| {
+        let mut program = schedbench.clone();
+        change(&mut program);
+        Plan::new(program).expect_err("the program is wrong").to_string()
+    };
+    let reason = "a disturbance is the last of several groups of one replica that all start as programs";
+    assert_eq!(refused(|program| program.groups[0].program = false), format!("group `peak`: {reason}"));
+    assert!(refused(|program| program.groups.reverse()).contains(reason));
+    assert!(refused(|program| program.replicas = 2).contains(reason));
 }

@@ -14,7 +14,7 @@ use super::worker::Worker;
 use crate::error::LoadError;
 use crate::limits;
 use crate::strays;
-use crate::sys::process::{self, Ended, Forked, How, Pid};
+use crate::sys::process::{self, Ended, Forked, How, Pid, Usage};
 use crate::sys::thread::{self, Thread};
 use crate::sys::{clock, futex, signals};
 
@@ -33,12 +33,14 @@ pub struct Crew {
     shared: Arc<Shared>,
     processes: HashMap<Pid, TaskId>,
     threads: Vec<Thread>,
+    /// Resources that the ended processes of disturbances used, see `TaskGroup::disturbs_after_ns`.
+    pub disturbance: Usage,
 }
 
 impl Crew {
     /// Crew without tasks.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, processes: HashMap::new(), threads: Vec::new() }
+        Self { shared, processes: HashMap::new(), threads: Vec::new(), disturbance: Usage::default() }
     }
 
     /// Create all tasks in order, opening and closing channel ends on the way.
@@ -168,6 +170,9 @@ impl Crew {
     fn ended(&mut self, ended: Ended) -> Result<(), LoadError> {
         // Any other process is an orphan that this process adopted.
         let Some(task) = self.processes.remove(&ended.pid) else { return Ok(()) };
+        if self.shared.plan.group(task).disturbs_after_ns.is_some() {
+            self.disturbance = self.disturbance.plus(ended.usage);
+        }
         match ended.how {
             How::Exited(0) => Ok(()),
             How::Killed(signal) => Err(self.killed(task, ended.pid, signal)),

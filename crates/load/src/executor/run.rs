@@ -106,7 +106,7 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
         strays::kill_descendants(&[]);
     }
     let elapsed_ns = result?;
-    let usage = Usage::of_children().plus(Usage::own().since(before));
+    let usage = Usage::of_children().since(crew.disturbance).plus(Usage::own().since(before));
     Ok(outcome(&shared, elapsed_ns, usage, rate))
 }
 
@@ -136,7 +136,7 @@ fn outcome(shared: &Shared, elapsed_ns: u64, usage: Usage, rate: Option<Rate>) -
         series: collected.into_iter().map(|series| series.samples).collect(),
         user_ns: usage.user_us * 1000,
         system_ns: usage.system_us * 1000,
-        tasks,
+        tasks: plan.counted_tasks(),
     };
     Outcome { metrics: metrics(plan.program(), &observed), observed, one_in, usage, rate }
 }

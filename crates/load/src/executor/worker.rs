@@ -66,6 +66,9 @@ impl<'r> Worker<'r> {
         let mut cursor = Cursor::new(&code, window_end);
         self.shared.gate.pass().map_err(|error| Stop::because("waiting at the start gate", &error))?;
         self.released_ns = self.shared.arena.released_ns().load(Ordering::Acquire);
+        if let Some(ns) = self.shared.plan.group(self.task).disturbs_after_ns {
+            clock::sleep_ns(ns);
+        }
         self.body(&mut cursor)
     }
 

@@ -59,7 +59,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             series,
             user_ns: self.records.ended_user_ns,
             system_ns: self.records.ended_ran_ns.saturating_sub(self.records.ended_user_ns),
-            tasks: plan.task_count(),
+            tasks: plan.counted_tasks(),
         };
         Outcome {
             end,
@@ -100,8 +100,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         let (ran, user) = (std::mem::take(&mut task_data.ran_ns), std::mem::take(&mut task_data.user_ns));
-        self.records.ended_ran_ns += ran;
-        self.records.ended_user_ns += user.min(ran);
+        let plan = self.world.plan;
+        if task_data.ordinal == NOBODY || plan.group(plan.task(task_data.ordinal)).disturbs_after_ns.is_none()
+        {
+            self.records.ended_ran_ns += ran;
+            self.records.ended_user_ns += user.min(ran);
+        }
         let counts = [task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups]
             .map(u64::from);
         (task_data.voluntary, task_data.involuntary, task_data.migrations, task_data.wakeups) = (0, 0, 0, 0);

@@ -1,8 +1,8 @@
 //! The main task, which creates all other tasks, opens the start gate when these tasks are ready, and waits for their
 //! end.
 
-use schedlab_workload::Cursor;
 use schedlab_workload::program::{GateKind, Mode, TaskGroup, Window};
+use schedlab_workload::{Cursor, Step};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -22,6 +22,8 @@ pub(crate) struct GateState {
     pub main: TaskIx,
     stage: Stage,
     created: u32,
+    /// Whether the main task has paused before it creates a disturbance.
+    paused: bool,
     ready: u32,
     /// Tasks of the program that have not ended, and ended tasks that the main task has not waited for.
     live: u32,
@@ -91,6 +93,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let total = self.world.plan.task_count();
         match self.gate.stage {
             Stage::Creating if self.gate.created < total => {
+                let plan = self.world.plan;
+                let after_ns = plan.group(plan.task(self.gate.created)).disturbs_after_ns;
+                if let Some(ns) = after_ns.filter(|_| !self.gate.paused) {
+                    self.gate.paused = true;
+                    return Action::Step(Step::Sleep { ns });
+                }
                 self.gate.created += 1;
                 Action::Create(self.gate.created - 1)
             }

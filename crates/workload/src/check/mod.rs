@@ -9,7 +9,7 @@ mod walk;
 
 use crate::error::ProgramError;
 use crate::plan::copies;
-use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, each_kind};
+use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
 
 pub use walk::{Visit, walk};
 
@@ -29,6 +29,7 @@ pub fn program(program: &Program) -> Result<(), ProgramError> {
         return Err(ProgramError::Schema { schema: program.schema, supported: SCHEMA });
     }
     sizes(program)?;
+    disturbance(program)?;
     names::unique(program)?;
     body::bodies(program)?;
     ends::both_ends_used(program)?;
@@ -57,6 +58,21 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
         positive(&format!("bytes of region `{}`", region.name), region.bytes)?;
     }
     Ok(())
+}
+
+/// Refuse a disturbance in a program with a start gate, or before other groups: the task that starts all groups pauses before the
+/// disturbance.
+fn disturbance(program: &Program) -> Result<(), ProgramError> {
+    let Some(at) = program.groups.iter().position(|group| group.disturbs_after_ns.is_some()) else {
+        return Ok(());
+    };
+    let last = at > 0 && at + 1 == program.groups.len() && program.replicas == 1;
+    if last && program.groups.iter().all(TaskGroup::started_by_exec) {
+        return Ok(());
+    }
+    let reason =
+        "a disturbance is the last of several groups of one replica that all start as programs".to_owned();
+    Err(ProgramError::Body { place: format!("group `{}`", program.groups[at].name), reason })
 }
 
 fn instances<R: Resource>(resources: &[R], replicas: u32, tasks: u64) -> Result<(), ProgramError> {

@@ -103,6 +103,38 @@ impl Workload for Hackbench {
 }
 
 impl Hackbench {
+    /// The operations of hackbench's main process, which forks all tasks and waits for their end. `prefix` begins the names of the
+    /// channels, which the program needs with [`Hackbench::main_channels`].
+    pub(super) fn main_process(&self, prefix: &str) -> Vec<Op> {
+        let channel = |name: &str| format!("{prefix} {name}");
+        let go = [send(&*channel("ready"), 1u64), receive(&*channel("go"), 1u64)];
+        // Loops inside of a task enclose its indices: the descriptor, and outside of it the group, are the loops around the fork.
+        let data = |inner: u32, descriptor: Expr| {
+            at(&channel("data"), Expr::loop_index(inner + 1) * u64::from(self.fds) + descriptor)
+        };
+        let messages = self.loops * u64::from(self.fds);
+        let receiver = times(messages, vec![receive(data(1, Expr::loop_index(1)), self.datasize)]);
+        let to_each = times(self.fds, vec![send(data(2, Expr::loop_index(0)), self.datasize)]);
+        let task = |work| fork([go.to_vec(), vec![work]].concat());
+        let group = vec![
+            times(self.fds, vec![task(receiver)]),
+            times(self.fds, vec![task(times(self.loops, vec![to_each]))]),
+        ];
+        vec![
+            times(self.groups, group),
+            times(self.tasks(), vec![receive(&*channel("ready"), 1u64)]),
+            send(&*channel("go"), self.tasks()),
+            wait_all(),
+        ]
+    }
+
+    /// The channels of [`Hackbench::main_process`].
+    pub(super) fn main_channels(&self, prefix: &str) -> Vec<Channel> {
+        let signals = |name| channels(&format!("{prefix} {name}"), ChannelKind::Pipe, 1);
+        let data = channels(&format!("{prefix} data"), ChannelKind::Unix, self.groups * self.fds);
+        vec![signals("ready"), signals("go"), data]
+    }
+
     /// Number of tasks.
     pub fn tasks(&self) -> u64 {
         u64::from(self.groups) * u64::from(self.fds) * 2

@@ -4,13 +4,18 @@
 //! Each process touches its memory first, so that the pages come from the present node of the process. Then
 //! the process walks over the memory repeatedly: alternately in order and at random places. A process that is
 //! moved away from its memory, or shares a node's bandwidth, takes longer.
+//!
+//! The program follows numa_test by E. Focht ("Re: [RFC] NUMA schedulers benchmark results", linux-kernel, 6 October 2002), which
+//! disturbs the processes by a load peak, `hackbench 20`, 3 seconds after their start. Its total times do not contain hackbench's
+//! (M. Hohnbaum, "Re: [patch] HT scheduler, sched-2.5.59-D7", linux-kernel, 21 January 2003, prints the times of all processes).
 
+use super::hackbench::Hackbench;
 use super::prelude::*;
 
 parameters! {
     /// Processes that each allocate memory and walk over the memory (NUMA schedbench).
     ///
-    /// The metrics are the columns of the NUMA schedbench reports of 2003, whose source is lost. Compare the
+    /// The metrics are the columns of the NUMA schedbench reports of 2003, whose walks are not known. Compare the
     /// figures only with the figures of other runs of this program.
     pub struct Schedbench {
         /// Processes.
@@ -28,6 +33,13 @@ parameters! {
         #[serde(rename = "compute_time")]
         #[schemars(with = "Time")]
         pub compute_ns: u64 = 0,
+        /// Groups of a hackbench that disturbs the processes; 0: no disturbance. Its CPU time does not count.
+        #[schemars(range(min = 0, max = 1000))]
+        pub disturbance: u32 = 0,
+        /// Time from the start to the disturbance.
+        #[serde(rename = "disturbance_after")]
+        #[schemars(with = "Time")]
+        pub disturbance_after_ns: u64 = 3_000_000_000,
         /// Seed of the random walks.
         pub seed: u64 = 0,
     }
@@ -60,13 +72,24 @@ impl Workload for Schedbench {
             round.push(compute(self.compute_ns));
         }
         let body = vec![times(self.walks.div_ceil(2), round)];
+        let mut groups =
+            vec![TaskGroup { program: true, ..group("walker", self.processes, Mode::Process, body) }];
+        let mut channels = Vec::new();
+        if self.disturbance > 0 {
+            let peak = Hackbench { groups: self.disturbance, ..Hackbench::default() };
+            let process = group("peak", 1, Mode::Process, peak.main_process("peak"));
+            let disturbs_after_ns = Some(self.disturbance_after_ns);
+            groups.push(TaskGroup { program: true, disturbs_after_ns, ..process });
+            channels = peak.main_channels("peak");
+        }
         Ok(Program {
             seed: self.seed,
             resources: Resources {
+                channels,
                 regions: vec![region("memory", bytes, Scope::Task)],
                 ..Resources::default()
             },
-            groups: vec![TaskGroup { program: true, ..group("walker", self.processes, Mode::Process, body) }],
+            groups,
             metrics: vec![
                 lower("Elapsed", "s", Quantity::Elapsed, 1.0),
                 lower("AvgUser", "s", Quantity::UserPerTask, 1.0),

@@ -115,6 +115,11 @@ pub struct TaskGroup {
     /// its processes behind a gate; only kernels before 2.6 place a forked process otherwise than an executed program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
+    /// Makes the group a disturbance of the other groups, which starts this long after them, in nanoseconds. The CPU time of its
+    /// processes and of their children counts in no metric, as `time` does not count what the timed command has not waited for.
+    /// Only in programs whose groups all have `program`; a disturbance is the last group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbs_after_ns: Option<u64>,
     /// Operations that each task performs once.
     pub body: Vec<Op>,
 }
