@@ -59,6 +59,24 @@ fn everywhere_under(program_under: impl Fn(&str) -> Program) {
 const MS: u64 = 1_000_000;
 
 #[test]
+fn times_of_system_calls_vary_around_their_cost() {
+    let spent = |spread: u32, seed: u64| {
+        let mut machine = machine("laptop-4").unwrap();
+        machine.costs.syscall_spread = spread;
+        let plan = Plan::new(Pipetest { loops: 2000, ..Pipetest::default() }.program().unwrap()).unwrap();
+        let config = Config { seed, ..Config::default() };
+        let outcome = Simulation::new(machine, kernel("linux-4.5").unwrap(), plan, config).unwrap().run();
+        outcome.unwrap().ledger.total(Account::Syscall)
+    };
+    let (exact, varied) = (spent(0, 1), spent(87, 1));
+    assert_ne!(varied, exact);
+    assert_ne!(varied, spent(87, 2));
+    assert_eq!(varied, spent(87, 1));
+    // The mean of 8000 calls has a standard error of 0.06 %.
+    assert!(varied.abs_diff(exact) < exact / 200, "{varied} ns instead of {exact} ns");
+}
+
+#[test]
 fn hackbench_runs() {
     for (channel, mode) in
         [(Carrier::Pipe, Mode::Process), (Carrier::Socket, Mode::Thread), (Carrier::Inet, Mode::Process)]

@@ -228,7 +228,8 @@ fn statistics_match_the_events_that_an_observer_counts() {
         assert_eq!(spent, counting.spent, "{case}");
         // Lines of the same update are fetched at the same time: the second line and further lines take a fifth.
         let updates = counters.schedstat_updates * update_ns;
-        assert!((updates + most / 5..=updates + most).contains(&(spent + lines)), "{case}: {spent}");
+        let least = if costs.hidden_ns() > 0 { 0 } else { most / 5 };
+        assert!((updates + least..=updates + most).contains(&(spent + lines)), "{case}: {spent}");
         assert!(update_ns > 0 && lines > 0, "{case}");
     }
     assert!(total_refused > 20 && total_pushed >= 3, "{total_refused} {total_pushed}");
@@ -327,8 +328,9 @@ fn a_wake_up_across_sockets_costs_nine_updates_and_four_lines() {
     // wake-ups, which only the waker writes, and the sleeper's wait and sleep, two lines that the sleeper's CPU wrote
     // last. The waker sleeps: its task's sleep, a line that its waker wrote last; then its queue for schedule() and for
     // idle. On the sleeper's CPU: the queue for schedule(), and for the switch the task's wait, a line that the waker wrote
-    // last. 9 updates of 6 ns, and 4 lines of 104 ns; the second line of the sleeper's wait and sleep takes a fifth.
-    assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 3 * 104 + 104 / 5), 20));
+    // last. 9 updates of 6 ns, and 4 lines of 104 ns; the second line of the sleeper's wait and sleep takes a fifth. The core
+    // hides 192 instructions of 318 ps, 61 ns, of each of the three waits.
+    assert_eq!(difference(&few, &many), (20 * 9, 20 * 4, 20 * (9 * 6 + 3 * (104 - 61) + 104 / 5), 20));
 }
 
 #[test]

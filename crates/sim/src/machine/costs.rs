@@ -36,8 +36,14 @@ impl ByDistance {
 pub struct Costs {
     /// Picoseconds of an instruction of the kernel, stalls included.
     pub instruction_ps: u32,
+    /// Instructions that the core executes behind one that waits for a cache line: the size of its reorder buffer. 0: none.
+    #[serde(default)]
+    pub window: u32,
     /// Entering and leaving the kernel.
     pub syscall: u32,
+    /// Half the width, in per mille, of the uniform distribution around 1 by which the time of a system call's work varies.
+    #[serde(default)]
+    pub syscall_spread: u32,
     /// Reading the clock from user space.
     pub clock_read: u32,
     /// An atomic operation on a line of this core.
@@ -152,6 +158,12 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// The part of a wait for a cache line that instructions without need of the line hide: at most the time of a full window
+    /// (S. Eyerman and others, "A mechanistic performance model for superscalar out-of-order processors", ACM TOCS 27, 2009).
+    pub fn hidden_ns(&self) -> u64 {
+        u64::from(self.window) * u64::from(self.instruction_ps) / 1000
+    }
+
     /// First touch of a page of a new image's memory.
     pub fn image_fault(&self) -> u32 {
         if self.image_fault > 0 { self.image_fault } else { self.page_fault }

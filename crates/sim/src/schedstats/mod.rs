@@ -229,6 +229,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 wait += next_miss(wait, self.costs.line.at(distance));
             }
         }
+        // No later instruction needs the new value of a counter.
+        let wait = wait.saturating_sub(self.costs.hidden_ns());
         self.stats.lines_ns += wait;
         self.records.counters.schedstat_updates += 1;
         self.book(payer, Account::Schedstats, wait + Ns::from(self.stats.update_ns));

@@ -250,7 +250,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 
     /// Give a CPU a segment, extras included, plus the task's carried work.
-    fn install_segment(&mut self, cpu: usize, task: TaskIx, segment: Segment) {
+    fn install_segment(&mut self, cpu: usize, task: TaskIx, mut segment: Segment) {
+        if self.costs.syscall_spread > 0 && segment.account == Account::Syscall {
+            let work = segment.left - segment.extra();
+            let half = work * u64::from(self.costs.syscall_spread) / 1000;
+            segment.left = segment.left - half + self.time.random.below(2 * half + 1);
+        }
         self.cpus[cpu].segment = segment;
         let carry = std::mem::take(&mut self.tasks[task].carry);
         self.cpus[cpu].segment.add(CARRY, carry.into());

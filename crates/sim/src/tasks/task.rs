@@ -140,7 +140,13 @@ impl Segment {
     /// Whether there is work in addition to the extras.
     #[inline]
     pub fn has_work(&self) -> bool {
-        self.left > self.extras.iter().map(|extra| u64::from(*extra)).sum()
+        self.left > self.extra()
+    }
+
+    /// Sum of the extras.
+    #[inline]
+    pub fn extra(&self) -> Ns {
+        self.extras.iter().map(|extra| u64::from(*extra)).sum()
     }
 
     /// Add `ns` of extra time, which is spent before the work.
