@@ -1,22 +1,34 @@
-"""``schedlab reproduce``: simulations kept in the store, scores, and JSON."""
+"""``schedlab reproduce``: simulations kept in the store, scores, figures of a guest, and JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.cli import reproduction_run
+from schedlab.cli import experiment_run, reproduction_run
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request
+from schedlab.errors import Exit
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Trial
+from schedlab.results.kinds import DETERMINISTIC
+from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.store.run_rows import Run
+from schedlab.targets.protocol import Target
+from schedlab.targets.scripted import Scripted
+from schedlab.targets.selection import choose
+from schedlab.targets.vm import qemu
 from tests.cli.in_process import runner
+from tests.targets.vm.guest_files import require_guest
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +102,109 @@ def test_the_page_needs_no_script_and_has_every_simulated_effect(
     assert text.count("<circle") == 4
     for words in ("no slow start", "SIMULATED", "quick", "kbuild loses"):
         assert words in text
+
+
+PAGES = {"-NUMA": 0.0, "no slow start": 600.0, "1 s slow start": 0.0}
+
+
+class ScriptedGuest(Scripted):
+    """A guest of report 004: marked pages by variant, and half as many faults."""
+
+    kind = DETERMINISTIC
+
+    def __init__(self) -> None:
+        super().__init__(self._trial)
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return the fields that the report shows."""
+        return {"kernel": {"release": "5.10.0-46-cloud-amd64"}, "qemu": "7.2.22"}
+
+    @staticmethod
+    def _trial(trial: Trial) -> Measurement:
+        marked = PAGES[trial.variant.name]
+        counters = {"vmstat.numa_pte_updates": marked, "vmstat.numa_hint_faults": marked / 2}
+        return Measurement("ok", float(trial.index), 1.0, [], counters=counters)
+
+
+@pytest.fixture
+def guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the script in the place of guests."""
+
+    def scripted(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
+        return ScriptedGuest() if experiment.target.kind == "vm" else choose(spec, experiment, sysroot)
+
+    for module in (experiment_run, reproduction_run):
+        monkeypatch.setattr(module, "choose", scripted)
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_guest_s_counts_are_beside_published_and_simulated_effects(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    schedlab = runner(monkeypatch, capsys)
+    words = ("reproduce", "004", "--quick", "--guest", "--store", store)
+    first = schedlab(*words)
+    assert first.code == 0
+    shown = " ".join(first.out.split())
+    for part in ("REAL, COUNTED on scripted", "Linux 5.10.0-46-cloud-amd64, QEMU 7.2.22", "predict no time", "0 → 600"):
+        assert part in shown
+    again = schedlab(*words)
+    assert again.out == first.out
+    assert again.words.count("in the store:") == 2
+
+    (report,) = json.loads(schedlab(*words, "--format", "json").out)["reports"]
+    assert report["guest"]["kernel"] == "5.10.0-46-cloud-amd64"
+    (row,) = (row for row in report["rows"] if (row["table"], row["column"]) == ("kbuild", "no slow start"))
+    assert row["simulated"] is not None
+    marked, faults = row["counted"]
+    assert marked == {
+        "figure": "vmstat.numa_pte_updates", "before": 0, "after": 600, "gain": None, "gain_error": None
+    }  # fmt: skip
+    assert faults["after"] == 300
+
+    page = tmp_path / "page.html"
+    assert schedlab(*words, "--format", "html", "--output", page).code == 0
+    text = unescape(page.read_text(encoding="utf-8"))
+    for part in ("REAL, COUNTED on scripted", "vmstat.numa_hint_faults", "0 → 600"):
+        assert part in text
+
+
+def test_without_the_option_no_guest_is_shown(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedlab = runner(monkeypatch, capsys)
+    done = schedlab("reproduce", "004", "--quick", "--store", store)
+    assert "COUNTED" not in done.out
+    (report,) = json.loads(schedlab("reproduce", "004", "--quick", "--format", "json", "--store", store).out)["reports"]
+    assert report["guest"] is None
+    assert {tuple(row["counted"]) for row in report["rows"]} == {()}
+
+
+def test_guests_that_cannot_run_are_refused_before_any_simulation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(qemu, "program", lambda: None)
+    place = tmp_path / "store.sqlite"
+    done = runner(monkeypatch, capsys)("reproduce", "001", "000", "--quick", "--guest", "--store", place)
+    assert done.code == Exit.CANNOT_RUN
+    assert "qemu-system-x86_64 is not installed" in done.words
+    assert not place.exists()
+
+
+@pytest.mark.verify
+def test_a_real_kernel_marks_pages_of_short_tasks_only_without_slow_start(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require_guest("debian-5.10")
+    words = ("reproduce", "004", "--quick", "--guest", "--format", "json", "--store", store)
+    (report,) = json.loads(runner(monkeypatch, capsys)(*words).out)["reports"]
+    marked = {
+        row["column"]: {figures["figure"]: figures for figures in row["counted"]}["vmstat.numa_pte_updates"]
+        for row in report["rows"]
+        if row["table"] == "perf bench sched messaging"
+    }
+    assert marked["no slow start"]["before"] == marked["1 s slow start"]["after"] == 0
+    assert marked["no slow start"]["after"] > 0
 
 
 def test_an_unknown_report_is_an_error_that_lists_the_reports(

@@ -17,6 +17,9 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few rows of each table, in about a minute.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Print the scores without the reports' tables.")] = False,
+    guest: Annotated[
+        bool, typer.Option("--guest", help="Also count on a real kernel in deterministic guests, which takes minutes.")
+    ] = False,
     store: Store = None,
     form: GivenPageFormat = PageFormat.TEXT,
     output: Output = None,
@@ -37,7 +40,7 @@ def reproduce(
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
     aside = make(stderr=True)
     with ending(aside, "\ninterrupted; the same command goes on"):
-        results = reproduced(names, store_path(store), aside, quick=quick)
+        results = reproduced(names, store_path(store), aside, quick=quick, guest=guest)
     match form:
         case PageFormat.TEXT:
             present_text(reproduction.render(results, tables=not scores), output)

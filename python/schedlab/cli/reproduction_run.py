@@ -1,18 +1,22 @@
-"""The steps of ``schedlab reproduce``: the simulations that are not in the store yet, then the scores."""
+"""The steps of ``schedlab reproduce``: the guests and simulations that are not in the store yet, then the scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine
 
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
+from schedlab.execution.design_size import quick as quickly
+from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load
+from schedlab.experiment.plan import plan
 from schedlab.report.reproduction import Reproduction
-from schedlab.reproduction import published
+from schedlab.reproduction import counted, published
 from schedlab.reproduction.simulated import Figures
 from schedlab.store import backends, reader
 from schedlab.store.columns import read_cells
@@ -22,13 +26,37 @@ from schedlab.store.run_rows import Run
 from schedlab.targets.selection import choose
 
 
-def reproduce(names: Sequence[str], store: Location, console: Console, *, quick: bool) -> list[Reproduction]:
-    """Simulate the reports, and compare them with the published figures.
+def reproduce(
+    names: Sequence[str], store: Location, console: Console, *, quick: bool, guest: bool
+) -> list[Reproduction]:
+    """Simulate the reports, and compare them with the published figures; with ``guest`` also count on a real kernel.
 
-    A simulation has one outcome for each seed, so a complete run of the same file, models and simulator in the store is
-    not repeated, and an interrupted run is resumed.
+    A simulation or a deterministic guest has one outcome for each seed. A complete run of the same file and the same
+    models and simulator, or kernel and QEMU, is therefore not repeated, and an interrupted run is resumed. Guests run
+    first: CannotRunHere before any simulation.
     """
-    return [_reproduce(name, store, console, quick=quick) for name in names]
+    files = {name: file for name in names if guest and (file := published.guest_file(name)) is not None}
+    for file in files.values():
+        _require_runnable(file, console, quick=quick)
+    guests = {name: _run(file, store, console, quick=quick) for name, file in files.items()}
+    results = [_reproduce(name, store, console, quick=quick) for name in names]
+    return [
+        _with_guest(result, *guests[result.name]) if result.name in guests else replace(result, with_guest=guest)
+        for result in results
+    ]
+
+
+def _require_runnable(file: Path, console: Console, *, quick: bool) -> None:
+    """Download kernels that the guests of an experiment need; CannotRunHere where the guests cannot run."""
+    experiment, _ = load(file)
+    trials = plan(quickly(experiment) if quick else experiment, experiment.design.seed or 0, quick=quick)
+    require_runnable(trials, choose(None, experiment), lambda what: console.hint("downloading", what))
+
+
+def _with_guest(result: Reproduction, engine: Engine, number: int) -> Reproduction:
+    run = reader.run(engine, number)
+    effects = counted.beside(result.comparisons, read_cells(engine, run), reader.counters(engine, number))
+    return replace(result, comparisons=effects, guest=run, with_guest=True)
 
 
 def _reproduce(name: str, store: Location, console: Console, *, quick: bool) -> Reproduction:
@@ -54,7 +82,7 @@ def _run(file: Path, store: Location, console: Console, *, quick: bool) -> tuple
 
 
 def _stored(file: Path, store: Location, *, quick: bool) -> Run | None:
-    """Return the newest run of this file with the same models and the same simulator; a complete run first."""
+    """Return the newest run of this file with the same fingerprint of its target; a complete run first."""
     if not backends.exists(store):
         return None
     experiment, text = load(file)

@@ -1,4 +1,7 @@
-"""Published reports beside their simulation, and scores, as text and JSON (documented in ``docs/reproduce.md``)."""
+"""Published reports beside their simulation and figures of a real kernel, and scores, as text and JSON.
+
+``docs/reproduce.md`` explains the figures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure
 from schedlab.reproduction.published import PublishedReport, PublishedTable, Row
 from schedlab.reproduction.score import Outcome, Scores, score
-from schedlab.reproduction.simulated import Comparison, Level
+from schedlab.reproduction.simulated import Comparison, Counted, Level, Simulated
+from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.results.metrics import finite
 from schedlab.store.run_rows import Run
 
@@ -25,13 +29,18 @@ SKILL = "skill"
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A report, the runs that simulate it, and the effects and levels of both."""
+    """A report, the runs that simulate it, and the effects and levels of both.
+
+    ``guest`` is the run on a real kernel, or None. ``with_guest`` says whether the user asked for its figures.
+    """
 
     name: str
     report: PublishedReport
     runs: tuple[Run, ...]
     comparisons: Sequence[Comparison]
     levels: Sequence[Level]
+    guest: Run | None = None
+    with_guest: bool = False
 
     @cached_property
     def scores(self) -> Scores:
@@ -54,6 +63,7 @@ def _report(result: Reproduction) -> dict[str, Any]:
             {"run": run.id, "name": run.name, "target": run.target, "quick": run.quick, "models": run.fingerprint_hash}
             for run in result.runs
         ],
+        "guest": None if result.guest is None else _guest(result.guest, result.report.guest),
         "effects": scores.effects,
         "missing": scores.missing,
         "resolved": scores.resolved,
@@ -71,6 +81,14 @@ def _report(result: Reproduction) -> dict[str, Any]:
     }
 
 
+def _guest(run: Run, note: str) -> dict[str, Any]:
+    kernel = run.fingerprint["kernel"]["release"]
+    return {
+        "run": run.id, "name": run.name, "target": run.target, "quick": run.quick, "kernel": kernel,
+        "qemu": run.fingerprint["qemu"], "blocks": run.design.blocks, "note": note,
+    }  # fmt: skip
+
+
 def _row(each: Comparison) -> dict[str, Any]:
     simulated = each.simulated
     return {
@@ -83,7 +101,19 @@ def _row(each: Comparison) -> dict[str, Any]:
         "significant": each.published.significant,
         "simulated": None if simulated is None else simulated.gain,
         "simulated_error": None if simulated is None else finite(simulated.error),
+        "counted": [_count(figures) for figures in each.counted],
         "scored": each.table.scored,
+    }
+
+
+def _count(figures: Counted) -> dict[str, Any]:
+    effect = figures.effect
+    return {
+        "figure": figures.figure,
+        "before": figures.before,
+        "after": figures.after,
+        "gain": None if effect is None else effect.gain,
+        "gain_error": None if effect is None else finite(effect.error),
     }
 
 
@@ -113,10 +143,13 @@ def _tables(result: Reproduction) -> Iterator[RenderableType]:
     models = ", ".join(
         f"{run.target} (run {run.id}, models and simulator {run.fingerprint_hash[:12]})" for run in result.runs
     )
-    yield Text(f"{report.author}, {report.published}. {report.kernel}\nSIMULATED on {models}\n", style="dim")
+    yield Text(f"{report.author}, {report.published}. {report.kernel}\nSIMULATED on {models}", style="dim")
+    if result.with_guest:
+        yield Text(guest_note(result), style="dim")
+    yield Text()
     for table in report.table:
         of_table = [each for each in result.comparisons if each.table is table]
-        if all(each.simulated is None for each in of_table):
+        if not any(map(has_figures, of_table)):
             continue
         compared = "gain over the column before" if table.steps else f"gain over {table.columns[0]}"
         yield Text.assemble((table.title, "bold"), f": {table.unit}, {table.better} is better; {compared}")
@@ -124,9 +157,29 @@ def _tables(result: Reproduction) -> Iterator[RenderableType]:
         yield Text()
 
 
+def guest_note(result: Reproduction) -> str:
+    """Return what the figures of the real kernel are, or why there are none."""
+    run = result.guest
+    if run is None:
+        return f"REAL, COUNTED: no figures. {result.report.guest}"
+    kernel, version = run.fingerprint["kernel"]["release"], run.fingerprint["qemu"]
+    return (
+        f"REAL, COUNTED on {run.target} (run {run.id}, Linux {kernel}, QEMU {version}), means over "
+        f"{counted(run.design.blocks, 'random seed')}: instructions, or events in a trial, of a real kernel in "
+        f"an emulated guest, whose clock advances by {NS_PER_INSTRUCTION} ns for each instruction. Caches are not "
+        f"counted, and the figures predict no time. {result.report.guest}"
+    )
+
+
+def has_figures(each: Comparison) -> bool:
+    """Whether an effect was simulated or counted."""
+    return each.simulated is not None or bool(each.counted)
+
+
 def _table(table: PublishedTable, comparisons: Sequence[Comparison], levels: Sequence[Level]) -> Columns:
-    """Return a printed table with a simulated figure beside each printed figure."""
-    shown = [row for row in table.rows if any(each.row is row and each.simulated is not None for each in comparisons)]
+    """Return a printed table with a simulated figure, and the figures of a guest, beside each printed figure."""
+    shown = [row for row in table.rows if any(each.row is row and has_figures(each) for each in comparisons)]
+    names = table.counted if any(each.counted for each in comparisons) else []
     columns = [Column(table.parameter or "row", [Text(str(row.at)) for row in shown], "name")]
     if levels:
         columns += _level_columns(table, shown, levels)
@@ -135,6 +188,7 @@ def _table(table: PublishedTable, comparisons: Sequence[Comparison], levels: Seq
         cells = [by_row[id(row)] for row in shown]
         columns.append(Column(table.columns[index], [_published(each) for each in cells]))
         columns.append(Column("simulated", [_simulated(each) for each in cells]))
+        columns += [Column(name, [Text(counted_cell(each, name), "dim") for each in cells]) for name in names]
     return Columns(columns)
 
 
@@ -153,9 +207,22 @@ def _published(each: Comparison) -> Text:
 def _simulated(each: Comparison) -> Text:
     if each.simulated is None:
         return Text(MISSING)
-    error = "" if finite(each.simulated.error) is None else f" ±{each.simulated.error:.2f}"
     wrong = each.published.significant and each.published.gain * each.simulated.gain <= 0
-    return Text(f"{each.simulated.gain:+.2f}{error}", style="red" if wrong else "dim")
+    return Text(_gain(each.simulated), style="red" if wrong else "dim")
+
+
+def _gain(effect: Simulated) -> str:
+    error = "" if finite(effect.error) is None else f" ±{effect.error:.2f}"
+    return f"{effect.gain:+.2f}{error}"
+
+
+def counted_cell(each: Comparison, name: str) -> str:
+    """Return a guest's figure under the baseline and under the column, and the gain in instructions."""
+    for figures in each.counted:
+        if figures.figure == name:
+            counts = f"{figure(figures.before)} → {figure(figures.after)}"
+            return counts if figures.effect is None else f"{counts} {_gain(figures.effect)}"
+    return MISSING
 
 
 def _scores(results: Sequence[Reproduction]) -> Columns:

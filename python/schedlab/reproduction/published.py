@@ -26,6 +26,9 @@ FOLDER = Path(__file__).parent / "reports"
 ASSUMED_NOISE = 1.0
 """Smallest effect that counts where a report prints no noise, in per cent: reports call smaller effects flat."""
 
+GUEST = "guest"
+"""Name of a report's experiment on a real kernel in a deterministic guest."""
+
 LEVEL = 0.05
 """Two-sided significance level of an effect with runs or standard errors."""
 
@@ -68,6 +71,9 @@ class PublishedTable(_Table):
         steps: compare each column with the column before it, not with the first.
         levels: whether the figures of the first column can be compared with simulated figures.
         scored: whether the effects count in the scores.
+        counted: figures of the report's guest: the metric as a number of instructions, with the unit for which they are
+            executed (``instructions/MB``), or counters.
+        guest_workload: label in the guest's experiment if it differs.
     """
 
     title: str
@@ -85,6 +91,8 @@ class PublishedTable(_Table):
     steps: bool = False
     levels: bool = True
     scored: bool = True
+    counted: list[str] = []
+    guest_workload: str | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> PublishedTable:
@@ -148,13 +156,19 @@ class Headline(_Table):
 
 
 class PublishedReport(_Table):
-    """A report. ``kernel`` states the differences between the kernel and machine of report and simulation."""
+    """A report.
+
+    Attributes:
+        kernel: differences between the kernel and machine of report and simulation.
+        guest: differences between the report and its guest with a real kernel, or why there is no guest.
+    """
 
     number: str
     title: str
     author: str
     published: str
     kernel: str
+    guest: str
     table: list[PublishedTable]
     headline: list[Headline]
 
@@ -251,6 +265,12 @@ def name_of(word: str) -> str:
             return name
     listed = ", ".join(f"{name} ({number})" for name, number in numbers.items())
     raise SchedlabError(f"there is no report {word!r}", todo=f"reports: {listed}")
+
+
+def guest_file(name: str) -> Path | None:
+    """Return the file of a report's experiment on a real kernel, or None."""
+    file = experiment_file(name, GUEST)
+    return file if file.exists() else None
 
 
 def experiment_file(name: str, experiment: str) -> Path:

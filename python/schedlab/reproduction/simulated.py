@@ -39,8 +39,27 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A figure of a real kernel in a deterministic guest; means over random seeds.
+
+    Attributes:
+        figure: ``instructions``, also for a unit (``instructions/MB``), or the name of a counter.
+        before: the figure under the baseline; ``after`` under the column.
+        effect: the gain in instructions; None for a counter, because more events are neither better nor worse.
+    """
+
+    figure: str
+    before: float
+    after: float
+    effect: Simulated | None
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """A published effect beside its simulation; ``simulated`` is None where the run has no figures of the row."""
+    """A published effect beside its simulation; ``simulated`` is None where the run has no figures of the row.
+
+    ``counted`` has the figures of a real kernel; it is empty without a run in a guest.
+    """
 
     table: PublishedTable
     row: Row
@@ -48,6 +67,7 @@ class Comparison:
     baseline: int
     published: Effect
     simulated: Simulated | None
+    counted: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,7 @@ class Figures:
             Comparison(
                 table, row, column, baseline,
                 effect(table, row, column, baseline),
-                _simulated(self.blocks(table, row, baseline), self.blocks(table, row, column), table.better),
+                simulated_effect(self.blocks(table, row, baseline), self.blocks(table, row, column), table.better),
             )
             for table in report.table
             for row in table.rows
@@ -104,7 +124,8 @@ class Figures:
         ]
 
 
-def _simulated(before: Blocks, after: Blocks, better: str) -> Simulated | None:
+def simulated_effect(before: Blocks, after: Blocks, better: str) -> Simulated | None:
+    """Return the effect over the blocks that both columns have; None without a common block."""
     shared = sorted(before.keys() & after.keys())
     if not shared:
         return None

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from schedlab.results.kinds import DETERMINISTIC, INSTRUCTIONS
 from schedlab.results.metrics import Metric, MetricSpec
 
@@ -20,6 +23,8 @@ USER, KERNEL = "instructions.user", "instructions.kernel."
 
 LINES = "lines."
 """Beginning of the counters of accesses to memory by the source of the cache line: ``lines.cache-far.kernel.NAME``."""
+
+_NS_PER_SECOND = 1e9
 
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9}
 
@@ -43,3 +48,11 @@ def counted(metric: Metric) -> Metric:
     per_unit = _NS[metric.spec.unit.partition("/")[0]] / NS_PER_INSTRUCTION
     samples = None if metric.samples is None else [sample * per_unit for sample in metric.samples]
     return Metric(spec, metric.value * per_unit, samples)
+
+
+def per_unit(rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the instructions for one unit of rates per second: of ``MB/s`` for a megabyte.
+
+    All instructions of the guest count, and time in which all CPUs are idle counts as instructions.
+    """
+    return _NS_PER_SECOND / NS_PER_INSTRUCTION / rates

@@ -8,7 +8,14 @@ from markupsafe import Markup
 
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.html.scatter import Change, Scatter, of_changes
-from schedlab.report.reproduction import Reproduction, legend, scored_cells
+from schedlab.report.reproduction import (
+    Reproduction,
+    counted_cell,
+    guest_note,
+    has_figures,
+    legend,
+    scored_cells,
+)
 from schedlab.reproduction.simulated import Comparison
 
 
@@ -24,16 +31,18 @@ def render(results: Sequence[Reproduction]) -> str:
         heads=[name for name, _ in scored_cells(results[0])],
         cells={result.name: [cell for _, cell in scored_cells(result)] for result in results},
         legend=legend(results),
+        counted=counted_cell,
+        notes={result.name: guest_note(result) for result in results if result.with_guest},
         style=Markup(text("report.css")),
         policy=policy(),
     )
 
 
 def _tables(result: Reproduction) -> dict[str, list[Comparison]]:
-    """Return the effects of each table that have a simulation."""
+    """Return the effects of each table that were simulated or counted."""
     tables: dict[str, list[Comparison]] = {}
     for each in result.comparisons:
-        if each.simulated is not None:
+        if has_figures(each):
             tables.setdefault(each.table.title, []).append(each)
     return tables
 
