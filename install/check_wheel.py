@@ -22,7 +22,7 @@ COMMANDS = (
     "schedload --version",
     "schedlab doctor",
     "schedlab simulate hackbench --machine laptop-4 groups=1 loops=50",
-    "schedlab try hackbench --variant batch:policy=batch",
+    "schedlab try hackbench --variant batch:policy=batch --blocks 2",
     "schedlab run {examples}/first.toml --quick --only pipetest",
     "schedlab runs",
     "schedlab report --format html --output report.html",

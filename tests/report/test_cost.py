@@ -15,7 +15,8 @@ from rich.console import Console
 
 from schedlab.cli.cost_command import Compared, draft_of, measurable_paths
 from schedlab.errors import ExperimentError
-from schedlab.findings.cost import Cost, cost, disagreeing
+from schedlab.experiment.plan import rows
+from schedlab.findings.cost import Cost, cost, disagreeing, label
 from schedlab.report.cost import render, to_json
 from schedlab.report.html import cost as page
 
@@ -177,12 +178,20 @@ def test_every_kernel_has_every_variant() -> None:
         (["debian-7.2", "debian-7.2"], [], ["pipe"], "named twice"),
         (["debian-7.2", "debian-6.1"], ["a:polcy=batch"], ["pipe"], "--variant a:polcy=batch"),
         (["debian-7.2"], [], ["pope"], "kernel-path path=pope"),
+        (["debian-7.2"], [], ["tcp:many"], "kernel-path size=many"),
+        (["debian-7.2"], [], ["fork:64"], "size"),
     ],
 )
 def test_mistakes_name_the_words(kernels: list[str], variants: list[str], paths: list[str], message: str) -> None:
     with pytest.raises(ExperimentError) as error:
         draft(kernels, variants, paths)[0].parsed()
     assert message in str(error.value)
+
+
+def test_a_path_is_measured_with_messages_of_several_sizes() -> None:
+    asked = ["none", "tcp", "tcp:64", "tcp:4096"]
+    experiment = draft(["debian-6.12"], [], asked)[0].parsed()
+    assert [label(row.parameters_json) for row in rows(experiment)] == asked
 
 
 def test_paths_with_idle_cpus_have_the_figures_of_the_plugin() -> None:

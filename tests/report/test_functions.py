@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -72,6 +73,15 @@ def test_long_names_of_functions_stay_on_one_line() -> None:
 def test_a_column_without_figures_has_no_figure() -> None:
     lacking = Functions(["pipe-round"], [BASE, STATS], {STATS: BASE}, {("pipe-round", BASE): {USER: 5.0}})
     assert [row.texts for row in rows(lacking, "pipe-round")] == [["5", "-"], ["0", "-"]]
+
+
+def test_a_function_that_is_called_more_often_says_so() -> None:
+    calls = {("pipe-round", BASE): {"try_to_wake_up": 2.0}, ("pipe-round", STATS): {"try_to_wake_up": 3.0}}
+    shown = replace(GROWN, calls=calls)
+    (row,) = (row for row in rows(shown, "pipe-round") if row.name.strip() == "try_to_wake_up")
+    assert row.texts == ["94", "+40 (+1 call)"]
+    (fields,) = (x for x in to_json(shown, "pipe-round", STATS)["functions"] if x["name"] == "try_to_wake_up")
+    assert fields["calls"] == 3
 
 
 def test_the_json_has_every_function() -> None:

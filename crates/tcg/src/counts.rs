@@ -1,4 +1,4 @@
-//! Numbers of instructions by function.
+//! Numbers of instructions and calls by function.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -42,9 +42,17 @@ impl Functions {
             number => number,
         }
     }
+
+    /// Whether a function begins at this address, so that executing it is a call.
+    pub(crate) fn begins(&self, address: u64) -> bool {
+        self.starts.binary_search(&address).is_ok()
+    }
 }
 
-/// Counters of executed instructions, by function.
+/// Name of the counts of calls.
+pub(crate) const CALLS: &str = "calls";
+
+/// Counters of executed instructions, or of calls, by function.
 ///
 /// QEMU's generated code adds to the counters through their addresses, which never change.
 pub(crate) struct Counters(Box<[AtomicU64]>);
@@ -60,46 +68,44 @@ impl Counters {
         self.0[number].as_ptr()
     }
 
-    /// Sets all counters to 0 and returns the previous values that were not 0.
-    pub(crate) fn take(&self) -> Counts {
-        let mut counts = Counts::default();
+    /// Sets all counters to 0, and adds the previous values to the counts of this kind (empty for instructions).
+    pub(crate) fn take(&self, kind: &'static str, counts: &mut Counts) {
         for (number, counter) in self.0.iter().enumerate() {
             let count = counter.load(Ordering::Relaxed);
             if count > 0 {
                 counter.store(0, Ordering::Relaxed);
-                counts.add(number, "", count);
+                counts.add(number, kind, count);
             }
         }
-        counts
     }
 }
 
-/// Counts by key: the number of a function, or the function and the name of a source of cache lines.
+/// Counts by function and kind: instructions (empty), calls, or a source of cache lines.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<(usize, &'static str), u64>);
 
 impl Counts {
-    /// Adds to the count of a function, and of a source of cache lines if the source is not empty.
-    pub(crate) fn add(&mut self, number: usize, source: &'static str, count: u64) {
+    /// Adds to the count of a function and kind.
+    pub(crate) fn add(&mut self, number: usize, kind: &'static str, count: u64) {
         if count > 0 {
-            *self.0.entry((number, source)).or_default() += count;
+            *self.0.entry((number, kind)).or_default() += count;
         }
     }
 
     /// Adds all counts of another.
     pub(crate) fn add_all(&mut self, other: &Self) {
-        for ((number, source), count) in &other.0 {
-            self.add(*number, source, *count);
+        for ((number, kind), count) in &other.0 {
+            self.add(*number, kind, *count);
         }
     }
 
-    /// The counts as text: `0:12 7:340 7.llc:2`.
+    /// The counts as text: `0:12 7:340 7.calls:3 7.llc:2`.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        for ((number, source), count) in &self.0 {
+        for ((number, kind), count) in &self.0 {
             let separator = if text.is_empty() { "" } else { " " };
-            let dot = if source.is_empty() { "" } else { "." };
-            write!(text, "{separator}{number}{dot}{source}:{count}").expect("a String takes any text");
+            let dot = if kind.is_empty() { "" } else { "." };
+            write!(text, "{separator}{number}{dot}{kind}:{count}").expect("a String takes any text");
         }
         text
     }
@@ -127,12 +133,22 @@ mod tests {
     }
 
     #[test]
+    fn a_function_begins_at_its_first_instruction_only() {
+        let addresses = [0xffff_ffff_8100_0000, 0xffff_ffff_8100_0001, 0xffff_ffff_8100_0040, 0x40_1000];
+        assert_eq!(addresses.map(|address| functions().begins(address)), [true, false, true, false]);
+    }
+
+    #[test]
     fn taking_begins_at_0_again() {
         let counters = Counters::new(3);
         counters.0[0].fetch_add(2, Ordering::Relaxed);
         counters.0[2].fetch_add(5, Ordering::Relaxed);
-        assert_eq!(counters.take().text(), "0:2 2:5");
-        assert_eq!(counters.take().text(), "");
+        let mut counts = Counts::default();
+        counters.take("", &mut counts);
+        counters.take("", &mut counts);
+        counters.0[2].fetch_add(1, Ordering::Relaxed);
+        counters.take(CALLS, &mut counts);
+        assert_eq!(counts.text(), "0:2 2:5 2.calls:1");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A plug-in for QEMU's emulation (TCG) that counts a guest's instructions by kernel function, operation by operation, and
-//! the cache lines of a machine model.
+//! A plug-in for QEMU's emulation (TCG) that counts a guest's instructions and calls by kernel function, operation by
+//! operation, and the cache lines of a machine model.
 //!
 //! ```text
 //! qemu-system-x86_64 -plugin libschedlab_tcg.so,symbols=FILE,output=FILE[,machine=FILE,guest=SHAPE]
@@ -7,7 +7,7 @@
 //!
 //! `symbols` has the address of a kernel function in each line, in hexadecimal, ascending. A program in the guest marks
 //! its operations and the time in which its tasks run ([`schedlab_workload::mark`]). The output has a line for each
-//! operation: pairs `FUNCTION:INSTRUCTIONS`, with the numbers of [`counts::Functions`]. A line that begins with `=` has the
+//! operation: pairs `FUNCTION:INSTRUCTIONS` and `FUNCTION.calls:CALLS`, with the numbers of [`counts::Functions`]. A line that begins with `=` has the
 //! sums of the time in which the tasks run. Instructions of all CPUs count. The emulation must run all CPUs on one thread
 //! (`thread=single`), as it does with `-icount`.
 //!

@@ -12,7 +12,7 @@ use schedlab_workload::mark;
 
 use crate::api::{ADD_U64, Api, Block, Id, Info, Instruction, LOADS_AND_STORES, NO_REGISTERS, OnInstruction};
 use crate::cache::{Guest, Hierarchy, Source};
-use crate::counts::{Counters, Counts, Functions};
+use crate::counts::{CALLS, Counters, Counts, Functions};
 use crate::instruction::is_atomic;
 
 /// Version of the interface that the plug-in uses. QEMU refuses plug-ins of versions that it does not support.
@@ -25,7 +25,8 @@ static PLUGIN: OnceLock<Plugin> = OnceLock::new();
 struct Plugin {
     api: Api,
     functions: Functions,
-    counters: Counters,
+    instructions: Counters,
+    calls: Counters,
     output: File,
     /// Counts since the beginning of the window, up to the last mark.
     window: Mutex<Counts>,
@@ -92,7 +93,8 @@ impl Plugin {
         };
         Ok(Self {
             api: Api::of_process()?,
-            counters: Counters::new(functions.len()),
+            instructions: Counters::new(functions.len()),
+            calls: Counters::new(functions.len()),
             functions,
             output: File::create(output).map_err(|error| format!("{output}: {error}"))?,
             window: Mutex::default(),
@@ -102,9 +104,16 @@ impl Plugin {
 
     fn instrument(&self, instruction: *mut Instruction) {
         let api = &self.api;
-        let number = self.functions.number((api.insn_vaddr)(instruction));
-        let counter = self.counters.address(number);
-        (api.register_vcpu_insn_exec_inline)(instruction, ADD_U64, counter.cast(), 1);
+        let address = (api.insn_vaddr)(instruction);
+        let number = self.functions.number(address);
+        let count = |counters: &Counters| {
+            let counter = counters.address(number).cast();
+            (api.register_vcpu_insn_exec_inline)(instruction, ADD_U64, counter, 1);
+        };
+        count(&self.instructions);
+        if self.functions.begins(address) {
+            count(&self.calls);
+        }
         // SAFETY: QEMU returns the instruction's bytes and their number.
         let bytes =
             unsafe { std::slice::from_raw_parts((api.insn_data)(instruction), (api.insn_size)(instruction)) };
@@ -125,7 +134,9 @@ impl Plugin {
 
     /// Takes the counts since the last mark, which the window also counts.
     fn take(&self) -> Counts {
-        let mut counts = self.counters.take();
+        let mut counts = Counts::default();
+        self.instructions.take("", &mut counts);
+        self.calls.take(CALLS, &mut counts);
         if let Some(caches) = &self.caches {
             caches.take(&mut counts);
         }

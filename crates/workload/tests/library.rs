@@ -157,6 +157,13 @@ fn programs_of_forks_yields_and_walks_end() {
 }
 
 #[test]
+fn only_paths_with_messages_have_a_size() {
+    let sized = |path| KernelPath { path, size: 64, ..KernelPath::default() }.program();
+    assert!(sized(Path::Write).is_ok() && sized(Path::TcpRound).is_ok());
+    assert!(sized(Path::Fork).unwrap_err().to_string().contains("size = 64"));
+}
+
+#[test]
 fn every_kernel_path_times_each_operation() {
     let rounds = [
         Path::PipeRound,
@@ -179,11 +186,13 @@ fn every_kernel_path_times_each_operation() {
     ];
     let others = [Path::YieldRound, Path::Wakeup, Path::Sleep, Path::Vmstat];
     for path in [rounds.as_slice(), &messages, &alone, &others].concat() {
-        let books = balanced(KernelPath { path, loops: 30, size: 9 }.program().unwrap());
+        let sends = if rounds[..5].contains(&path) { 2 } else { u64::from(messages.contains(&path)) };
+        let size = if sends > 0 { 9 } else { KernelPath::default().size };
+        let books = balanced(KernelPath { path, loops: 30, size }.program().unwrap());
         assert_eq!(books.samples.len(), 30, "{path:?}");
         assert_eq!(books.execs, if path == Path::Exec { 30 } else { 0 });
         let sent: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
-        let each = if rounds[..5].contains(&path) { 18 } else { u64::from(messages.contains(&path)) * 9 };
+        let each = sends * size;
         assert_eq!(sent, 30 * each, "{path:?}");
     }
 }

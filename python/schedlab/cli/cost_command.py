@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,9 +46,9 @@ def cost(
         list[str] | None,
         typer.Option(
             "--path",
-            metavar="PATH",
-            help="A path to measure; may be repeated ('schedlab workloads kernel-path' lists them). Default all; sleep "
-            "needs --functions, remote-round two CPUs.",
+            metavar="PATH[:BYTES]",
+            help="A path to measure, with the bytes of its messages (default 4); may be repeated ('schedlab workloads "
+            "kernel-path' lists paths). Default all; sleep needs --functions, remote-round two CPUs.",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,
@@ -160,6 +160,18 @@ def _repeated(option: str, values: Sequence[str] | None) -> list[str]:
     return [word for value in values or [] for word in (option, value)]
 
 
+def _workloads(paths: Sequence[str], loops: int) -> Iterator[str]:
+    """Yield the words of a workload for each size of messages, with the paths of this size."""
+    by_size: dict[str, list[str]] = {}
+    for path in paths:
+        name, _, size = path.partition(":")
+        by_size.setdefault(size, []).append(name)
+    for size, names in by_size.items():
+        yield from ("kernel-path", f"path={','.join(names)}", f"loops={loops}")
+        if size:
+            yield from (f"size={size}", f"label=kernel-path {size}")
+
+
 def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: bool) -> list[str]:
     """Return the paths that were asked for, or else all that can be measured, in the order of the table.
 
@@ -174,8 +186,8 @@ def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: boo
     if Topology.parse(topology).cpus < 2:
         remedies |= dict.fromkeys(BETWEEN_CPUS, ("this path needs two CPUs", "add --topology 2x1/1"))
     for each in asked or []:
-        if each in remedies:
-            reason, todo = remedies[each]
+        if (name := each.partition(":")[0]) in remedies:
+            reason, todo = remedies[name]
             raise ExperimentError(reason, where=f"--path {each}", todo=todo)
     (path,) = (each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path")
     return list(asked or (choice["name"] for choice in path["choices"] if choice["name"] not in remedies))
@@ -210,7 +222,7 @@ def draft_of(
     target |= {"functions": True} if functions or cache else {}
     target |= {"cache": cache} if cache else {}
     about = {"name": "cost", "question": f"How many instructions do kernel paths execute on {', '.join(kernels)}?"}
-    words = ["kernel-path", f"path={','.join(paths)}", f"loops={loops}"]
+    words = list(_workloads(paths, loops))
     plain = draft(words, variants, design, target, about)
     settings = plain.data["variant"][1:]
     states: list[dict[str, Any]] = []

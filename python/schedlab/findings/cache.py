@@ -8,13 +8,12 @@ over the random seeds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from schedlab.findings.cost import WORKLOAD, Cost
+from schedlab.findings.cost import Cost, label
 from schedlab.findings.functions import Functions
 from schedlab.results.instructions import KERNEL, LINES, USER
 from schedlab.simulation.models import Model
@@ -104,10 +103,10 @@ def cache(engine: Engine, cost: Cost, machine: Model) -> Cache:
     counted: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     blocks: dict[tuple[str, str], set[int]] = {}
     for row in reader.counters(engine, cost.run.id).iter_rows(named=True):
-        if row["workload"] != WORKLOAD or row["variant"] not in cost.columns or not row["counter"].startswith(LINES):
+        if row["variant"] not in cost.columns or not row["counter"].startswith(LINES):
             continue
         source, _, function = row["counter"].removeprefix(LINES).partition(".")
-        key = (str(json.loads(row["parameters"])["path"]), row["variant"])
+        key = (label(row["parameters"]), row["variant"])
         counted.setdefault(key, {}).setdefault((source, function), []).append(row["value"])
         blocks.setdefault(key, set()).add(row["block"])
     cells, waits = {}, {}

@@ -17,7 +17,6 @@ from schedlab.experiment.plan import CONTROL
 from schedlab.findings.run import Findings
 from schedlab.store import reader
 
-WORKLOAD = "kernel-path"
 METRIC = "latency-p50"
 
 IDLE = ("sleep",)
@@ -25,6 +24,13 @@ IDLE = ("sleep",)
 
 BETWEEN_CPUS = ("remote-round",)
 """Paths that need CPUs 0 and 1."""
+
+
+def label(parameters: str) -> str:
+    """Return a path's name in tables, ``tcp`` or ``tcp:4096`` with the bytes of its messages, from its parameters."""
+    given = json.loads(parameters)
+    return f"{given['path']}:{given['size']}" if "size" in given else str(given["path"])
+
 
 Sums = Mapping[tuple[str, str], Mapping[int, float]]
 """Instructions that the plug-in has counted, by path and column, then by random seed (block)."""
@@ -104,15 +110,15 @@ def cost(
     ``against`` names the compared column of each column but the first, ``titles`` the subjects of patches by column.
     Paths of :data:`IDLE` have the figures of ``counted`` only.
     """
-    values = judged.values.filter((pl.col("workload") == WORKLOAD) & (pl.col("metric") == METRIC))
+    values = judged.values.filter(pl.col("metric") == METRIC)
     figures: dict[tuple[str, str], dict[int, float]] = {}
     for row in values.iter_rows(named=True):
-        path = str(json.loads(row["parameters"])["path"])
+        path = label(row["parameters"])
         if path not in IDLE:
             figures.setdefault((path, row["variant"]), {})[row["block"]] = row["value"]
     figures |= {cell: dict(seeds) for cell, seeds in counted.items() if cell[0] in IDLE}
     questions = judged.run.design.questions
-    paths = tuple(dict.fromkeys(str(json.loads(each.parameters)["path"]) for each in questions))
+    paths = tuple(dict.fromkeys(label(each.parameters) for each in questions))
     columns = tuple(column.variant for column in judged.columns if column.variant != CONTROL)
 
     def cell(path: str, column: str, compared: str | None) -> Cell:

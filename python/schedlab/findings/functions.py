@@ -1,23 +1,26 @@
-"""Instructions of kernel functions in the paths of a stored run of ``schedlab cost --functions``.
+"""Instructions and calls of kernel functions in the paths of a stored run of ``schedlab cost --functions``.
 
 The figures of a path and column are means over the random seeds. A function that one seed lacks counts 0 there.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.findings.cost import WORKLOAD, Cost, Sums
-from schedlab.results.instructions import KERNEL, USER
+from schedlab.findings.cost import Cost, Sums, label
+from schedlab.results.instructions import CALLS, KERNEL, USER
 from schedlab.store import reader
 
 Figures = Mapping[str, float]
 """Instructions by counter: :data:`~schedlab.results.instructions.USER`, and functions with the prefix ``KERNEL``."""
 
+
+_INSTRUCTIONS = (USER, KERNEL)
+_CALLS = (f"{CALLS}kernel.",)
 
 _Reading = Callable[[Figures], float]
 
@@ -30,11 +33,13 @@ class Line:
         name: the function; empty for user code.
         values: mean instructions by column; columns that were not measured are left out.
         differences: by compared column.
+        calls: mean calls of the function by column; empty for a sum of functions.
     """
 
     name: str
     values: Mapping[str, float]
     differences: Mapping[str, float]
+    calls: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def size(self) -> float:
@@ -44,12 +49,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Functions:
-    """Mean instructions by path, column and counter."""
+    """Mean instructions by path, column and counter, and calls by path, column and function."""
 
     paths: Sequence[str]
     columns: Sequence[str]
     against: Mapping[str, str]
     figures: Mapping[tuple[str, str], Figures]
+    calls: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
 
     def user(self, path: str) -> Line:
         """Return the line of all user code."""
@@ -63,8 +69,13 @@ class Functions:
         """Return the kernel's functions: the largest differences first, or without a compared column the largest."""
         measured = [self.figures.get((path, column), {}) for column in self.columns]
         names = sorted({name.removeprefix(KERNEL) for figures in measured for name in figures if name != USER})
-        lines = [self._line(name, path, _reading(name)) for name in names]
+        lines = [replace(self._line(name, path, _reading(name)), calls=self._calls(name, path)) for name in names]
         return sorted(lines, key=lambda line: (-line.size, line.name))
+
+    def _calls(self, name: str, path: str) -> dict[str, float]:
+        return {
+            column: self.calls[path, column].get(name, 0.0) for column in self.columns if (path, column) in self.calls
+        }
 
     def _line(self, name: str, path: str, value: _Reading) -> Line:
         values = {
@@ -84,24 +95,31 @@ def _reading(name: str) -> _Reading:
 
 def functions(engine: Engine, cost: Cost) -> Functions:
     """Return the functions of a run; without figures if the run did not count by function."""
-    by_seed = {cell: seeds for cell, seeds in _by_seed(engine, cost.run.id).items() if cell[1] in cost.columns}
-    return Functions(cost.paths, cost.columns, cost.against, {cell: _mean(seeds) for cell, seeds in by_seed.items()})
+    counters = reader.counters(engine, cost.run.id)
+    means = {cell: _mean(seeds) for cell, seeds in _by_seed(counters, _INSTRUCTIONS).items() if cell[1] in cost.columns}
+    calls = {
+        cell: {name.removeprefix(_CALLS[0]): count for name, count in _mean(seeds).items()}
+        for cell, seeds in _by_seed(counters, _CALLS).items()
+        if cell[1] in cost.columns
+    }
+    return Functions(cost.paths, cost.columns, cost.against, means, calls)
 
 
 def sums(engine: Engine, run: int) -> Sums:
     """Return the instructions of user code and all functions of a stored run."""
     return {
         cell: {block: sum(figures.values()) for block, figures in seeds.items()}
-        for cell, seeds in _by_seed(engine, run).items()
+        for cell, seeds in _by_seed(reader.counters(engine, run), _INSTRUCTIONS).items()
     }
 
 
-def _by_seed(engine: Engine, run: int) -> dict[tuple[str, str], dict[int, dict[str, float]]]:
+def _by_seed(counters: pl.DataFrame, kind: tuple[str, ...]) -> dict[tuple[str, str], dict[int, dict[str, float]]]:
+    """Return counters whose names begin with one of ``kind``, by path and column, then by block."""
     by_seed: dict[tuple[str, str], dict[int, dict[str, float]]] = {}
-    for row in reader.counters(engine, run).iter_rows(named=True):
+    for row in counters.iter_rows(named=True):
         name = row["counter"]
-        if row["workload"] == WORKLOAD and (name == USER or name.startswith(KERNEL)):
-            cell = by_seed.setdefault((str(json.loads(row["parameters"])["path"]), row["variant"]), {})
+        if name.startswith(kind):
+            cell = by_seed.setdefault((label(row["parameters"]), row["variant"]), {})
             cell.setdefault(row["block"], {})[name] = row["value"]
     return by_seed
 

@@ -55,10 +55,18 @@ def _row(name: str, line: Line, functions: Functions) -> Row:
         elif difference is None:
             text = f"{round(line.values[column], 6):,.10g}"
         else:
-            text = f"{difference:+,.10g}" if difference else "0"
+            text = (f"{difference:+,.10g}" if difference else "0") + _more_calls(
+                line, functions.against[column], column
+            )
         texts.append(text)
         signs.append(0 if not difference else 1 if difference > 0 else -1)
     return Row(name, texts, signs)
+
+
+def _more_calls(line: Line, compared: str, column: str) -> str:
+    """Return the difference in calls, such as `` (+1 call)``; empty for equally many calls."""
+    more = round(line.calls.get(column, 0.0) - line.calls.get(compared, 0.0), 6)
+    return f" ({more:+,.10g} {'call' if abs(more) == 1 else 'calls'})" if more else ""
 
 
 def render(functions: Functions) -> RenderableType:
@@ -91,7 +99,12 @@ def to_json(functions: Functions, path: str, column: str) -> dict[str, Any]:
         "user": user,
         "kernel": kernel,
         "functions": [
-            {"name": line.name, "instructions": line.values[column], "difference": line.differences.get(column)}
+            {
+                "name": line.name,
+                "instructions": line.values[column],
+                "difference": line.differences.get(column),
+                "calls": line.calls.get(column),
+            }
             for line in lines
             if line.values.get(column) or line.differences.get(column)
         ],

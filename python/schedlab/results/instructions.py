@@ -21,6 +21,9 @@ NS_PER_INSTRUCTION = 8
 USER, KERNEL = "instructions.user", "instructions.kernel."
 """Counter of instructions outside of the kernel, and the beginning of the names of the counters of its functions."""
 
+CALLS = "calls."
+"""Beginning of the counters of calls: ``calls.kernel.NAME``."""
+
 LINES = "lines."
 """Beginning of the counters of accesses to memory by the source of the cache line: ``lines.cache-far.kernel.NAME``."""
 

@@ -9,7 +9,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.kernels.images import Image
-from schedlab.results.instructions import KERNEL, LINES, USER
+from schedlab.results.instructions import CALLS, KERNEL, LINES, USER
 from schedlab.targets.vm import functions, probe, qemu
 from tests.targets.vm import fake_qemu
 
@@ -61,6 +61,15 @@ def test_functions_of_one_name_are_added(tmp_path: Path) -> None:
 
 OUTPUT = "0:10 1:5\n0:10 1:90\n0:10 1:6\n= 0:99\n0:1\n0:2\n= 0:50 1:7\n0:9\n= 0:"
 """Two trials, and a trial whose last line is incomplete."""
+
+
+def test_calls_are_from_the_median_operation(tmp_path: Path) -> None:
+    figures = functions.Section(["2:90 2.calls:9", "2:40 2.calls:2 2.llc:1", "2:50 2.calls:3"], "").figures(3)
+    assert figures == {"2": 50, "2.calls": 3, "2.llc": 1 / 3}
+    assert symbols(tmp_path).counters({"2": 50, "2.calls": 3}) == {
+        f"{CALLS}kernel.try_to_wake_up": 3,
+        f"{KERNEL}try_to_wake_up": 50,
+    }
 
 
 def test_the_median_operation_of_a_trial_has_its_instructions() -> None:

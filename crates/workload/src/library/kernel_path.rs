@@ -15,7 +15,7 @@ parameters! {
         /// Operations.
         #[schemars(range(min = 1, max = 10_000_000), extend("short" = "l"))]
         pub loops: u64 = 1000,
-        /// Bytes of a message.
+        /// Bytes of a message, for paths with messages.
         #[schemars(range(min = 1, max = 32 << 10), extend("unit" = "bytes", "short" = "s"))]
         pub size: u64 = 4,
     }
@@ -120,6 +120,10 @@ impl Workload for KernelPath {
     }
 
     fn build(&self) -> Result<Program, ParameterError> {
+        let has_bytes = self.path == Path::Write || self.path.messages().is_some();
+        if !has_bytes && self.size != Self::default().size {
+            return Err(ParameterError::new("size", self.size, "this path has no messages"));
+        }
         let mut resources = Resources { slots: vec![slots("turn", 1, Scope::Task)], ..Resources::default() };
         let (timed, answer) = self.timed(&mut resources);
         let threads = matches!(self.path, Path::FutexRound | Path::Wakeup);

@@ -2,9 +2,9 @@
 
 The plug-in counts each instruction under the function that contains the instruction, separately for each operation that
 the program in the guest marks, and for the time from the beginning to the end of the program's tasks. The counters of a
-trial are the counts of its median operation, or of this time: ``instructions.kernel.try_to_wake_up``, and
-``instructions.user`` for all code outside of the kernel. With a machine model, accesses to memory are counted by the
-source of their cache line: ``lines.cache-far.kernel.try_to_wake_up``.
+trial are the counts of its median operation, or of this time: ``instructions.kernel.try_to_wake_up`` and
+``calls.kernel.try_to_wake_up``, and ``instructions.user`` for all code outside of the kernel. With a machine model,
+accesses to memory are counted by the source of their cache line: ``lines.cache-far.kernel.try_to_wake_up``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedlab.experiment.topology import Topology
 from schedlab.files import shipped
 from schedlab.files.cache import folder, made_once
 from schedlab.kernels.images import Image
-from schedlab.results.instructions import KERNEL, LINES, USER
+from schedlab.results.instructions import CALLS, KERNEL, LINES, USER
 from schedlab.targets.protocol import MissingRequirement
 from schedlab.targets.vm import probe, qemu
 
@@ -36,6 +36,7 @@ NEWEST = 8
 
 _WINDOW = "= "
 _INSTRUCTIONS = "instructions."
+_CALLS = ".calls"
 _ADDRESSES, _NAMES = "addresses", "names"
 _LIST = "grep -i ' [tw] ' /proc/kallsyms"
 
@@ -82,9 +83,12 @@ class Symbols:
         """Return the counters of the plug-in's pairs; functions of the same name are added up."""
         counters: dict[str, float] = {}
         for key, count in counts.items():
-            number, _, source = key.partition(".")
+            number, _, source = key.removesuffix(_CALLS).partition(".")
             name = self.name(int(number))
-            name = f"{LINES}{source}.{name.removeprefix(_INSTRUCTIONS)}" if source else name
+            if key.endswith(_CALLS):
+                name = CALLS + name.removeprefix(_INSTRUCTIONS)
+            elif source:
+                name = f"{LINES}{source}.{name.removeprefix(_INSTRUCTIONS)}"
             counters[name] = counters.get(name, 0.0) + count
         return dict(sorted(counters.items()))
 
@@ -138,10 +142,10 @@ class Section:
     window: str
 
     def figures(self, loops: int | None) -> dict[str, float]:
-        """Return counts by the plug-in's keys, such as ``7`` and ``7.llc``.
+        """Return counts by the plug-in's keys, such as ``7``, ``7.calls`` and ``7.llc``.
 
-        Of ``loops`` operations, instructions are from the median operation (of two, the smaller), and cache lines are
-        means over the middle half of the operations, ordered by instructions: single operations contain ticks and
+        Of ``loops`` operations, instructions and calls are from the median operation (of two, the smaller). Cache lines
+        are means over the middle half of the operations, ordered by instructions: single operations contain ticks and
         other events. Without ``loops``, all counts are from the complete time. Empty if operations are missing.
         """
         if loops is None:
@@ -149,11 +153,11 @@ class Section:
         if len(self.operations) < loops:
             return {}
         ordered = sorted((_counts(line) for line in self.operations[:loops]), key=_instructions)
-        median = {key: count for key, count in ordered[(loops - 1) // 2].items() if "." not in key}
+        median = {key: count for key, count in ordered[(loops - 1) // 2].items() if not _is_line(key)}
         middle = ordered[loops // 4 : loops - loops // 4]
         lines: Counter[str] = Counter()
         for counts in middle:
-            lines.update({key: count for key, count in counts.items() if "." in key})
+            lines.update({key: count for key, count in counts.items() if _is_line(key)})
         return {**median, **{key: count / len(middle) for key, count in lines.items()}}
 
 
@@ -179,6 +183,11 @@ def _parts(output: str) -> list[Section]:
 def _counts(line: str) -> dict[str, int]:
     pairs = (pair.partition(":") for pair in line.split())
     return {key: int(count) for key, _, count in pairs}
+
+
+def _is_line(key: str) -> bool:
+    """Whether a count is of cache lines."""
+    return "." in key and not key.endswith(_CALLS)
 
 
 def _instructions(counts: Mapping[str, int]) -> int:
