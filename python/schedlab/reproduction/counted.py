@@ -40,9 +40,10 @@ def _counted(figures: Figures, each: Comparison) -> Iterator[Counted]:
         place = {"experiment": GUEST, "workload": table.guest_workload or table.workload, "metric": metric}
         in_guest = table.model_copy(update=place)
         before, after = (figures.blocks(in_guest, each.row, column) for column in (each.baseline, each.column))
-        if before and after:
+        if blocks := before.keys() & after.keys():
+            baseline, column = (float(np.mean([of[block] for block in blocks])) for of in (before, after))
             effect = simulated_effect(before, after, "lower") if is_counted(name) else None
-            yield Counted(name, float(np.mean(list(before.values()))), float(np.mean(list(after.values()))), effect)
+            yield Counted(name, baseline, column, effect)
 
 
 def _in_instructions(cell: CellSamples) -> CellSamples:
