@@ -81,6 +81,13 @@ def test_counts_of_events_have_no_gain_and_may_be_zero() -> None:
     assert place(effects, title, "elapsed", 2) == (Counted("vmstat.numa_pte_updates", 0, 0, None),)
 
 
+def test_instructions_in_a_second_remain() -> None:
+    run = cells("busyloop", "lost", "instructions/s", {"periodic": [745e3], "shepherd": [737e3]})
+    effects = beside(Figures({}).comparisons(report("vmstat")), run, NO_COUNTERS)
+    (figures,) = place(effects, "worst gap of a loop on an isolated CPU", "worst")
+    assert figures == Counted("lost", 745e3, 737e3, None)
+
+
 def test_two_tables_of_one_workload_have_rows_of_their_own_in_the_guest() -> None:
     blocks = {"500000": [10.0], "100000": [20.0]}
     frames = [counters(label, "cpu-migrations", blocks, clients=8) for label in ("pgbench", "pgbench-one-thread")]

@@ -48,7 +48,7 @@ def _counted(figures: Figures, each: Comparison) -> Iterator[Counted]:
 
 def _in_instructions(cell: CellSamples) -> CellSamples:
     """Return the cell of a rate as instructions for a unit. The store has times of a guest as instructions already."""
-    if not cell.unit.endswith(_PER_SECOND):
+    if is_counted(cell.unit) or not cell.unit.endswith(_PER_SECOND):
         return cell
     unit = f"{INSTRUCTIONS}/{cell.unit.removesuffix(_PER_SECOND)}"
     return replace(cell, unit=unit, direction="lower", values=per_unit(cell.values))
