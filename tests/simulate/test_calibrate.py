@@ -16,13 +16,15 @@ from schedlab.notation import toml_text
 from schedlab.simulation import models
 from schedlab.simulation.host import calibrate, probes, steps
 from schedlab.simulation.host.passes import Passes, level
-from schedlab.simulation.host.runners import Probe, Samples, on_model
+from schedlab.simulation.host.plan import Steps
+from schedlab.simulation.host.runners import Probe, Runner, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
 from schedlab.simulation.models import DEFAULT_KERNEL
 
 MEASURED = {
     "syscall", "clock_read", "page_fault", "pipe", "unix", "tcp_send", "tcp_receive", "udp_send", "udp_receive",
     "touch_kib", "schedule", "switch", "wakeup", "fork", "exit", "exec", "tick", "copy_kib", "futex", "timer_irq",
+    "atomic",
 }  # fmt: skip
 
 
@@ -58,13 +60,14 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     truth = calibrate.prepared(models.machine("laptop-4").data)
     truth["costs"] |= {"ipi_send": 2000, "tcp_ack": 1500, "tcp_append": 300}
     truth["costs"] |= {"tlb_refill": 1200, "unix_wait": 900, "shared_fault": 2500, "image_fault": 900}
+    truth["costs"] |= {"next_line_permille": 130}
+    truth["costs"] |= {"tcp_wait": 800, "udp_wait": 600}
     wrong = deepcopy(truth)
     wrong["costs"]["ipi_send"] = 0
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
     wrong["idle"] = [state | {"exit_ns": state["exit_ns"] * 2} for state in wrong["idle"]]
 
-    runner = on_model(toml_text.lines(truth), DEFAULT_KERNEL)
-    _, found = calibrate.measured(runner, wrong, range(4), 1)
+    _, found = calibrate.measured(Hardware(on_model(toml_text.lines(truth), DEFAULT_KERNEL)), wrong, range(4), 1)
     figures = dict(found)
 
     # Not a cost of the model: the time of the model's messages, divided by the kernel's instructions.
@@ -74,13 +77,25 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
         # A probe contains several costs, each rounded to a nanosecond, and random phases of ticks.
         assert figure.value == pytest.approx(expected, rel=TOLERANCE.get(key, 0.02), abs=12), key
     assert {key.split(".")[1] for key in figures} > {"syscall", "switch", "wakeup", "ipi", "ipi_send", "line", "fork"}
+    assert {key.split(".")[1] for key in figures} > {"atomic", "udp_wait", "next_line_permille"}
+
+
+class Hardware:
+    """A model whose atomic operations contend as on hardware: the model's tasks do several of them in one piece."""
+
+    def __init__(self, model: Runner) -> None:
+        self.model = model
+
+    def run(self, probe: Probe, seed: int) -> Samples:
+        if probe.text == probes.atomics(0, 1).text:
+            return {"alone": [7.0 * probes.UPS], "shared": [60.0 * probes.UPS]}
+        return self.model.run(probe, seed)
 
 
 TOLERANCE = {
     # The phases in which several tasks walk, and parts of longer probes, in which the errors of other costs add up.
     "costs.node_bandwidth_mib": 0.1,
     "costs.exit": 0.15,
-    "costs.line.llc": 0.15,
     "costs.ipi.llc": 0.3,
     "costs.timer_irq": 0.3,
 }
@@ -89,7 +104,7 @@ TOLERANCE = {
 
 def _more(key: str, cost: Any) -> Any:
     """A cost that is 30 % too large, unless no probe measures the cost."""
-    if key in ("instruction_ps", "smt_percent", "node_bandwidth_mib", "footprint_kib", "line"):
+    if key in ("instruction_ps", "smt_percent", "node_bandwidth_mib", "footprint_kib"):
         return cost
     if isinstance(cost, dict):
         return {place: value * 13 // 10 for place, value in cost.items()}
@@ -227,6 +242,40 @@ def test_noise_has_the_mean_loss_of_all_passes() -> None:
     assert noise["lengths_ns"][:15] == [40_000] * 14 + noise["lengths_ns"][14:15]
     mean = sum(noise["lengths_ns"]) / len(noise["lengths_ns"])
     assert mean == pytest.approx((39 * 40_000 + 3_000_000) / 40, abs=1)
+
+
+class Adding:
+    """A runner whose atomic operations take 30 ns alone and, within a cache, 80 ns beside another CPU."""
+
+    def run(self, probe: Probe, seed: int) -> Samples:
+        shared = {(0, 1): 80.0, (0, 64): 400.0, (0, 128): 45.0}[probe.cpus]
+        return {"alone": [30.0 * probes.UPS] * 3, "shared": [shared * probes.UPS] * 3}
+
+
+def test_lines_and_locks_are_measured_at_every_distance() -> None:
+    machine = calibrate.prepared(models.machine("epyc-7713").data)
+    work = calibrate.Calibration(Passes(Adding(), []), machine, DEFAULT_KERNEL)
+    work.lines({"core": (0, 128), "llc": (0, 1), "far": (0, 64)})
+    # SMT siblings share the line; their work takes longer than what the other sibling adds.
+    assert machine["costs"]["lock_handoff"] == {"core": 30, "llc": 80, "node": 200, "near": 400, "far": 400}
+    assert machine["costs"]["line"] == {"core": 0, "llc": 40, "node": 100, "near": 200, "far": 200}
+    assert {key for key in work.figures if "line" in key} == {"costs.line.llc", "costs.line.far"}
+
+
+def test_the_plan_has_lines_at_every_distance_and_their_overlap_at_the_least() -> None:
+    plan = Steps.of(models.machine("epyc-7713").data, range(256))
+    planned = {probe.text for probe in plan.probes}
+    assert list(plan.pairs) == ["core", "llc", "node", "far"]
+    assert all(probes.atomics(*pair).text in planned for pair in plan.pairs.values())
+    (overlap,) = plan.overlap
+    assert overlap.probe.cpus == plan.pairs["llc"]
+    assert not Steps.of(models.machine("i7-3770").data, [0, 4]).overlap
+
+
+def test_a_transfer_excludes_work_that_takes_longer_than_a_transfer() -> None:
+    assert calibrate.transfer(30, 80) == 40
+    assert calibrate.transfer(60, 80) == 20
+    assert calibrate.transfer(90, 80) == 1
 
 
 def test_pairs_of_cpus_follow_the_topology() -> None:

@@ -29,7 +29,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["schedstats/mod.rs"],
-        &["balance", "engine", "observe", "physics"],
+        &["balance", "engine", "observe"],
         "an update of statistics costs CPU time and fetches lines",
     ),
     (

@@ -1,8 +1,13 @@
 //! Costs of operations on a machine, in nanoseconds.
 
+use schedlab_workload::program::ChannelKind;
 use serde::{Deserialize, Serialize};
 
 use super::Distance;
+use crate::time::Ns;
+
+/// Size of a pipe's page in bytes.
+const PIPE_PAGE: u64 = 4096;
 
 /// Cost that depends on the distance between two CPUs, or between a CPU and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +95,10 @@ pub struct Costs {
     pub touch_kib: u32,
     /// Fetching a cache line that another CPU has written.
     pub line: ByDistance,
+    /// Part of the time of `line`, in per mille, that each further line takes if the addresses do not depend on each other.
+    /// 0: 200, as on Haswell-EP.
+    #[serde(default)]
+    pub next_line_permille: u32,
     /// Throughput of a CPU whose SMT sibling is busy, in percent of its throughput with an idle sibling.
     pub smt_percent: u32,
     /// Memory bandwidth of a node.
@@ -132,8 +141,20 @@ pub struct Costs {
     pub nanosleep: u32,
     /// Copying 1 KiB between user space and kernel, caches warm.
     pub copy_kib: u32,
+    /// Sending 1 KiB over a Unix socket: the copy, and the memory of the message. 0: as long as `copy_kib`.
+    #[serde(default)]
+    pub unix_kib: u32,
+    /// Sending 1 KiB over TCP. 0: as long as `copy_kib`.
+    #[serde(default)]
+    pub tcp_kib: u32,
+    /// Sending 1 KiB over UDP. 0: as long as `copy_kib`.
+    #[serde(default)]
+    pub udp_kib: u32,
     /// Read or write of a pipe, without the system call and the copy.
     pub pipe: u32,
+    /// Allocating, or freeing, a page of a pipe beyond the page that the pipe keeps.
+    #[serde(default)]
+    pub pipe_page: u32,
     /// Read or write of a Unix socket, without the system call and the copy.
     pub unix: u32,
     /// Waiting for a message at a Unix socket, beyond the system call and the switch.
@@ -146,6 +167,9 @@ pub struct Costs {
     /// A TCP segment without data over loopback, with the softirq's work. 0: as long as `tcp_send`, which takes the same way.
     #[serde(default)]
     pub tcp_ack: u32,
+    /// Waiting for a message at a TCP socket, beyond the system call and the switch.
+    #[serde(default)]
+    pub tcp_wait: u32,
     /// Bytes that TCP appends to the bytes that it holds back. 0: as long as `pipe`.
     #[serde(default)]
     pub tcp_append: u32,
@@ -153,11 +177,77 @@ pub struct Costs {
     pub udp_send: u32,
     /// A UDP receive.
     pub udp_receive: u32,
+    /// Waiting for a message at a UDP socket, beyond the system call and the switch.
+    #[serde(default)]
+    pub udp_wait: u32,
     /// Private footprint of a task in KiB that the program does not describe: stack, code, kernel structures.
     pub footprint_kib: u32,
 }
 
+/// Part of a line's time for each further line, in per mille. D. Molka, D. Hackenberg, R. Schöne, W. Nagel, ICPP 2015:
+/// reading in sequence is as fast as five misses in flight at the latency that they measured on Haswell-EP.
+const NEXT_LINE_PERMILLE: u32 = 200;
+
 impl Costs {
+    /// Time that a fetch of `line_ns` adds to `before` ns of fetches with independent addresses.
+    #[inline]
+    pub(crate) fn next_line(&self, before: Ns, line_ns: Ns) -> Ns {
+        if before == 0 { line_ns } else { self.further_lines(1, line_ns) }
+    }
+
+    #[inline]
+    fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
+        let permille = if self.next_line_permille > 0 { self.next_line_permille } else { NEXT_LINE_PERMILLE };
+        lines * line_ns * Ns::from(permille) / 1000
+    }
+
+    /// Time to fetch `lines` cache lines that another CPU has written, with independent addresses, at `line_ns` for a single
+    /// line.
+    #[inline]
+    pub(crate) fn overlapped_lines(&self, lines: u64, line_ns: Ns) -> Ns {
+        match lines {
+            0 => 0,
+            lines => line_ns + self.further_lines(lines - 1, line_ns),
+        }
+    }
+
+    /// Copying `bytes` of a received message to user space.
+    #[inline]
+    pub(crate) fn copying(&self, bytes: u64) -> Ns {
+        bytes * Ns::from(self.copy_kib) / 1024
+    }
+
+    /// Copying `bytes` of a message into the kernel, with the memory of a socket's message.
+    #[inline]
+    pub(crate) fn sending(&self, kind: ChannelKind, bytes: u64) -> Ns {
+        let kib = match kind {
+            ChannelKind::Pipe => 0,
+            ChannelKind::Unix => self.unix_kib,
+            ChannelKind::Tcp => self.tcp_kib,
+            ChannelKind::Udp => self.udp_kib,
+        };
+        bytes * Ns::from(if kib > 0 { kib } else { self.copy_kib }) / 1024
+    }
+
+    /// Waiting for a message, beyond the system call and the switch.
+    #[inline]
+    pub(crate) fn waiting(&self, kind: ChannelKind) -> u32 {
+        match kind {
+            ChannelKind::Pipe => 0,
+            ChannelKind::Unix => self.unix_wait,
+            ChannelKind::Tcp => self.tcp_wait,
+            ChannelKind::Udp => self.udp_wait,
+        }
+    }
+
+    /// Allocating or freeing the pages of a pipe's message of `bytes`. A pipe keeps a page for the next message
+    /// (`anon_pipe_buf_release()`, fs/pipe.c, v4.5 to v6.12); newer kernels keep two.
+    #[inline]
+    pub(crate) fn pipe_pages(&self, kind: ChannelKind, bytes: u64) -> Ns {
+        let pages = if kind == ChannelKind::Pipe { bytes.div_ceil(PIPE_PAGE) } else { 0 };
+        pages.saturating_sub(1) * Ns::from(self.pipe_page)
+    }
+
     /// The part of a wait for a cache line that instructions without need of the line hide: at most the time of a full window
     /// (S. Eyerman and others, "A mechanistic performance model for superscalar out-of-order processors", ACM TOCS 27, 2009).
     pub fn hidden_ns(&self) -> u64 {
@@ -186,3 +276,7 @@ impl Costs {
         costs.iter().find(|(_, value)| exceeds(value, most.into())).map(|(name, _)| name.clone())
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/machine/costs.rs"]
+mod tests;

@@ -229,6 +229,12 @@ impl Machine {
         if self.idle.iter().any(|state| state.exit_ns > MOST_COST || state.after_ns >= NEVER) {
             return wrong("idle", format!("exit_ns must be at most {MOST_COST}, after_ns less than {NEVER}"));
         }
+        if self.costs.next_line_permille > 1000 {
+            return wrong(
+                "costs.next_line_permille",
+                "is more than 1000: more than a single line".to_owned(),
+            );
+        }
         if self.costs.node_bandwidth_mib == 0 || self.costs.random_percent == 0 {
             return wrong("costs", "node_bandwidth_mib and random_percent must be at least 1".to_owned());
         }

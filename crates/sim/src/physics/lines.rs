@@ -15,26 +15,6 @@ use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::time::Ns;
 
-/// Cache misses that a core serves at the same time, when the addresses do not depend on each other. D. Molka, D.
-/// Hackenberg, R. Schöne, W. Nagel, ICPP 2015: reading in sequence is as fast as five misses in flight at the latency that
-/// they measured on Haswell-EP.
-const IN_FLIGHT: u64 = 5;
-
-/// Time that a miss of `line_ns` adds to `before` ns of misses with independent addresses.
-#[inline]
-pub(crate) fn next_miss(before: Ns, line_ns: Ns) -> Ns {
-    if before == 0 { line_ns } else { line_ns / IN_FLIGHT }
-}
-
-/// Time to fetch `lines` cache lines that another CPU has written, with independent addresses, at `line_ns` for a single line.
-#[inline]
-pub(crate) fn overlapped(lines: u64, line_ns: Ns) -> Ns {
-    match lines {
-        0 => 0,
-        lines => line_ns + (lines - 1) * line_ns / IN_FLIGHT,
-    }
-}
-
 /// A cache line that several CPUs modify.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SharedLine {

@@ -14,7 +14,7 @@ use crate::machine::{Machine, Topology};
 use crate::observe::Observer;
 use crate::sched::NOBODY;
 
-pub(crate) use lines::{SharedLine, next_miss, overlapped};
+pub(crate) use lines::SharedLine;
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use tlb::Tlbs;
 pub(crate) use warmth::{Caches, Warmth};

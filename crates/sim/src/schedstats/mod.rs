@@ -22,7 +22,6 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::physics::next_miss;
 use crate::sched::TaskIx;
 use crate::time::{NEVER, Ns};
 
@@ -226,7 +225,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if last != UNWRITTEN && usize::from(last) != payer {
                 let distance = self.topology.distance(payer, last.into());
                 self.records.counters.schedstat_lines[distance as usize] += 1;
-                wait += next_miss(wait, self.costs.line.at(distance));
+                wait += self.costs.next_line(wait, self.costs.line.at(distance));
             }
         }
         // No later instruction needs the new value of a counter.

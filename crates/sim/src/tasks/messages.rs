@@ -6,7 +6,6 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::physics::overlapped;
 use crate::sched::TaskIx;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::tcp::{Acknowledgement, DELAYED_NS};
@@ -20,11 +19,6 @@ const LINE: u64 = 64;
 const BOOKKEEPING_LINES: u64 = 2;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Cost of copying `bytes` between user space and kernel.
-    fn copy(&self, bytes: u64) -> Ns {
-        bytes * u64::from(self.costs.copy_kib) / 1024
-    }
-
     pub(super) fn begin_send(
         &mut self,
         cpu: usize,
@@ -62,7 +56,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         // The sender processes the acknowledgement when it releases its socket.
         let acknowledgement = if alone { self.tcp_ack() } else { 0 };
-        let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + self.copy(left);
+        let copy = self.costs.sending(kind, left) + self.costs.pipe_pages(kind, left);
+        let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + copy;
         Progress::Segment(Segment::new(Account::Syscall, cost))
     }
 
@@ -150,7 +145,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 Progress::Failed("receiving: every sender has closed the channel".to_owned())
             };
         }
-        let wait = if self.program.flows[at].kind == ChannelKind::Unix { self.costs.unix_wait } else { 0 };
+        let wait = self.costs.waiting(self.program.flows[at].kind);
         self.book(cpu, Account::Syscall, self.costs.syscall + wait);
         self.program.flows[at].readers.push(&mut self.tasks, task);
         Progress::Again
@@ -167,12 +162,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ChannelKind::Udp => costs.udp_receive,
         };
         let copied = if take == Take::Discard { 0 } else { readable };
-        let cost = u64::from(costs.syscall + protocol) + self.copy(copied);
+        let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable);
+        let cost = u64::from(costs.syscall + protocol) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
         if let Some(writer) = flow.writer() {
             let distance = self.topology.distance(cpu, writer);
             let line = self.costs.line.at(distance);
-            segment.add(MESSAGES, BOOKKEEPING_LINES * line + overlapped(copied.div_ceil(LINE), line));
+            segment.add(
+                MESSAGES,
+                BOOKKEEPING_LINES * line + self.costs.overlapped_lines(copied.div_ceil(LINE), line),
+            );
         }
         segment
     }

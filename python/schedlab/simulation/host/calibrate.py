@@ -21,6 +21,7 @@ from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host import probes, steps
 from schedlab.simulation.host.from_host import machine_file
 from schedlab.simulation.host.passes import Passes, level
+from schedlab.simulation.host.plan import Remote, Steps
 from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
@@ -29,9 +30,15 @@ TRIES = 9
 """Passes over all probes. A virtual machine is slower by a quarter for seconds: passes give all costs the same share of
 each speed."""
 
-NOISE_SPANS, NOISE_FACTOR, QUANTILES = 120, 3, 16
-"""Spans of 4 ms in which a pass measures noise. A span has noise if its longest gap is three times the median, which is
-a tick's. The lengths are stored as means of equal shares."""
+NOISE_FACTOR, QUANTILES = 3, 16
+"""A span has noise if its longest gap is three times the median, which is a tick's. The lengths are stored as means of
+equal shares."""
+
+OPTIONAL = (
+    "ipi_send", "tcp_ack", "tcp_append", "tlb_refill", "unix_wait",
+    "tcp_wait", "udp_wait", "shared_fault", "image_fault", "next_line_permille",
+)  # fmt: skip
+"""Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 
 CONTENDED = 1.1
 """Walks on all CPUs are slower than one walk by this factor if the memory's bandwidth limits them."""
@@ -109,6 +116,8 @@ def solved(
     work.size_of_cache(first)
     work.all(wanted.memory)
     work.all(wanted.between)
+    work.lines(wanted.pairs)
+    work.all(wanted.overlap)
     work.remote(wanted.remote)
     work.all(wanted.timers)
     work.shared_core(wanted.pairs.get("core"))
@@ -117,76 +126,10 @@ def solved(
     return work.data, work.figures
 
 
-@dataclass(frozen=True)
-class Steps:
-    """The steps for the CPUs of a machine."""
-
-    cpus: Sequence[int]
-    pairs: Mapping[str, tuple[int, int]]
-    one_cpu: Sequence[Step]
-    memory: Sequence[Step]
-    between: Sequence[Step]
-    remote: Remote
-    timers: Sequence[Step]
-    noise: Probe
-
-    @classmethod
-    def of(cls, machine: Mapping[str, Any], cpus: Sequence[int]) -> Steps:
-        """The steps of a machine, on these of its CPUs."""
-        pairs, first = steps.pairs(machine, cpus), min(cpus)
-        between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
-        return cls(
-            cpus,
-            pairs,
-            [*steps.on_one_cpu(first)],
-            [*steps.of_memory(first, machine)],
-            between,
-            Remote.of(pairs),
-            [*steps.of_timers(first)],
-            probes.tick(first, NOISE_SPANS),
-        )
-
-    @property
-    def nearest(self) -> tuple[int, int] | None:
-        """The first CPU and its nearest neighbour; None for a single CPU."""
-        return next(iter(self.pairs.values()), None)
-
-    @property
-    def probes(self) -> Sequence[Probe]:
-        """The probes of a pass."""
-        alone = (*self.one_cpu, *self.memory, *self.between, *self.timers)
-        return [*(step.probe for step in alone), *self.remote.probes, self.noise]
-
-
-@dataclass(frozen=True)
-class Remote:
-    """The steps of interrupts and of idle states; without steps on a single CPU."""
-
-    sending: Sequence[Step]
-    interrupts: Sequence[Step]
-    idleness: Sequence[Step]
-    arrival: Step | None
-
-    @classmethod
-    def of(cls, pairs: Mapping[str, tuple[int, int]]) -> Remote:
-        """The steps for a pair of CPUs at each distance."""
-        if not pairs:
-            return cls((), (), (), None)
-        nearest, pair = next(iter(pairs.items()))
-        idle = steps.idle_probes(*pair)
-        interrupts = [step for distance, each in pairs.items() for step in steps.interrupts(*each, distance)]
-        return cls([*steps.sending(idle)], interrupts, [*steps.idleness(idle)], steps.arrival(idle[0], nearest))
-
-    @property
-    def probes(self) -> Sequence[Probe]:
-        """The probes of all steps."""
-        return [step.probe for step in (*self.interrupts, *self.idleness)]
-
-
 def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     """Return the machine with an idle state for each measured idle time, and without states that are not measured."""
     data = deepcopy(dict(machine))
-    for key in ("ipi_send", "tcp_ack", "tcp_append", "tlb_refill", "unix_wait", "shared_fault", "image_fault"):
+    for key in OPTIONAL:
         data["costs"].setdefault(key, 0)
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0
@@ -283,6 +226,22 @@ class Calibration:
         how = f"messages of 4 bytes over {', '.join(steps.CHANNELS)}, divided by the instructions of {self.kernel}"
         self._ratio("costs.instruction_ps", each, how)
 
+    def lines(self, pairs: Mapping[str, tuple[int, int]]) -> None:
+        """Measure the transfer of a line at each distance, and the hand-over of a contended runqueue lock.
+
+        Two CPUs modify one line all the time, so that the line goes to the other CPU and back between two operations of
+        a CPU. The CPU's own work takes place meanwhile, unless the work is longer than a transfer. A contended spin
+        lock moves its line to the CPU that releases the lock, and back; a program cannot make CPUs contend for the lock
+        of a runqueue. SMT siblings have the same private caches: between them no line is transferred.
+        """
+        for distance, pair in pairs.items():
+            runs = self.passes.runs(probes.atomics(*pair))
+            how = f"{probes.UPS} up() of a semaphore by two CPUs at once, {distance}"
+            each = [transfer(median(run, "alone"), median(run, "shared")) / probes.UPS for run in runs]
+            if distance != "core":
+                self._ratio(f"costs.line.{distance}", each, how)
+            self._ratio(f"costs.lock_handoff.{distance}", [2 * time for time in each], f"two transfers: {how}")
+
     def shared_core(self, siblings: tuple[int, int] | None) -> None:
         """Measure the speed of a CPU whose SMT sibling computes."""
         if siblings is None:
@@ -356,6 +315,12 @@ def quantile(run: Samples, series: str, share: float) -> float:
     """Return a quantile of a series; of ``both``, the sum of the quantiles of sending and of receiving."""
     names = ("send", "receive") if series == "both" else (series,)
     return sum(float(np.quantile(run[name], share)) for name in names)
+
+
+def transfer(alone_ns: float, shared_ns: float) -> float:
+    """Return the transfers' time in operations of two CPUs on one line, from the times of these operations by one CPU
+    and by two. At least 1 ns: on a busy machine the operations of one CPU may take longer."""
+    return max(1.0, min(shared_ns / 2, shared_ns - alone_ns))
 
 
 def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:

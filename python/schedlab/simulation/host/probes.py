@@ -202,6 +202,21 @@ def unix_round(cpu: int) -> Probe:
     return Probe("unix round", program, (cpu,))
 
 
+def delivery(cpu: int, kind: str) -> Probe:
+    """A message of 4 bytes to a process on the CPU that waits for the message: series ``operation``.
+
+    The receiver wakes the sender over a semaphore, so that no message goes back.
+    """
+    message = {"channel": "there", "bytes": 4}
+    groups = {
+        "first": [_times(LOOPS, [{"send": message}, _down("taken"), _lap("turn", "operation")])],
+        "second": [_times(LOOPS, [{"receive": message}, _up("taken")])],
+    }
+    channels = [_channel("there", kind)]
+    program = _program("delivery", groups, ["operation"], channels=channels, semaphores=_semaphores("taken"))
+    return Probe(f"{kind} delivery", program, (cpu,))
+
+
 def futex_round(cpu: int) -> Probe:
     """Two threads on the CPU that wake each other: series ``operation``."""
     groups = {
@@ -333,6 +348,32 @@ def _wakes(name: str, groups: Mapping[str, Sequence[Op]]) -> Mapping[str, Any]:
         name, groups, ["call", "arrival"], threads=True, semaphores=_semaphores("there", "back"),
         slots=[{"name": "call", "scope": "program"}, {"name": "sent", "scope": "program"}],
     )  # fmt: skip
+
+
+UPS = 50
+"""Atomic operations between two readings of the clock, whose resolution may be 10 ns."""
+
+
+def atomics(*cpus: int) -> Probe:
+    """Threads on CPUs that each add to one semaphore, again and again.
+
+    The first thread does so alone at first (series ``alone``), then beside the other threads (series ``shared``). Both
+    are the time of :data:`UPS` operations. A shared operation needs the line that another CPU has modified meanwhile.
+    """
+    turn = _times(UPS, [_up("value")])
+
+    def turns(series: str) -> list[Op]:
+        return [_stamp("turn"), _times(100, [turn, _lap("turn", series)])]
+
+    meet: Op = {"barrier": {"barrier": "both"}}
+    groups = {
+        f"adder{n}": [_on(cpu), *([] if n else turns("alone")), meet, *turns("shared")] for n, cpu in enumerate(cpus)
+    }
+    program = _program(
+        "atomics", groups, ["alone", "shared"], threads=True, semaphores=_semaphores("value"),
+        barriers=[{"name": "both", "scope": "program", "parties": len(cpus)}],
+    )  # fmt: skip
+    return Probe(f"atomic operations on {len(cpus)} CPUs", program, cpus)
 
 
 def line(writer: int, reader: int, kib: int) -> Probe:

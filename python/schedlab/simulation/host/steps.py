@@ -46,6 +46,8 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     yield Step(("costs.tcp_append",), probes.appends(cpu), "operation", "4 bytes that tcp holds back")
     probe = probes.messages(cpu, "pipe", MESSAGE_KIB << 10)
     yield Step(("costs.copy_kib",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
+    how = f"{probes.UPS} up() of a semaphore without waiters"
+    yield Step(("costs.atomic",), probes.atomics(cpu), "alone", how)
     yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")
     yield Step(("costs.switch",), probes.yields(cpu, 2), "operation", "sched_yield() of two processes in turn")
     yield Step(("costs.wakeup.core",), probes.pipe_round(cpu), "operation", "a round over two pipes on one CPU")
@@ -53,6 +55,9 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     yield Step(("costs.tlb_refill",), probes.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
     yield Step(("costs.unix_wait",), probes.unix_round(cpu), "operation", "a round over a Unix socket on one CPU")
     yield Step(("costs.futex",), probes.futex_round(cpu), "operation", "a round of two threads on one CPU")
+    for kind in ("tcp", "udp"):
+        how = f"4 bytes over {kind} to a process that waits for them on the CPU, and a semaphore back"
+        yield Step((f"costs.{kind}_wait",), probes.delivery(cpu, kind), "operation", how)
     yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
     probe = probes.page_fault(cpu, shared=True)
     yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")
@@ -94,10 +99,15 @@ def between(waker: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the steps of two CPUs at a distance; the nearest distance comes first."""
     probe = probes.wake_busy(waker, other, preempts=False)
     yield Step((f"costs.wakeup.{distance}",), probe, "call", f"waking a thread of a running CPU, {distance}")
-    probe = probes.line(waker, other, MESSAGE_KIB)
-    yield Step(
-        (f"costs.line.{distance}",), probe, "operation", f"reading {MESSAGE_KIB} KiB that another CPU wrote, {distance}"
-    )
+
+
+def overlap(pairs: Mapping[str, tuple[int, int]]) -> Iterator[Step]:
+    """Yield the step of the lines of a message, after the step of a line; none if all CPUs are SMT siblings."""
+    distance = next((name for name in pairs if name != "core"), None)
+    if distance is not None:
+        probe = probes.line(*pairs[distance], MESSAGE_KIB)
+        how = f"reading {MESSAGE_KIB} KiB that another CPU wrote, {distance}"
+        yield Step(("costs.next_line_permille",), probe, "operation", how)
 
 
 def interrupts(waker: int, other: int, distance: str) -> Iterator[Step]:

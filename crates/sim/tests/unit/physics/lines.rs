@@ -1,4 +1,4 @@
-use super::{SharedLine, overlapped};
+use super::SharedLine;
 
 #[test]
 fn each_contender_waits_for_the_transfers_before_it() {
@@ -7,9 +7,4 @@ fn each_contender_waits_for_the_transfers_before_it() {
     assert_eq!(waits, [100, 200, 300, 400]);
     assert_eq!(line.transfer(5, 100, 1350), 150, "the queue is shorter by the time that has passed");
     assert_eq!(line.transfer(6, 100, 9000), 100, "nobody waits");
-}
-
-#[test]
-fn independent_misses_overlap() {
-    assert_eq!([0, 1, 2, 11].map(|lines| overlapped(lines, 50)), [0, 50, 60, 150]);
 }

@@ -1,0 +1,35 @@
+use schedlab_workload::program::ChannelKind;
+
+use super::Costs;
+
+fn costs() -> Costs {
+    crate::machine("laptop-4").expect("a shipped machine").costs
+}
+
+#[test]
+fn lines_with_independent_addresses_overlap() {
+    let mut costs = costs();
+    assert_eq!([0, 1, 2, 11].map(|lines| costs.overlapped_lines(lines, 50)), [0, 50, 60, 150]);
+    assert_eq!((costs.next_line(0, 50), costs.next_line(50, 50)), (50, 10));
+    costs.next_line_permille = 120;
+    assert_eq!(costs.overlapped_lines(11, 50), 110);
+}
+
+#[test]
+fn a_kind_of_message_without_its_own_cost_takes_the_time_of_a_copy() {
+    let mut costs = costs();
+    costs.copy_kib = 50;
+    costs.tcp_kib = 80;
+    let kinds = [ChannelKind::Pipe, ChannelKind::Unix, ChannelKind::Tcp, ChannelKind::Udp];
+    assert_eq!(kinds.map(|kind| costs.sending(kind, 2048)), [100, 100, 160, 100]);
+    assert_eq!(costs.copying(2048), 100);
+}
+
+#[test]
+fn a_pipe_keeps_a_page_for_the_next_message() {
+    let mut costs = costs();
+    costs.pipe_page = 500;
+    let pages = [0, 1, 4096, 4097, 16_384].map(|bytes| costs.pipe_pages(ChannelKind::Pipe, bytes));
+    assert_eq!(pages, [0, 0, 0, 500, 1500]);
+    assert_eq!(costs.pipe_pages(ChannelKind::Tcp, 16_384), 0);
+}

@@ -1,0 +1,83 @@
+"""The plan of a calibration: the steps for the CPUs of a machine, and their probes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedlab.simulation.host import probes, steps
+from schedlab.simulation.host.runners import Probe
+from schedlab.simulation.host.solve import Step
+
+NOISE_SPANS = 120
+"""Spans in which a pass measures noise."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps for the CPUs of a machine."""
+
+    cpus: Sequence[int]
+    pairs: Mapping[str, tuple[int, int]]
+    one_cpu: Sequence[Step]
+    memory: Sequence[Step]
+    between: Sequence[Step]
+    overlap: Sequence[Step]
+    remote: Remote
+    timers: Sequence[Step]
+    noise: Probe
+
+    @classmethod
+    def of(cls, machine: Mapping[str, Any], cpus: Sequence[int]) -> Steps:
+        """The steps of a machine, on these of its CPUs."""
+        pairs, first = steps.pairs(machine, cpus), min(cpus)
+        between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
+        return cls(
+            cpus,
+            pairs,
+            [*steps.on_one_cpu(first)],
+            [*steps.of_memory(first, machine)],
+            between,
+            [*steps.overlap(pairs)],
+            Remote.of(pairs),
+            [*steps.of_timers(first)],
+            probes.tick(first, NOISE_SPANS),
+        )
+
+    @property
+    def nearest(self) -> tuple[int, int] | None:
+        """The first CPU and its nearest neighbour; None for a single CPU."""
+        return next(iter(self.pairs.values()), None)
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """The probes of a pass."""
+        alone = (*self.one_cpu, *self.memory, *self.between, *self.overlap, *self.timers)
+        lines = [probes.atomics(*pair) for pair in self.pairs.values()]
+        return [*(step.probe for step in alone), *lines, *self.remote.probes, self.noise]
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The steps of interrupts and of idle states; without steps on a single CPU."""
+
+    sending: Sequence[Step]
+    interrupts: Sequence[Step]
+    idleness: Sequence[Step]
+    arrival: Step | None
+
+    @classmethod
+    def of(cls, pairs: Mapping[str, tuple[int, int]]) -> Remote:
+        """The steps for a pair of CPUs at each distance."""
+        if not pairs:
+            return cls((), (), (), None)
+        nearest, pair = next(iter(pairs.items()))
+        idle = steps.idle_probes(*pair)
+        interrupts = [step for distance, each in pairs.items() for step in steps.interrupts(*each, distance)]
+        return cls([*steps.sending(idle)], interrupts, [*steps.idleness(idle)], steps.arrival(idle[0], nearest))
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """The probes of all steps."""
+        return [step.probe for step in (*self.interrupts, *self.idleness)]
