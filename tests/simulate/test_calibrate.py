@@ -24,7 +24,7 @@ from schedlab.simulation.models import DEFAULT_KERNEL
 MEASURED = {
     "syscall", "clock_read", "page_fault", "pipe", "unix", "tcp_send", "tcp_receive", "udp_send", "udp_receive",
     "touch_kib", "schedule", "switch", "wakeup", "fork", "exit", "exec", "tick", "copy_kib", "futex", "timer_irq",
-    "atomic",
+    "atomic", "unix_kib", "tcp_kib", "udp_kib", "pipe_page",
 }  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     truth = calibrate.prepared(models.machine("laptop-4").data)
     truth["costs"] |= {"ipi_send": 2000, "tcp_ack": 1500, "tcp_append": 300}
     truth["costs"] |= {"tlb_refill": 1200, "unix_wait": 900, "shared_fault": 2500, "image_fault": 900}
-    truth["costs"] |= {"next_line_permille": 130}
+    truth["costs"] |= {"unix_kib": 60, "tcp_kib": 90, "udp_kib": 70, "pipe_page": 500, "next_line_permille": 130}
     truth["costs"] |= {"tcp_wait": 800, "udp_wait": 600}
     wrong = deepcopy(truth)
     wrong["costs"]["ipi_send"] = 0
@@ -77,7 +77,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
         # A probe contains several costs, each rounded to a nanosecond, and random phases of ticks.
         assert figure.value == pytest.approx(expected, rel=TOLERANCE.get(key, 0.02), abs=12), key
     assert {key.split(".")[1] for key in figures} > {"syscall", "switch", "wakeup", "ipi", "ipi_send", "line", "fork"}
-    assert {key.split(".")[1] for key in figures} > {"atomic", "udp_wait", "next_line_permille"}
+    assert {key.split(".")[1] for key in figures} > {"atomic", "tcp_kib", "udp_wait", "pipe_page", "next_line_permille"}
 
 
 class Hardware:
@@ -248,7 +248,7 @@ class Adding:
     """A runner whose atomic operations take 30 ns alone and, within a cache, 80 ns beside another CPU."""
 
     def run(self, probe: Probe, seed: int) -> Samples:
-        shared = {(0, 1): 80.0, (0, 64): 400.0, (0, 128): 45.0}[probe.cpus]
+        shared = {1: 80.0, 64: 400.0, 128: 45.0}[probe.cpus[1]]
         return {"alone": [30.0 * probes.UPS] * 3, "shared": [shared * probes.UPS] * 3}
 
 

@@ -35,7 +35,7 @@ NOISE_FACTOR, QUANTILES = 3, 16
 equal shares."""
 
 OPTIONAL = (
-    "ipi_send", "tcp_ack", "tcp_append", "tlb_refill", "unix_wait",
+    "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "unix_wait",
     "tcp_wait", "udp_wait", "shared_fault", "image_fault", "next_line_permille",
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""

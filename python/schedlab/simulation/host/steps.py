@@ -44,8 +44,13 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     probe = probes.one_way(cpu)
     yield Step(("costs.tcp_ack",), probe, "receive", "4 bytes over tcp, received and acknowledged without a reply")
     yield Step(("costs.tcp_append",), probes.appends(cpu), "operation", "4 bytes that tcp holds back")
+    probe = probes.messages(cpu, "udp", MESSAGE_KIB << 10)
+    yield Step(("costs.copy_kib",), probe, "receive", f"{MESSAGE_KIB} KiB over udp, received from the same task")
+    for kind in ("unix", "tcp", "udp"):
+        probe = probes.messages(cpu, kind, MESSAGE_KIB << 10)
+        yield Step((f"costs.{kind}_kib",), probe, "send", f"{MESSAGE_KIB} KiB over {kind}, sent to the same task")
     probe = probes.messages(cpu, "pipe", MESSAGE_KIB << 10)
-    yield Step(("costs.copy_kib",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
+    yield Step(("costs.pipe_page",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
     how = f"{probes.UPS} up() of a semaphore without waiters"
     yield Step(("costs.atomic",), probes.atomics(cpu), "alone", how)
     yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")
