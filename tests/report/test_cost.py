@@ -188,6 +188,15 @@ def test_mistakes_name_the_words(kernels: list[str], variants: list[str], paths:
     assert message in str(error.value)
 
 
+def test_the_ends_of_long_paths_tell_kernels_apart() -> None:
+    kernels = [f"/{'deep/' * 20}linux-{number}/bzImage" for number in (1, 2)]
+    names = [
+        state["name"] for state in draft(kernels, ["stats:cmdline=schedstats=enable"], ["pipe"])[0].data["variant"]
+    ]
+    assert len(set(names)) == 4
+    assert all(len(name) <= 60 for name in names)
+
+
 def test_a_path_is_measured_with_messages_of_several_sizes() -> None:
     asked = ["none", "tcp", "tcp:64", "tcp:4096"]
     experiment = draft(["debian-6.12"], [], asked)[0].parsed()

@@ -150,6 +150,11 @@ def test_a_function_above_its_limit_fails() -> None:
     assert code(["try_to_wake_up > 50%", "pipe_write > 0%", "old_path > 0%"], 1000, 1000) == (Exit.FINE, [])
 
 
+def test_a_limit_of_a_function_that_no_path_executes_is_an_error() -> None:
+    with pytest.raises(SchedlabError, match="no measured path executes 'try_to_wakeup'"):
+        code(["try_to_wakeup > 0%"], 1000, 1000)
+
+
 def test_failed_trials_take_precedence_over_limits() -> None:
     assert code(["any > 1%"], 1000, 1100, failures=1)[0] == Exit.TRIALS_FAILED
 

@@ -8,11 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// (Documentation/arch/x86/x86_64/mm.rst).
 const KERNEL: u64 = 0xff00_0000_0000_0000;
 
+/// Lowest address of modules and generated code (BPF) in kernels whose addresses can be randomized
+/// (Documentation/arch/x86/x86_64/mm.rst; `MODULES_VADDR` with a kernel image of up to 1 GiB).
+const MODULES: u64 = 0xffff_ffff_c000_0000;
+
 /// Number of the counter of all instructions outside of the kernel.
 const USER: usize = 0;
 
 /// The functions of a kernel. User code has number 0, the functions have numbers from 1, and kernel code below the first
-/// function has the number after the last.
+/// function, in modules and generated code has the number after the last.
 pub(crate) struct Functions {
     starts: Vec<u64>,
 }
@@ -38,6 +42,7 @@ impl Functions {
     pub(crate) fn number(&self, address: u64) -> usize {
         match self.starts.partition_point(|start| *start <= address) {
             _ if address < KERNEL => USER,
+            _ if address >= MODULES => self.starts.len() + 1,
             0 => self.starts.len() + 1,
             number => number,
         }
@@ -123,12 +128,13 @@ mod tests {
     fn an_address_belongs_to_the_function_that_begins_last_before_it() {
         let addresses = [0x40_1000, 0xffff_ffff_8100_0000, 0xffff_ffff_8100_003f, 0xffff_ffff_8100_0040];
         assert_eq!(addresses.map(|address| functions().number(address)), [0, 1, 1, 2]);
-        assert_eq!(functions().number(u64::MAX), 2);
+        assert_eq!(functions().number(0xffff_ffff_8fff_ffff), 2);
     }
 
     #[test]
-    fn kernel_code_below_the_first_symbol_has_its_own_counter() {
+    fn kernel_code_outside_of_the_symbols_has_its_own_counter() {
         assert_eq!(functions().number(0xffff_fe00_0000_0000), 3);
+        assert_eq!(functions().number(0xffff_ffff_c000_1234), 3);
         assert_eq!(functions().len(), 4);
     }
 

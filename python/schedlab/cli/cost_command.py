@@ -227,8 +227,10 @@ def draft_of(
     settings = plain.data["variant"][1:]
     states: list[dict[str, Any]] = []
     sources, against, beside = dict(plain.sources), {}, ""
+    # Names have at most 60 characters. The end of a long path tells kernels apart.
+    room = max(60 - max((len(table["name"]) + 1 for table in settings), default=0), 8)
     for kernel in kernels:
-        base = kernel.replace("/", "-").strip("-")[:60]
+        base = kernel.replace("/", "-")[-room:].strip("-")
         if any(state["name"] == base for state in states):
             raise ExperimentError(f"kernel {kernel!r} is named twice", where="schedlab cost", todo="name it once")
         if states:
@@ -236,7 +238,7 @@ def draft_of(
         beside = base
         states.append({"name": base, "kernel": kernel})
         for number, table in enumerate(settings, start=1):
-            name = f"{base} {table['name']}"[:60]
+            name = f"{base} {table['name']}"
             copied = {key: words for key, words in plain.sources.items() if key[:2] == ("variant", number)}
             sources |= {("variant", len(states), *key[2:]): words for key, words in copied.items()}
             against[name] = base

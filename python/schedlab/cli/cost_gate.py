@@ -43,7 +43,17 @@ class Gate:
         return cls(FailOn.WORSE if FailOn.WORSE in words else None, of_path, others)
 
     def code(self, findings: Findings, cost: Cost, functions: Functions | None, console: Console) -> int:
-        """Return the exit code, after a line on ``console`` for each excess."""
+        """Return the exit code, after a line on ``console`` for each excess.
+
+        SchedlabError for a limit of a function that no measured path executes, such as a misspelt or inlined function.
+        """
+        for limit in self.functions:
+            if functions is not None and not functions.executed(limit.name):
+                raise SchedlabError(
+                    f"no measured path executes {limit.name!r}",
+                    where="--fail-on",
+                    todo="name a function of the tables; an inlined function counts under its caller",
+                )
         excesses = list(self._excesses(cost, functions))
         for excess in excesses:
             console.say("exceeds the limit:", _text(excess, cost.titles.get(excess.column, ""), functions))

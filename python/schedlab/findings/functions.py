@@ -72,6 +72,10 @@ class Functions:
         lines = [replace(self._line(name, path, _reading(name)), calls=self._calls(name, path)) for name in names]
         return sorted(lines, key=lambda line: (-line.size, line.name))
 
+    def executed(self, name: str) -> bool:
+        """Return whether any column executes this function of the kernel."""
+        return any(figures.get(KERNEL + name) for figures in self.figures.values())
+
     def _calls(self, name: str, path: str) -> dict[str, float]:
         return {
             column: self.calls[path, column].get(name, 0.0) for column in self.columns if (path, column) in self.calls

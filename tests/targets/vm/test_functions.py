@@ -32,11 +32,11 @@ def symbols(folder: Path, text: str = KALLSYMS) -> functions.Symbols:
     return functions.Symbols(folder)
 
 
-def test_functions_ascend_without_data_modules_aliases_and_suffixes() -> None:
+def test_functions_ascend_without_data_modules_and_aliases() -> None:
     assert functions.parsed(KALLSYMS) == {
         0xFFFFFFFF81000000: "_stext",
         0xFFFFFFFF810B2020: "try_to_wake_up",
-        0xFFFFFFFF810B6E40: "wakeup_preempt",
+        0xFFFFFFFF810B6E40: "wakeup_preempt.part.0",
     }
 
 
@@ -52,6 +52,12 @@ def test_counters_are_named_by_function_and_user_code_is_apart(tmp_path: Path) -
         f"{KERNEL}wakeup_preempt": 20,
         f"{KERNEL}{functions.OUTSIDE}": 7,
     }
+
+
+def test_a_part_of_a_function_has_instructions_and_no_calls(tmp_path: Path) -> None:
+    text = "ffffffff81000000 t wake.isra.0\nffffffff81000100 t wake.cold\nffffffff81000200 t wake.part.1\n"
+    counters = symbols(tmp_path, text).counters({"1": 3, "1.calls": 2, "2": 4, "2.calls": 1, "3": 5, "3.calls": 7})
+    assert counters == {f"{KERNEL}wake": 12, f"{CALLS}kernel.wake": 2}
 
 
 def test_functions_of_one_name_are_added(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ accesses to memory are counted by the source of their cache line: ``lines.cache-
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +30,8 @@ MARKED = "kernel-path"
 """The workload whose operations are counted one by one; of other native programs, all instructions are counted."""
 
 OUTSIDE = "(outside of all functions)"
-"""Kernel code below the first function, such as the entry from user code with page table isolation."""
+"""Kernel code below the first function, such as the entry from user code with page table isolation, and modules and
+generated code (BPF)."""
 
 NEWEST = 8
 """The newest major version of QEMU with version 1 of the plug-in interface (include/qemu/qemu-plugin.h of 9.0)."""
@@ -66,18 +68,29 @@ def _takes_plugins(_version: str) -> bool:
     return "\n-plugin " in done.stdout
 
 
+_PART = re.compile(r"\.(cold|part)\b")
+"""A piece of a function that the compiler placed elsewhere; entering it is no call."""
+
+
 class Symbols:
-    """The functions of a kernel: a file of ascending addresses for the plug-in, and the names in the same order."""
+    """The functions of a kernel: a file of ascending addresses for the plug-in, and the symbols in the same order.
+
+    Counters have the names of symbols without the compiler's suffixes (``.isra.0``, ``.cold``).
+    """
 
     def __init__(self, place: Path) -> None:
         self.addresses = place / _ADDRESSES
-        self._names = (place / _NAMES).read_text().splitlines()
+        self._symbols = (place / _NAMES).read_text().splitlines()
 
     def name(self, number: int) -> str:
         """Return the counter for a number of the plug-in: 0 is user code, the functions begin at 1."""
         if number == 0:
             return USER
-        return KERNEL + (self._names[number - 1] if number <= len(self._names) else OUTSIDE)
+        symbol = self._symbols[number - 1] if number <= len(self._symbols) else OUTSIDE
+        return KERNEL + (symbol.partition(".")[0] or symbol)
+
+    def _is_part(self, number: int) -> bool:
+        return 0 < number <= len(self._symbols) and _PART.search(self._symbols[number - 1]) is not None
 
     def counters(self, counts: Mapping[str, float]) -> dict[str, float]:
         """Return the counters of the plug-in's pairs; functions of the same name are added up."""
@@ -86,6 +99,8 @@ class Symbols:
             number, _, source = key.removesuffix(_CALLS).partition(".")
             name = self.name(int(number))
             if key.endswith(_CALLS):
+                if self._is_part(int(number)):
+                    continue
                 name = CALLS + name.removeprefix(_INSTRUCTIONS)
             elif source:
                 name = f"{LINES}{source}.{name.removeprefix(_INSTRUCTIONS)}"
@@ -104,7 +119,7 @@ def symbols(image: Image, base: bytes, scratch: Path) -> Symbols:
 
     CannotRunHere when the kernel does not boot or has no list of its functions.
     """
-    return Symbols(made_once(folder() / "kernels" / "functions" / image.sha256, partial(_list, image, base, scratch)))
+    return Symbols(made_once(folder() / "kernels" / "symbols" / image.sha256, partial(_list, image, base, scratch)))
 
 
 def _list(image: Image, base: bytes, scratch: Path, place: Path) -> None:
@@ -120,17 +135,16 @@ def _list(image: Image, base: bytes, scratch: Path, place: Path) -> None:
 
 
 def parsed(text: str) -> dict[int, str]:
-    """Return the functions of ``/proc/kallsyms`` by ascending address.
+    """Return the symbols of functions in ``/proc/kallsyms`` by ascending address.
 
-    The first of several names of an address counts, as in the kernel's own messages. Suffixes of the compiler
-    (``.isra.0``, ``.cold``) are removed, so that the names of different builds are comparable.
+    The first of several symbols of an address counts, as in the kernel's own messages.
     """
     functions: dict[int, str] = {}
     for line in text.splitlines():
         address, kind, name, *module = line.split()
         # Addresses are 0 for users who may not see them, and percpu symbols are small numbers.
         if kind in "tTwW" and not module and (number := int(address, 16)) >> 63:
-            functions.setdefault(number, name.partition(".")[0] or name)
+            functions.setdefault(number, name)
     return dict(sorted(functions.items()))
 
 
