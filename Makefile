@@ -130,12 +130,12 @@ rust-tests: toolchain
 test-rust: $(VENV)/.dev
 	$(NEXTEST) --workspace
 
-# Three processes, because tests also wait for other programs; tests/conftest.py says which tests share one. pytest rewrites
-# the asserts of every test module, and without bytecode files it does so in each process of each run.
+# Two processes; tests/conftest.py says which tests share one. pytest rewrites the asserts of every test module, and without
+# bytecode files it does so in each process of each run.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
 test-python: build $(VENV)/.dev
-	$(PYTEST) --numprocesses 3 --durations 15 --durations-min 5
+	$(PYTEST) --numprocesses 2 --durations 15 --durations-min 5
 
 # The release build takes one CPU for minutes, as do lints and debug builds, so run them in parallel.
 test: packages
