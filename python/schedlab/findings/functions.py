@@ -20,7 +20,6 @@ Figures = Mapping[str, float]
 
 
 _INSTRUCTIONS = (USER, KERNEL)
-_CALLS = (f"{CALLS}kernel.",)
 
 _Reading = Callable[[Figures], float]
 
@@ -102,8 +101,8 @@ def functions(engine: Engine, cost: Cost) -> Functions:
     counters = reader.counters(engine, cost.run.id)
     means = {cell: _mean(seeds) for cell, seeds in _by_seed(counters, _INSTRUCTIONS).items() if cell[1] in cost.columns}
     calls = {
-        cell: {name.removeprefix(_CALLS[0]): count for name, count in _mean(seeds).items()}
-        for cell, seeds in _by_seed(counters, _CALLS).items()
+        cell: {name.removeprefix(CALLS): count for name, count in _mean(seeds).items()}
+        for cell, seeds in _by_seed(counters, (CALLS,)).items()
         if cell[1] in cost.columns
     }
     return Functions(cost.paths, cost.columns, cost.against, means, calls)

@@ -158,7 +158,7 @@ def _tables(result: Reproduction) -> Iterator[RenderableType]:
 
 
 def guest_note(result: Reproduction) -> str:
-    """Return what the figures of the real kernel are, or why there are none."""
+    """Return the kernel and the unit of a guest's figures, or the reason why the report has no figures of a guest."""
     run = result.guest
     if run is None:
         return f"REAL, COUNTED: no figures. {result.report.guest}"

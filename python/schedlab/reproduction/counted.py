@@ -28,8 +28,11 @@ def beside(comparisons: Iterable[Comparison], cells: Iterable[CellSamples], coun
         cells: the cells of the run of its experiment in a guest.
         counters: the counters of this run, as :func:`schedlab.store.reader.counters`.
     """
-    figures = Figures({GUEST: [*map(_in_instructions, cells), *_as_cells(counters)]})
-    return [replace(each, counted=tuple(_counted(figures, each))) for each in comparisons]
+    effects = list(comparisons)
+    names = {name for each in effects for name in each.table.counted}
+    wanted = counters.filter(counters["counter"].is_in(list(names)))
+    figures = Figures({GUEST: [*map(_in_instructions, cells), *_as_cells(wanted)]})
+    return [replace(each, counted=tuple(_counted(figures, each))) for each in effects]
 
 
 def _counted(figures: Figures, each: Comparison) -> Iterator[Counted]:

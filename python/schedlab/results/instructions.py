@@ -21,8 +21,8 @@ NS_PER_INSTRUCTION = 8
 USER, KERNEL = "instructions.user", "instructions.kernel."
 """Counter of instructions outside of the kernel, and the beginning of the names of the counters of its functions."""
 
-CALLS = "calls."
-"""Beginning of the counters of calls: ``calls.kernel.NAME``."""
+CALLS = "calls.kernel."
+"""Beginning of the names of the counters of a function's calls."""
 
 LINES = "lines."
 """Beginning of the counters of accesses to memory by the source of the cache line: ``lines.cache-far.kernel.NAME``."""
@@ -48,9 +48,9 @@ def counted(metric: Metric) -> Metric:
     spec = spec_of(metric.spec, DETERMINISTIC)
     if spec is metric.spec:
         return metric
-    per_unit = _NS[metric.spec.unit.partition("/")[0]] / NS_PER_INSTRUCTION
-    samples = None if metric.samples is None else [sample * per_unit for sample in metric.samples]
-    return Metric(spec, metric.value * per_unit, samples)
+    factor = _NS[metric.spec.unit.partition("/")[0]] / NS_PER_INSTRUCTION
+    samples = None if metric.samples is None else [sample * factor for sample in metric.samples]
+    return Metric(spec, metric.value * factor, samples)
 
 
 def per_unit(rates: NDArray[np.float64]) -> NDArray[np.float64]:

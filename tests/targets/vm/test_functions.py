@@ -57,7 +57,7 @@ def test_counters_are_named_by_function_and_user_code_is_apart(tmp_path: Path) -
 def test_a_part_of_a_function_has_instructions_and_no_calls(tmp_path: Path) -> None:
     text = "ffffffff81000000 t wake.isra.0\nffffffff81000100 t wake.cold\nffffffff81000200 t wake.part.1\n"
     counters = symbols(tmp_path, text).counters({"1": 3, "1.calls": 2, "2": 4, "2.calls": 1, "3": 5, "3.calls": 7})
-    assert counters == {f"{KERNEL}wake": 12, f"{CALLS}kernel.wake": 2}
+    assert counters == {f"{KERNEL}wake": 12, f"{CALLS}wake": 2}
 
 
 def test_functions_of_one_name_are_added(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_calls_are_from_the_median_operation(tmp_path: Path) -> None:
     figures = functions.Section(["2:90 2.calls:9", "2:40 2.calls:2 2.llc:1", "2:50 2.calls:3"], "").figures(3)
     assert figures == {"2": 50, "2.calls": 3, "2.llc": 1 / 3}
     assert symbols(tmp_path).counters({"2": 50, "2.calls": 3}) == {
-        f"{CALLS}kernel.try_to_wake_up": 3,
+        f"{CALLS}try_to_wake_up": 3,
         f"{KERNEL}try_to_wake_up": 50,
     }
 

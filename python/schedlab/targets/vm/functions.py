@@ -38,7 +38,7 @@ NEWEST = 8
 
 _WINDOW = "= "
 _INSTRUCTIONS = "instructions."
-_CALLS = ".calls"
+_CALLS = "calls"
 _ADDRESSES, _NAMES = "addresses", "names"
 _LIST = "grep -i ' [tw] ' /proc/kallsyms"
 
@@ -96,14 +96,14 @@ class Symbols:
         """Return the counters of the plug-in's pairs; functions of the same name are added up."""
         counters: dict[str, float] = {}
         for key, count in counts.items():
-            number, _, source = key.removesuffix(_CALLS).partition(".")
+            number, _, kind = key.partition(".")
+            if kind == _CALLS and self._is_part(int(number)):
+                continue
             name = self.name(int(number))
-            if key.endswith(_CALLS):
-                if self._is_part(int(number)):
-                    continue
-                name = CALLS + name.removeprefix(_INSTRUCTIONS)
-            elif source:
-                name = f"{LINES}{source}.{name.removeprefix(_INSTRUCTIONS)}"
+            if kind == _CALLS:
+                name = CALLS + name.removeprefix(KERNEL)
+            elif kind:
+                name = f"{LINES}{kind}.{name.removeprefix(_INSTRUCTIONS)}"
             counters[name] = counters.get(name, 0.0) + count
         return dict(sorted(counters.items()))
 
@@ -201,7 +201,7 @@ def _counts(line: str) -> dict[str, int]:
 
 def _is_line(key: str) -> bool:
     """Whether a count is of cache lines."""
-    return "." in key and not key.endswith(_CALLS)
+    return key.partition(".")[2] not in ("", _CALLS)
 
 
 def _instructions(counts: Mapping[str, int]) -> int:
