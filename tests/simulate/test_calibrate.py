@@ -32,20 +32,35 @@ def costs_of(text: str) -> list[str]:
     return text.partition("[costs]")[2].splitlines()[1:]
 
 
-@pytest.mark.real
-def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path: Path) -> None:
-    path = tmp_path / "here.toml"
+def file_of_this_host(path: Path) -> Path:
     done = CliRunner().invoke(app, ["machines", "calibrate", "--tries", "1", "--name", "here", "-o", str(path)])
     assert done.exit_code == 0, done.exception
-    machine = models.machine(path)
-    message = ""
+    return path
+
+
+def sources(path: Path) -> dict[str, str]:
+    """Return the comments of each cost."""
+    found, message = {}, ""
     for line in costs_of(path.read_text()):
         message += line
         if not line.startswith("#"):
-            key = line.split(" = ")[0]
-            assert "measured: mean of" in message or "copied from" in message, line
-            assert key not in MEASURED or "measured" in message, line
-            message = ""
+            found[line.split(" = ")[0]], message = message, ""
+    return found
+
+
+@pytest.mark.verify
+def test_the_costs_of_an_idle_host_are_measured(tmp_path: Path) -> None:
+    # On a busy machine a measurement can fail: between other tasks, no gap of a loop is a tick alone.
+    found = sources(file_of_this_host(tmp_path / "here.toml"))
+    assert not [source for key, source in found.items() if key in MEASURED and "measured: mean of" not in source]
+
+
+@pytest.mark.real
+def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path: Path) -> None:
+    path = file_of_this_host(tmp_path / "here.toml")
+    machine = models.machine(path)
+    found = sources(path)
+    assert not [line for line in found.values() if "measured: mean of" not in line and "copied from" not in line]
     for key, cost in machine.data["costs"].items():
         parts = {k: v for k, v in cost.items() if k != "core"} if isinstance(cost, dict) else {key: cost}
         # Noise may exceed a difference: the cost is 0 then.
