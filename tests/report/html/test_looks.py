@@ -11,10 +11,13 @@ pytestmark = pytest.mark.slow
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(node => { node.open = true; })"
 
+# Scroll again and again: plots that are drawn above a figure can move it out of view before it is noticed there.
 DRAW_ALL = """async () => {
   for (const figure of document.querySelectorAll('figure[data-plot]')) {
-    figure.scrollIntoView();
-    while (!('drawn' in figure.dataset)) await new Promise(go => setTimeout(go, 25));
+    while (!('drawn' in figure.dataset)) {
+      figure.scrollIntoView();
+      await new Promise(go => setTimeout(go, 25));
+    }
   }
 }"""
 
