@@ -167,9 +167,6 @@ pub struct Costs {
     /// A TCP segment without data over loopback, with the softirq's work. 0: as long as `tcp_send`, which takes the same way.
     #[serde(default)]
     pub tcp_ack: u32,
-    /// Waiting for a message at a TCP socket, beyond the system call and the switch.
-    #[serde(default)]
-    pub tcp_wait: u32,
     /// Bytes that TCP appends to the bytes that it holds back. 0: as long as `pipe`.
     #[serde(default)]
     pub tcp_append: u32,
@@ -177,9 +174,9 @@ pub struct Costs {
     pub udp_send: u32,
     /// A UDP receive.
     pub udp_receive: u32,
-    /// Waiting for a message at a UDP socket, beyond the system call and the switch.
+    /// Waiting for a message at a TCP or UDP socket, beyond the system call and the switch.
     #[serde(default)]
-    pub udp_wait: u32,
+    pub inet_wait: u32,
     /// Private footprint of a task in KiB that the program does not describe: stack, code, kernel structures.
     pub footprint_kib: u32,
 }
@@ -195,8 +192,9 @@ impl Costs {
         if before == 0 { line_ns } else { self.further_lines(1, line_ns) }
     }
 
+    /// Time to fetch `lines` cache lines behind another, with independent addresses.
     #[inline]
-    fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
+    pub(crate) fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
         let permille = if self.next_line_permille > 0 { self.next_line_permille } else { NEXT_LINE_PERMILLE };
         lines * line_ns * Ns::from(permille) / 1000
     }
@@ -235,8 +233,7 @@ impl Costs {
         match kind {
             ChannelKind::Pipe => 0,
             ChannelKind::Unix => self.unix_wait,
-            ChannelKind::Tcp => self.tcp_wait,
-            ChannelKind::Udp => self.udp_wait,
+            ChannelKind::Tcp | ChannelKind::Udp => self.inet_wait,
         }
     }
 

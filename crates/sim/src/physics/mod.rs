@@ -4,6 +4,7 @@ mod lines;
 mod memory;
 mod tlb;
 mod warmth;
+mod written;
 
 use schedlab_workload::Plan;
 use schedlab_workload::program::{Resource, Scope};
@@ -18,6 +19,7 @@ pub(crate) use lines::SharedLine;
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use tlb::Tlbs;
 pub(crate) use warmth::{Caches, Warmth};
+pub(crate) use written::Written;
 
 /// Caches and memory of the machine, and the memory regions of the program.
 pub(crate) struct Physics {
@@ -31,6 +33,7 @@ pub(crate) struct Physics {
     /// connections of a program are made one after the other by the same few CPUs.
     pub route: SharedLine,
     pub tlbs: Tlbs,
+    pub written: Written,
 }
 
 impl Physics {
@@ -53,6 +56,7 @@ impl Physics {
             ),
             route: SharedLine::default(),
             tlbs: Tlbs::new(topology.places.len()),
+            written: Written::new(topology.cores.len(), machine.private_kib),
         }
     }
 }

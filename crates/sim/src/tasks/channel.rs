@@ -39,6 +39,27 @@ struct Run {
     bytes: u32,
     /// Capacity that the bytes occupy.
     charge: u32,
+    /// What messages had brought into the caches of the CPU's core after these bytes, see [`Written`](crate::physics::Written).
+    written: u64,
+}
+
+/// The next bytes to be read: the CPU that wrote them, their number, and what messages had brought into its caches after them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Front {
+    pub cpu: usize,
+    pub bytes: u64,
+    pub written: u64,
+}
+
+/// Memory of a channel that readers have freed since the previous write, and that the next write uses again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// CPU of the last reader.
+    pub cpu: u16,
+    /// There was a read, which also wrote the queue's lines.
+    pub read: bool,
+    /// Bytes that the readers copied.
+    pub bytes: u64,
 }
 
 /// One direction of a channel.
@@ -60,6 +81,7 @@ pub(crate) struct Flow {
     /// Bytes that the sender's TCP has not sent yet, and the CPU that wrote the last of these bytes.
     held: u64,
     held_cpu: u16,
+    freed: Freed,
     pub readers: WaitQueue,
     pub writers: WaitQueue,
     /// Tasks that can still send or receive.
@@ -90,6 +112,7 @@ impl Flow {
             tcp: Tcp::default(),
             held: 0,
             held_cpu: 0,
+            freed: Freed::default(),
             readers: WaitQueue::default(),
             writers: WaitQueue::default(),
             senders: 0,
@@ -247,7 +270,12 @@ impl Flow {
             self.bytes += bytes;
             self.used += charge;
             self.tcp.sent(bytes, segment);
-            self.runs.push_back(Run { cpu: self.held_cpu, bytes: bytes as u32, charge: charge as u32 });
+            self.runs.push_back(Run {
+                cpu: self.held_cpu,
+                bytes: bytes as u32,
+                charge: charge as u32,
+                written: 0,
+            });
             segments += 1;
         }
     }
@@ -287,7 +315,10 @@ impl Flow {
                 last.charge += charge as u32;
             }
             // The capacities of all kinds are below 2³².
-            _ => self.runs.push_back(Run { cpu: cpu as u16, bytes: bytes as u32, charge: charge as u32 }),
+            _ => {
+                let (bytes, charge) = (bytes as u32, charge as u32);
+                self.runs.push_back(Run { cpu: cpu as u16, bytes, charge, written: 0 });
+            }
         }
     }
 
@@ -318,10 +349,49 @@ impl Flow {
         !self.runs.is_empty()
     }
 
-    /// CPU that wrote the next bytes to be read.
+    /// The next bytes to be read.
     #[inline]
-    pub fn writer(&self) -> Option<usize> {
-        self.runs.front().map(|run| run.cpu.into())
+    pub fn front(&self) -> Option<Front> {
+        let run = self.runs.front()?;
+        Some(Front { cpu: run.cpu.into(), bytes: run.bytes.into(), written: run.written })
+    }
+
+    /// Note what messages have brought into the caches of a CPU, up to the last bytes that are from this CPU.
+    #[inline]
+    pub fn note_written(&mut self, written: u64, cpu: usize) {
+        for run in self.runs.iter_mut().rev().take_while(|run| usize::from(run.cpu) == cpu) {
+            if std::mem::replace(&mut run.written, written) > 0 {
+                break;
+            }
+        }
+    }
+
+    /// CPU that wrote the last bytes that were held back.
+    #[inline]
+    pub fn held_cpu(&self) -> usize {
+        self.held_cpu.into()
+    }
+
+    /// Memory of a message of `bytes` bytes.
+    #[inline]
+    pub fn memory(&self, bytes: u64) -> u64 {
+        self.charge(bytes)
+    }
+
+    /// Note that a CPU has read, has copied `bytes` and has freed their memory.
+    #[inline]
+    pub fn note_freed(&mut self, bytes: u64, cpu: usize) {
+        let bytes = (self.freed.bytes + bytes).min(self.capacity());
+        self.freed = Freed { cpu: cpu as u16, read: true, bytes };
+    }
+
+    /// Use freed memory for a write of `bytes`. Return the part that is used.
+    #[inline]
+    pub fn reuse(&mut self, bytes: u64) -> Freed {
+        let reused = Freed { bytes: self.freed.bytes.min(bytes), ..self.freed };
+        self.freed.read = false;
+        self.freed.bytes -= reused.bytes;
+        reused
     }
 
     /// Read at most `bytes`, or one datagram, whose rest is lost; return the number of bytes read.

@@ -5,8 +5,10 @@ use schedlab_workload::program::{ChannelKind, Direction, Take};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
+use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
+use crate::tasks::channel::Freed;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::tcp::{Acknowledgement, DELAYED_NS};
 use crate::tasks::{Flow, MESSAGES, Segment, State};
@@ -17,6 +19,10 @@ const LINE: u64 = 64;
 
 /// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
+
+/// Lines of a socket's message, each found by a pointer: `struct sk_buff`, its buffer, and `struct skb_shared_info` behind the
+/// buffer's bytes (`__alloc_skb()`, net/core/skbuff.c, v4.5 to v6.12). Bytes of pipes and TCP streams fill pages.
+const DESCRIPTOR_LINES: u64 = 3;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_send(
@@ -58,7 +64,35 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let acknowledgement = if alone { self.tcp_ack() } else { 0 };
         let copy = self.costs.sending(kind, left) + self.costs.pipe_pages(kind, left);
         let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + copy;
-        Progress::Segment(Segment::new(Account::Syscall, cost))
+        let mut segment = Segment::new(Account::Syscall, cost);
+        segment.add(MESSAGES, self.fetch_buffers(cpu, at, left));
+        Progress::Segment(segment)
+    }
+
+    /// Time to fetch the memory for a message of `bytes` bytes into the sender's caches: what a reader on another core has read
+    /// and freed since the previous message, or what the core's messages have evicted.
+    fn fetch_buffers(&mut self, cpu: usize, at: usize, bytes: u64) -> Ns {
+        let flow = &mut self.program.flows[at];
+        let Freed { cpu: reader, read, bytes: reused } = flow.reuse(bytes);
+        let kind = flow.kind;
+        let distance = self.topology.distance(cpu, reader.into());
+        if distance == Distance::Core {
+            let core = self.topology.core(cpu);
+            let lines = self.message_lines(kind, bytes, self.costs.line.llc.into());
+            return self.physics.written.part_of_last(core, lines);
+        }
+        let line = self.costs.line.at(distance);
+        let queue = if read { BOOKKEEPING_LINES * line } else { 0 };
+        queue + self.costs.overlapped_lines(reused.div_ceil(LINE), line)
+    }
+
+    /// Time to fetch the memory of a message that the core's caches have lost, at `line` for a single line.
+    fn message_lines(&self, kind: ChannelKind, bytes: u64, line: Ns) -> Ns {
+        let descriptors = match kind {
+            ChannelKind::Pipe | ChannelKind::Tcp => 0,
+            ChannelKind::Unix | ChannelKind::Udp => DESCRIPTOR_LINES,
+        };
+        descriptors * line + self.costs.further_lines(bytes.div_ceil(LINE), line)
     }
 
     pub(super) fn effect_send(
@@ -78,6 +112,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
             if booked == 0 && segments == 0 && flow.room(left) == left {
                 flow.hold(left, cpu);
+                self.physics.written.add(self.topology.core(cpu), left);
                 self.tasks[task].left = 0;
                 self.records.counters.messages += 1;
                 return Progress::Done;
@@ -95,6 +130,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if !flow.push(part, part < left, cpu) {
                 self.records.counters.datagrams_lost += 1;
             }
+            let memory = flow.memory(part);
+            flow.note_written(self.physics.written.add(self.topology.core(cpu), memory), cpu);
             let reader = if flow.ready() { flow.readers.pop(&self.tasks) } else { None };
             if let Some(reader) = reader {
                 // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
@@ -165,14 +202,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable);
         let cost = u64::from(costs.syscall + protocol) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
-        if let Some(writer) = flow.writer() {
-            let distance = self.topology.distance(cpu, writer);
+        let Some(front) = flow.front() else { return segment };
+        let distance = self.topology.distance(cpu, front.cpu);
+        let fetched = if distance == Distance::Core {
+            let lines = self.message_lines(flow.kind, copied, self.costs.line.llc.into());
+            let message = (front.written, front.bytes, flow.memory(copied));
+            self.physics.written.read(self.topology.core(cpu), message, lines)
+        } else {
             let line = self.costs.line.at(distance);
-            segment.add(
-                MESSAGES,
-                BOOKKEEPING_LINES * line + self.costs.overlapped_lines(copied.div_ceil(LINE), line),
-            );
-        }
+            BOOKKEEPING_LINES * line + self.costs.overlapped_lines(copied.div_ceil(LINE), line)
+        };
+        segment.add(MESSAGES, fetched);
         segment
     }
 
@@ -192,6 +232,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let flow = &mut self.program.flows[at];
         let (kind, taken) = (flow.kind, flow.take(self.tasks[task].left));
+        flow.note_freed(if take == Take::Discard { 0 } else { taken }, cpu);
         if kind == ChannelKind::Tcp {
             self.after_tcp_read(cpu, at);
         }
@@ -245,7 +286,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let flow = &mut self.program.flows[at];
         let (drained, acknowledgement) = (flow.bytes == 0, flow.after_read());
         // Where replies acknowledge, the sender's TCP sends held bytes when the previous bytes have been read.
-        let released = if drained && flow.tcp.answered() { flow.release() } else { 0 };
+        let answered = drained && flow.tcp.answered();
+        let released = if answered { self.release(at) } else { 0 };
         if drained {
             // The packets have been read and their references to the route are dropped.
             self.modify_line(cpu, |engine| &mut engine.physics.route);
@@ -268,8 +310,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let flow = &mut self.program.flows[at];
         flow.acknowledged();
         let backlog = flow.tcp.sending.is_some_and(|sender| usize::from(sender) != cpu);
-        let released = if backlog { 0 } else { flow.release() };
+        let released = if backlog { 0 } else { self.release(at) };
         self.book(cpu, Account::Syscall, released * Ns::from(self.costs.tcp_send));
+    }
+
+    /// Send the bytes that were held back; return the number of segments.
+    fn release(&mut self, at: usize) -> u64 {
+        let flow = &mut self.program.flows[at];
+        let segments = flow.release();
+        let cpu = flow.held_cpu();
+        flow.note_written(self.physics.written.add(self.topology.core(cpu), 0), cpu);
+        segments
     }
 
     /// Handle the timer of a delayed acknowledgement.
@@ -306,6 +357,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 // The end of the stream takes held bytes along.
                 if sends {
                     flow.close();
+                    let cpu = flow.held_cpu();
+                    flow.note_written(self.physics.written.add(self.topology.core(cpu), 0), cpu);
                 }
                 while let Some(waiter) = {
                     let flow = &mut self.program.flows[at];

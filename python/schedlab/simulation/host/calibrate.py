@@ -36,7 +36,7 @@ equal shares."""
 
 OPTIONAL = (
     "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "unix_wait",
-    "tcp_wait", "udp_wait", "shared_fault", "image_fault", "next_line_permille",
+    "inet_wait", "shared_fault", "image_fault", "next_line_permille",
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 

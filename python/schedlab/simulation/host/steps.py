@@ -60,9 +60,8 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     yield Step(("costs.tlb_refill",), probes.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
     yield Step(("costs.unix_wait",), probes.unix_round(cpu), "operation", "a round over a Unix socket on one CPU")
     yield Step(("costs.futex",), probes.futex_round(cpu), "operation", "a round of two threads on one CPU")
-    for kind in ("tcp", "udp"):
-        how = f"4 bytes over {kind} to a process that waits for them on the CPU, and a semaphore back"
-        yield Step((f"costs.{kind}_wait",), probes.delivery(cpu, kind), "operation", how)
+    how = "4 bytes over udp to a process that waits for them on the CPU, and a semaphore back"
+    yield Step(("costs.inet_wait",), probes.delivery(cpu), "operation", how)
     yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
     probe = probes.page_fault(cpu, shared=True)
     yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")

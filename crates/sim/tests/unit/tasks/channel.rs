@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use schedlab_workload::program::ChannelKind;
 
-use super::{Acknowledgement, Flow};
+use super::{Acknowledgement, Flow, Freed};
 
 #[test]
 fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
@@ -13,6 +13,34 @@ fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
     assert!(!pipe.wakes_writer());
     pipe.take(96);
     assert!(pipe.wakes_writer());
+}
+
+#[test]
+fn a_write_uses_the_memory_that_reads_have_freed() {
+    let mut pipe = Flow::new(ChannelKind::Pipe, false, None);
+    assert_eq!(pipe.reuse(100), Freed::default());
+    pipe.note_freed(100, 3);
+    pipe.note_freed(50, 2);
+    assert_eq!(pipe.reuse(120), Freed { cpu: 2, read: true, bytes: 120 });
+    assert_eq!(pipe.reuse(120), Freed { cpu: 2, read: false, bytes: 30 });
+    assert_eq!(pipe.reuse(120).bytes, 0);
+    // A pipe has no more memory than this.
+    pipe.note_freed(1 << 30, 2);
+    assert_eq!(pipe.reuse(1 << 30).bytes, 65_536);
+}
+
+#[test]
+fn a_front_says_what_its_core_had_written() {
+    let mut socket = Flow::new(ChannelKind::Unix, false, None);
+    assert!(socket.front().is_none());
+    for (cpu, written) in [(1, 700), (2, 50)] {
+        socket.push(100, false, cpu);
+        socket.note_written(written, cpu);
+    }
+    let front = socket.front().unwrap();
+    assert_eq!((front.cpu, front.bytes, front.written), (1, 100, 700));
+    socket.take(100);
+    assert_eq!(socket.front().map(|front| (front.cpu, front.written)), Some((2, 50)));
 }
 
 #[test]
