@@ -226,7 +226,7 @@ def test_a_search_on_a_model_warms_a_machine_only_if_the_model_has_shown_skill(
 
 TRADE_OFF = FILE.replace(
     '[[workload]]\nuse = "hackbench"\ngroups = 2\nloops = 5\n',
-    '[[workload]]\nuse = "tbench-native"\nclients = 32\nwarmup = "1ms"\nduration = "20ms"\n',
+    '[[workload]]\nuse = "tbench-native"\nclients = 48\nwarmup = "1ms"\nduration = "20ms"\n',
 )
 
 
