@@ -232,7 +232,7 @@ impl Machine {
         if self.costs.next_line_permille > 1000 {
             return wrong(
                 "costs.next_line_permille",
-                "is more than 1000: a further line takes no longer than the first".to_owned(),
+                "must be at most 1000: a further line cannot take longer than the first".to_owned(),
             );
         }
         if self.costs.node_bandwidth_mib == 0 || self.costs.random_percent == 0 {

@@ -2,8 +2,12 @@
 //!
 //! Messages that a core writes between the writing of a message and its reading evict the message from the core's caches:
 //! each incoming line evicts a random line, as for footprints (`warmth.rs`), and so do messages that a reader fetches again.
-//! The memory of a new message is the memory of messages that were read last (kernels reuse the memory that was freed last),
-//! and is as cold as these were.
+//! The memory of a new message is taken to be the memory of messages that were read last, and as cold as these were: kernels
+//! prefer the memory that was freed last.
+//!
+//! Limits: every write counts as new to the caches, also a write to memory that is still there. The bytes of a stream that
+//! wait together have one age, which begins at the last write. Messages evict no footprints, and footprints no messages.
+//! Messages of other cores, and messages that the last-level cache has lost, are not counted.
 
 use crate::table::Table;
 

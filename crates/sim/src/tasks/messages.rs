@@ -20,8 +20,10 @@ const LINE: u64 = 64;
 /// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
-/// Lines of a socket's message, each found by a pointer: `struct sk_buff`, its buffer, and `struct skb_shared_info` behind the
-/// buffer's bytes (`__alloc_skb()`, net/core/skbuff.c, v4.5 to v6.12). Bytes of pipes and TCP streams fill pages.
+/// Lines of a Unix or UDP message in addition to its bytes, as if each were fetched after the other: `struct sk_buff`, its
+/// buffer, and `struct skb_shared_info` behind the buffer's bytes (`__alloc_skb()`, net/core/skbuff.c, v4.5 to v6.12). The
+/// last two overlap in hardware, and `struct sk_buff` has further lines. TCP's segments have them too, which the model
+/// leaves out because a segment of a stream has many messages.
 const DESCRIPTOR_LINES: u64 = 3;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
