@@ -349,11 +349,11 @@ fn queued_messages_cost_more_when_the_caches_of_their_core_have_lost_them() {
         assert_eq!(outcome.counters.messages, sockets * messages * rounds);
         outcome.ledger.total(Account::Messages) / outcome.counters.messages
     };
-    // Private caches of 256 KiB have room for 341 messages of 768 bytes. Writer and reader of a lost message wait for three
-    // lines of 30 ns and for two lines of bytes that overlap.
+    // Private caches of 256 KiB have room for 341 messages of 768 bytes, so that 200 messages fill fresh memory once. Writer and
+    // reader of a lost message wait for three lines of 30 ns and for two lines of bytes that overlap.
     let (alone, some, all) = (lines(1, 1, 4000), lines(1, 200, 20), lines(20, 250, 4));
     assert_eq!(alone, 0);
-    assert!((40..110).contains(&some), "{some}");
+    assert!(some < 10, "{some}");
     assert!((150..=204).contains(&all), "{all}");
 }
 

@@ -19,7 +19,7 @@ pub(crate) use lines::SharedLine;
 pub(crate) use memory::{Memory, PAGE, Region, Touch};
 pub(crate) use tlb::Tlbs;
 pub(crate) use warmth::{Caches, Warmth};
-pub(crate) use written::Written;
+pub(crate) use written::{Waiting, Written};
 
 /// Caches and memory of the machine, and the memory regions of the program.
 pub(crate) struct Physics {

@@ -1,26 +1,38 @@
 //! Memory of messages in the private caches of cores.
 //!
 //! Messages that a core writes between the writing of a message and its reading evict the message from the core's caches:
-//! each incoming line evicts a random line, as for footprints (`warmth.rs`), and so do messages that a reader fetches again.
-//! The memory of a new message is taken to be the memory of messages that were read last, and as cold as these were: kernels
-//! prefer the memory that was freed last.
+//! each incoming line evicts a random line, as for footprints (`warmth.rs`). Incoming is fresh memory, and the part of a message
+//! that is fetched again. A new message takes the memory that its core has freed, which is as cold as the message that was
+//! read last: kernels prefer the memory that was freed last.
 //!
-//! Limits: every write counts as new to the caches, also a write to memory that is still there. The bytes of a stream that
-//! wait together have one age, which begins at the last write. Messages evict no footprints, and footprints no messages.
-//! Messages of other cores, and messages that the last-level cache has lost, are not counted.
+//! Limits: the bytes of a stream that wait together have one age, which begins at the last write. Messages evict no
+//! footprints, and footprints no messages. What the last-level cache has lost is not counted.
 
 use crate::table::Table;
 
-/// What messages have brought into the caches of a core.
+/// Messages in the caches of a core, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Core {
-    /// Bytes in all.
-    bytes: u64,
-    /// Bytes between the writing and the reading of the message that was read last, at most the capacity of the caches.
+    /// What has come into the caches.
+    inflow: u64,
+    /// Memory that tasks on the core have freed and not used again.
+    freed: u64,
+    /// Inflow between the writing and the reading of the message that was read last, at most the capacity of the caches.
     age: u64,
 }
 
-/// What messages have brought into the caches of each core.
+/// A message that its core reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    /// The inflow of the core after the last bytes that wait together with the message.
+    pub written: u64,
+    /// Bytes that wait behind the message.
+    pub behind: u64,
+    /// Memory of the message.
+    pub memory: u64,
+}
+
+/// Messages in the caches of each core.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     cores: Table<Core>,
@@ -35,20 +47,23 @@ impl Written {
         Self { cores, private_bytes: u64::from(private_kib.max(1)) << 10 }
     }
 
-    /// Add `bytes` that a core writes; return the sum.
+    /// Write a message whose memory has `bytes` bytes; return the core's inflow.
     #[inline]
-    pub fn add(&mut self, core: usize, bytes: u64) -> u64 {
-        self.cores[core].bytes += bytes;
-        self.cores[core].bytes
+    pub fn write(&mut self, core: usize, bytes: u64) -> u64 {
+        let each = &mut self.cores[core];
+        let reused = bytes.min(each.freed);
+        each.freed -= reused;
+        each.inflow += bytes - reused + reused * each.age / self.private_bytes;
+        each.inflow
     }
 
-    /// Read `memory` bytes that the core wrote: the sum was `written` after these and those behind them in the same queue, which
-    /// are `queued` bytes together. Return the part of `ns`, the time to fetch them all, that the lost part takes.
+    /// Read and free a message that the core wrote. Return the part of `ns`, the time to fetch all of it, that the lost part takes.
     #[inline]
-    pub fn read(&mut self, core: usize, (written, queued, memory): (u64, u64, u64), ns: u64) -> u64 {
+    pub fn read(&mut self, core: usize, message: Waiting, ns: u64) -> u64 {
         let each = &mut self.cores[core];
-        each.age = (each.bytes - written + queued).min(self.private_bytes);
-        each.bytes += memory * each.age / self.private_bytes;
+        each.age = (each.inflow - message.written + message.behind).min(self.private_bytes);
+        each.inflow += message.memory * each.age / self.private_bytes;
+        each.freed += message.memory;
         self.part_of_last(core, ns)
     }
 

@@ -39,7 +39,7 @@ struct Run {
     bytes: u32,
     /// Capacity that the bytes occupy.
     charge: u32,
-    /// What messages had brought into the caches of the CPU's core after these bytes, see [`Written`](crate::physics::Written).
+    /// What messages had brought into the caches of the CPU's core after these bytes, 0 until it is noted; see [`Written`](crate::physics::Written).
     written: u64,
 }
 
@@ -313,6 +313,7 @@ impl Flow {
             Some(last) if streams && usize::from(last.cpu) == cpu => {
                 last.bytes += bytes as u32;
                 last.charge += charge as u32;
+                last.written = 0;
             }
             // The capacities of all kinds are below 2³².
             _ => {
@@ -356,14 +357,10 @@ impl Flow {
         Some(Front { cpu: run.cpu.into(), bytes: run.bytes.into(), written: run.written })
     }
 
-    /// Note what messages have brought into the caches of a CPU, up to the last bytes that are from this CPU.
+    /// Note what messages have brought into the caches of the core that wrote the bytes since the last note.
     #[inline]
-    pub fn note_written(&mut self, written: u64, cpu: usize) {
-        for run in self.runs.iter_mut().rev().take_while(|run| usize::from(run.cpu) == cpu) {
-            if std::mem::replace(&mut run.written, written) > 0 {
-                break;
-            }
-        }
+    pub fn note_written(&mut self, written: u64) {
+        self.runs.iter_mut().rev().take_while(|run| run.written == 0).for_each(|run| run.written = written);
     }
 
     /// CPU that wrote the last bytes that were held back.

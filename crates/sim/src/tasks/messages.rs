@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
+use crate::physics::Waiting;
 use crate::sched::TaskIx;
 use crate::tasks::channel::Freed;
 use crate::tasks::exec::{Progress, Script};
@@ -71,14 +72,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Progress::Segment(segment)
     }
 
-    /// Time to fetch the memory for a message of `bytes` bytes into the sender's caches: what a reader on another core has read
-    /// and freed since the previous message, or what the core's messages have evicted.
+    /// Time to fetch the memory for the part of `bytes` that has room into the sender's caches: what a reader on another core has
+    /// read and freed since the previous message, or what the core's messages have evicted.
     fn fetch_buffers(&mut self, cpu: usize, at: usize, bytes: u64) -> Ns {
         let flow = &mut self.program.flows[at];
+        let (kind, bytes) = (flow.kind, flow.room(bytes));
         let Freed { cpu: reader, read, bytes: reused } = flow.reuse(bytes);
-        let kind = flow.kind;
         let distance = self.topology.distance(cpu, reader.into());
-        if distance == Distance::Core {
+        if distance == Distance::Core || (!read && reused == 0) {
             let core = self.topology.core(cpu);
             let lines = self.message_lines(kind, bytes, self.costs.line.llc.into());
             return self.physics.written.part_of_last(core, lines);
@@ -114,7 +115,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
             if booked == 0 && segments == 0 && flow.room(left) == left {
                 flow.hold(left, cpu);
-                self.physics.written.add(self.topology.core(cpu), left);
+                self.physics.written.write(self.topology.core(cpu), left);
                 self.tasks[task].left = 0;
                 self.records.counters.messages += 1;
                 return Progress::Done;
@@ -133,7 +134,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.records.counters.datagrams_lost += 1;
             }
             let memory = flow.memory(part);
-            flow.note_written(self.physics.written.add(self.topology.core(cpu), memory), cpu);
+            flow.note_written(self.physics.written.write(self.topology.core(cpu), memory));
             let reader = if flow.ready() { flow.readers.pop(&self.tasks) } else { None };
             if let Some(reader) = reader {
                 // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
@@ -208,7 +209,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let distance = self.topology.distance(cpu, front.cpu);
         let fetched = if distance == Distance::Core {
             let lines = self.message_lines(flow.kind, copied, self.costs.line.llc.into());
-            let message = (front.written, front.bytes, flow.memory(copied));
+            let behind = front.bytes.saturating_sub(readable);
+            let message = Waiting { written: front.written, behind, memory: flow.memory(readable) };
             self.physics.written.read(self.topology.core(cpu), message, lines)
         } else {
             let line = self.costs.line.at(distance);
@@ -320,8 +322,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn release(&mut self, at: usize) -> u64 {
         let flow = &mut self.program.flows[at];
         let segments = flow.release();
-        let cpu = flow.held_cpu();
-        flow.note_written(self.physics.written.add(self.topology.core(cpu), 0), cpu);
+        flow.note_written(self.physics.written.write(self.topology.core(flow.held_cpu()), 0));
         segments
     }
 
@@ -359,8 +360,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 // The end of the stream takes held bytes along.
                 if sends {
                     flow.close();
-                    let cpu = flow.held_cpu();
-                    flow.note_written(self.physics.written.add(self.topology.core(cpu), 0), cpu);
+                    flow.note_written(self.physics.written.write(self.topology.core(flow.held_cpu()), 0));
                 }
                 while let Some(waiter) = {
                     let flow = &mut self.program.flows[at];

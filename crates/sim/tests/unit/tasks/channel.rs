@@ -33,14 +33,23 @@ fn a_write_uses_the_memory_that_reads_have_freed() {
 fn a_front_says_what_its_core_had_written() {
     let mut socket = Flow::new(ChannelKind::Unix, false, None);
     assert!(socket.front().is_none());
-    for (cpu, written) in [(1, 700), (2, 50)] {
+    for (cpu, written) in [(1, 700), (1, 900), (2, 50)] {
         socket.push(100, false, cpu);
-        socket.note_written(written, cpu);
+        socket.note_written(written);
     }
-    let front = socket.front().unwrap();
-    assert_eq!((front.cpu, front.bytes, front.written), (1, 100, 700));
-    socket.take(100);
-    assert_eq!(socket.front().map(|front| (front.cpu, front.written)), Some((2, 50)));
+    // Nothing was written since.
+    socket.note_written(1000);
+    for expected in [(1, 100, 700), (1, 100, 900), (2, 100, 50)] {
+        let front = socket.front().unwrap();
+        assert_eq!((front.cpu, front.bytes, front.written), expected);
+        socket.take(100);
+    }
+    let mut pipe = Flow::new(ChannelKind::Pipe, false, None);
+    for written in [700, 900] {
+        pipe.push(100, false, 1);
+        pipe.note_written(written);
+    }
+    assert_eq!(pipe.front().map(|front| (front.bytes, front.written)), Some((200, 900)));
 }
 
 #[test]
