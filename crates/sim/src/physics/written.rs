@@ -47,6 +47,12 @@ impl Written {
         Self { cores, private_bytes: u64::from(private_kib.max(1)) << 10 }
     }
 
+    /// What has come into a core's caches.
+    #[inline]
+    pub fn inflow(&self, core: usize) -> u64 {
+        self.cores[core].inflow
+    }
+
     /// Write a message whose memory has `bytes` bytes; return the core's inflow.
     #[inline]
     pub fn write(&mut self, core: usize, bytes: u64) -> u64 {

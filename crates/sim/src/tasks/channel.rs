@@ -34,21 +34,21 @@ const TCP_SEGMENT: u64 = 65_484;
 
 /// Bytes that one CPU has written, in order.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    cpu: u16,
-    bytes: u32,
+pub(crate) struct Run {
+    pub cpu: u16,
+    pub bytes: u32,
     /// Capacity that the bytes occupy.
     charge: u32,
-    /// What messages had brought into the caches of the CPU's core after these bytes, 0 until it is noted; see [`Written`](crate::physics::Written).
-    written: u64,
+    /// What messages had brought into the caches of the CPU's core after these bytes, 0 until it is noted; see
+    /// [`Written`](crate::physics::Written).
+    pub written: u64,
 }
 
-/// The next bytes to be read: the CPU that wrote them, their number, and what messages had brought into its caches after them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Front {
-    pub cpu: usize,
-    pub bytes: u64,
-    pub written: u64,
+impl Run {
+    /// The capacities of all kinds are below 2³².
+    fn new(cpu: u16, bytes: u64, charge: u64) -> Self {
+        Self { cpu, bytes: bytes as u32, charge: charge as u32, written: 0 }
+    }
 }
 
 /// Memory of a channel that readers have freed since the previous write, and that the next write uses again.
@@ -140,7 +140,9 @@ impl Flow {
         }
     }
 
-    fn charge(&self, bytes: u64) -> u64 {
+    /// Capacity that a message of `bytes` bytes occupies.
+    #[inline]
+    pub fn charge(&self, bytes: u64) -> u64 {
         match self.kind {
             ChannelKind::Pipe | ChannelKind::Tcp => bytes,
             ChannelKind::Unix | ChannelKind::Udp => (bytes + SOCKET_AROUND).max(SOCKET_LEAST),
@@ -270,12 +272,7 @@ impl Flow {
             self.bytes += bytes;
             self.used += charge;
             self.tcp.sent(bytes, segment);
-            self.runs.push_back(Run {
-                cpu: self.held_cpu,
-                bytes: bytes as u32,
-                charge: charge as u32,
-                written: 0,
-            });
+            self.runs.push_back(Run::new(self.held_cpu, bytes, charge));
             segments += 1;
         }
     }
@@ -315,11 +312,7 @@ impl Flow {
                 last.charge += charge as u32;
                 last.written = 0;
             }
-            // The capacities of all kinds are below 2³².
-            _ => {
-                let (bytes, charge) = (bytes as u32, charge as u32);
-                self.runs.push_back(Run { cpu: cpu as u16, bytes, charge, written: 0 });
-            }
+            _ => self.runs.push_back(Run::new(cpu as u16, bytes, charge)),
         }
     }
 
@@ -352,9 +345,8 @@ impl Flow {
 
     /// The next bytes to be read.
     #[inline]
-    pub fn front(&self) -> Option<Front> {
-        let run = self.runs.front()?;
-        Some(Front { cpu: run.cpu.into(), bytes: run.bytes.into(), written: run.written })
+    pub fn front(&self) -> Option<&Run> {
+        self.runs.front()
     }
 
     /// Note what messages have brought into the caches of the core that wrote the bytes since the last note.
@@ -367,12 +359,6 @@ impl Flow {
     #[inline]
     pub fn held_cpu(&self) -> usize {
         self.held_cpu.into()
-    }
-
-    /// Memory of a message of `bytes` bytes.
-    #[inline]
-    pub fn memory(&self, bytes: u64) -> u64 {
-        self.charge(bytes)
     }
 
     /// Note that a CPU has read, has copied `bytes` and has freed their memory.

@@ -133,7 +133,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if !flow.push(part, part < left, cpu) {
                 self.records.counters.datagrams_lost += 1;
             }
-            let memory = flow.memory(part);
+            let memory = flow.charge(part);
             flow.note_written(self.physics.written.write(self.topology.core(cpu), memory));
             let reader = if flow.ready() { flow.readers.pop(&self.tasks) } else { None };
             if let Some(reader) = reader {
@@ -206,11 +206,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cost = u64::from(costs.syscall + protocol) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
         let Some(front) = flow.front() else { return segment };
-        let distance = self.topology.distance(cpu, front.cpu);
+        let distance = self.topology.distance(cpu, front.cpu.into());
         let fetched = if distance == Distance::Core {
             let lines = self.message_lines(flow.kind, copied, self.costs.line.llc.into());
-            let behind = front.bytes.saturating_sub(readable);
-            let message = Waiting { written: front.written, behind, memory: flow.memory(readable) };
+            let behind = u64::from(front.bytes).saturating_sub(readable);
+            let message = Waiting { written: front.written, behind, memory: flow.charge(readable) };
             self.physics.written.read(self.topology.core(cpu), message, lines)
         } else {
             let line = self.costs.line.at(distance);
@@ -322,7 +322,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn release(&mut self, at: usize) -> u64 {
         let flow = &mut self.program.flows[at];
         let segments = flow.release();
-        flow.note_written(self.physics.written.write(self.topology.core(flow.held_cpu()), 0));
+        flow.note_written(self.physics.written.inflow(self.topology.core(flow.held_cpu())));
         segments
     }
 
@@ -360,7 +360,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 // The end of the stream takes held bytes along.
                 if sends {
                     flow.close();
-                    flow.note_written(self.physics.written.write(self.topology.core(flow.held_cpu()), 0));
+                    flow.note_written(self.physics.written.inflow(self.topology.core(flow.held_cpu())));
                 }
                 while let Some(waiter) = {
                     let flow = &mut self.program.flows[at];

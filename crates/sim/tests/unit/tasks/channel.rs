@@ -39,7 +39,7 @@ fn a_front_says_what_its_core_had_written() {
     }
     // Nothing was written since.
     socket.note_written(1000);
-    for expected in [(1, 100, 700), (1, 100, 900), (2, 100, 50)] {
+    for expected in [(1u16, 100u32, 700u64), (1, 100, 900), (2, 100, 50)] {
         let front = socket.front().unwrap();
         assert_eq!((front.cpu, front.bytes, front.written), expected);
         socket.take(100);
