@@ -59,25 +59,33 @@ impl Written {
         let each = &mut self.cores[core];
         let reused = bytes.min(each.freed);
         each.freed -= reused;
-        each.inflow += bytes - reused + reused * each.age / self.private_bytes;
+        each.inflow += bytes - reused + lost(reused, each.age, self.private_bytes);
         each.inflow
     }
 
-    /// Read and free a message that the core wrote. Return the part of `ns`, the time to fetch all of it, that the lost part takes.
+    /// Read and free a message that the core wrote.
     #[inline]
-    pub fn read(&mut self, core: usize, message: Waiting, ns: u64) -> u64 {
+    pub fn read(&mut self, core: usize, message: Waiting) {
         let each = &mut self.cores[core];
         each.age = (each.inflow - message.written + message.behind).min(self.private_bytes);
-        each.inflow += message.memory * each.age / self.private_bytes;
+        each.inflow += lost(message.memory, each.age, self.private_bytes);
         each.freed += message.memory;
-        self.part_of_last(core, ns)
     }
 
-    /// The part of `ns`, the time to fetch a complete message, for the memory of the message that was read last.
+    /// Time to fetch the lost part of the memory of the message that was read last. `complete` returns the time to fetch a
+    /// complete message.
     #[inline]
-    pub fn part_of_last(&self, core: usize, ns: u64) -> u64 {
-        ns * self.cores[core].age / self.private_bytes
+    pub fn fetch_last(&self, core: usize, complete: impl FnOnce() -> u64) -> u64 {
+        let age = self.cores[core].age;
+        if age == 0 { 0 } else { lost(complete(), age, self.private_bytes) }
     }
+}
+
+/// Part of `amount` that an inflow of `age` bytes has evicted from caches of `capacity` bytes.
+#[inline]
+fn lost(amount: u64, age: u64, capacity: u64) -> u64 {
+    // Most messages are read at once, and a division is slow.
+    if age == 0 { 0 } else { amount * age / capacity }
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ const LEAST_DATAGRAMS: u64 = 2304;
 const SOCKET_LEAST: u64 = 768;
 const SOCKET_AROUND: u64 = 576;
 
+/// A Unix socket splits messages above this size.
+const LARGEST_WHOLE: u64 = PIPE_BYTES / 2;
+
 /// Bytes in flight over a loopback TCP connection before the sender waits: the maximum to which the kernel enlarges the send
 /// buffer of a connection that fills it (`net.ipv4.tcp_wmem`, tcp(7)).
 const TCP_BYTES: u64 = 4 << 20;
@@ -67,8 +70,7 @@ pub(crate) struct Freed {
 pub(crate) struct Flow {
     pub kind: ChannelKind,
     runs: VecDeque<Run>,
-    /// Capacity of a Unix or UDP socket.
-    socket_bytes: u64,
+    capacity: u64,
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
@@ -96,15 +98,17 @@ impl Flow {
     /// An empty flow. `no_delay`: TCP sends small segments at once; `buffer`: the program's size of the sockets' buffers, which
     /// the kernel doubles (socket(7)).
     pub fn new(kind: ChannelKind, no_delay: bool, buffer: Option<u32>) -> Self {
-        let socket_bytes = match buffer {
-            Some(bytes) if kind == ChannelKind::Udp => (2 * u64::from(bytes)).max(LEAST_DATAGRAMS),
-            _ => SOCKET_BYTES,
+        let capacity = match (kind, buffer) {
+            (ChannelKind::Pipe, _) => PIPE_BYTES,
+            (ChannelKind::Udp, Some(bytes)) => (2 * u64::from(bytes)).max(LEAST_DATAGRAMS),
+            (ChannelKind::Unix | ChannelKind::Udp, _) => SOCKET_BYTES,
+            (ChannelKind::Tcp, _) => TCP_BYTES,
         };
         let buffers = buffer.filter(|_| kind == ChannelKind::Tcp);
         Self {
             kind,
             buffers: buffers.map(|bytes| Box::new(Buffers::new(bytes))),
-            socket_bytes,
+            capacity,
             runs: VecDeque::new(),
             bytes: 0,
             used: 0,
@@ -132,14 +136,6 @@ impl Flow {
         [&mut forward[0], &mut backward[0]]
     }
 
-    fn capacity(&self) -> u64 {
-        match self.kind {
-            ChannelKind::Pipe => PIPE_BYTES,
-            ChannelKind::Unix | ChannelKind::Udp => self.socket_bytes,
-            ChannelKind::Tcp => TCP_BYTES,
-        }
-    }
-
     /// Capacity that a message of `bytes` bytes occupies.
     #[inline]
     pub fn charge(&self, bytes: u64) -> u64 {
@@ -150,18 +146,26 @@ impl Flow {
     }
 
     /// Part of `bytes` that can be written now. A datagram is always written completely, and may be lost.
+    #[inline]
     pub fn room(&self, bytes: u64) -> u64 {
+        // Fast path: a message that no kind splits, and that fits.
+        let fits = bytes <= LARGEST_WHOLE && self.used + bytes <= self.capacity;
+        if fits && self.buffers.is_none() { bytes } else { self.room_when_scarce(bytes) }
+    }
+
+    #[inline(never)]
+    fn room_when_scarce(&self, bytes: u64) -> u64 {
         if let Some(buffers) = &self.buffers {
             return buffers.room(self.held, bytes);
         }
-        let free = self.capacity().saturating_sub(self.used);
+        let free = self.capacity.saturating_sub(self.used);
         match self.kind {
             ChannelKind::Udp => bytes,
             ChannelKind::Pipe if bytes <= PIPE_ATOMIC && free < bytes => 0,
             ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
             // A socket accepts a complete message as long as its limit is not reached. Large messages are split.
             ChannelKind::Unix if free == 0 => 0,
-            ChannelKind::Unix => bytes.min(PIPE_BYTES / 2),
+            ChannelKind::Unix => bytes.min(LARGEST_WHOLE),
         }
     }
 
@@ -170,7 +174,7 @@ impl Flow {
     /// replies acknowledge, the model takes what the reader has taken as acknowledged.
     #[inline]
     pub fn holds(&self, bytes: u64) -> bool {
-        self.nagle() && self.held + bytes <= self.most_held
+        self.held + bytes <= self.most_held && self.nagle()
     }
 
     /// Whether the sender's TCP waits with a segment below the largest size.
@@ -182,8 +186,16 @@ impl Flow {
 
     /// Number of times that the sender's TCP goes through the protocols for a write of `bytes`: 0 if it only appends the bytes.
     /// With limited buffers each segment goes through the protocols by itself.
+    #[inline]
     pub fn segments(&self, bytes: u64) -> u64 {
-        let Some(buffers) = &self.buffers else { return u64::from(!self.holds(bytes)) };
+        match &self.buffers {
+            None => u64::from(!self.holds(bytes)),
+            Some(buffers) => self.limited_segments(buffers, bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn limited_segments(&self, buffers: &Buffers, bytes: u64) -> u64 {
         let part = buffers.room(self.held, bytes);
         let (mut unsent, mut sent, mut segments) = (self.held + part, 0, 0);
         loop {
@@ -221,6 +233,7 @@ impl Flow {
     }
 
     /// Append `bytes` from a CPU to the bytes that are held back.
+    #[inline]
     pub fn hold(&mut self, bytes: u64, cpu: usize) {
         debug_assert!(self.segments(bytes) == 0, "only bytes that cannot be sent yet are held back");
         if let Some(buffers) = &mut self.buffers {
@@ -289,7 +302,7 @@ impl Flow {
         }
         let charge = self.charge(bytes);
         debug_assert!(bytes <= self.room(bytes), "only bytes that fit are written");
-        if self.kind == ChannelKind::Udp && self.used + charge > self.capacity() {
+        if self.kind == ChannelKind::Udp && self.used + charge > self.capacity {
             return false;
         }
         // Held bytes and new bytes share segments.
@@ -352,7 +365,15 @@ impl Flow {
     /// Note what messages have brought into the caches of the core that wrote the bytes since the last note.
     #[inline]
     pub fn note_written(&mut self, written: u64) {
-        self.runs.iter_mut().rev().take_while(|run| run.written == 0).for_each(|run| run.written = written);
+        if self.is_limited() {
+            // Several segments are sent at once.
+            let sent = self.runs.iter_mut().rev().take_while(|run| run.written == 0);
+            sent.for_each(|run| run.written = written);
+        } else if let Some(last) = self.runs.back_mut()
+            && last.written == 0
+        {
+            last.written = written;
+        }
     }
 
     /// CPU that wrote the last bytes that were held back.
@@ -364,7 +385,7 @@ impl Flow {
     /// Note that a CPU has read, has copied `bytes` and has freed their memory.
     #[inline]
     pub fn note_freed(&mut self, bytes: u64, cpu: usize) {
-        let bytes = (self.freed.bytes + bytes).min(self.capacity());
+        let bytes = (self.freed.bytes + bytes).min(self.capacity);
         self.freed = Freed { cpu: cpu as u16, read: true, bytes };
     }
 
@@ -412,7 +433,7 @@ impl Flow {
         if let Some(buffers) = &self.buffers {
             return buffers.wakes_writer();
         }
-        let (used, capacity) = (self.used, self.capacity());
+        let (used, capacity) = (self.used, self.capacity);
         match self.kind {
             ChannelKind::Pipe => capacity - used.min(capacity) >= PIPE_ATOMIC,
             ChannelKind::Unix => used * 4 <= capacity,

@@ -37,24 +37,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         direction: Direction,
     ) -> Progress {
         let at = Flow::at(channel, direction);
-        let kind = self.program.flows[at].kind;
         let sender = &mut self.tasks[task];
         if sender.left == u64::MAX {
             sender.left = bytes;
         }
         let left = sender.left;
+        let flow = &mut self.program.flows[at];
+        let kind = flow.kind;
+        let (mut segments, mut alone) = (1, false);
+        if kind == ChannelKind::Tcp {
+            segments = flow.segments(left);
+            flow.tcp.sending = Some(cpu as u16);
+        }
         // During a send `moved` is the number of segments whose way through the protocols has been booked.
-        let segments = if kind == ChannelKind::Tcp { self.program.flows[at].segments(left) } else { 1 };
         sender.moved = segments;
-        let mut alone = false;
         if kind == ChannelKind::Tcp && segments > 0 {
             self.modify_line(cpu, |engine| &mut engine.physics.route);
             // Flows of both directions are neighbours.
             self.program.flows[at ^ 1].acknowledged_by_data();
             alone = self.program.flows[at].tcp.acknowledged_alone();
-        }
-        if kind == ChannelKind::Tcp {
-            self.program.flows[at].tcp.sending = Some(cpu as u16);
         }
         let costs = &self.costs;
         let protocol = match kind {
@@ -74,15 +75,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Time to fetch the memory for the part of `bytes` that has room into the sender's caches: what a reader on another core has
     /// read and freed since the previous message, or what the core's messages have evicted.
+    #[inline]
     fn fetch_buffers(&mut self, cpu: usize, at: usize, bytes: u64) -> Ns {
         let flow = &mut self.program.flows[at];
         let (kind, bytes) = (flow.kind, flow.room(bytes));
         let Freed { cpu: reader, read, bytes: reused } = flow.reuse(bytes);
-        let distance = self.topology.distance(cpu, reader.into());
-        if distance == Distance::Core || (!read && reused == 0) {
-            let core = self.topology.core(cpu);
-            let lines = self.message_lines(kind, bytes, self.costs.line.llc.into());
-            return self.physics.written.part_of_last(core, lines);
+        let taken = read || reused > 0;
+        let distance = if taken { self.topology.distance(cpu, reader.into()) } else { Distance::Core };
+        if distance == Distance::Core {
+            let lines = || self.message_lines(kind, bytes, self.costs.line.llc.into());
+            return self.physics.written.fetch_last(self.topology.core(cpu), lines);
         }
         let line = self.costs.line.at(distance);
         let queue = if read { BOOKKEEPING_LINES * line } else { 0 };
@@ -90,6 +92,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Time to fetch the memory of a message that the core's caches have lost, at `line` for a single line.
+    #[inline]
     fn message_lines(&self, kind: ChannelKind, bytes: u64, line: Ns) -> Ns {
         let descriptors = match kind {
             ChannelKind::Pipe | ChannelKind::Tcp => 0,
@@ -111,9 +114,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
         }
+        let part = flow.room(left);
         if flow.kind == ChannelKind::Tcp {
             let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
-            if booked == 0 && segments == 0 && flow.room(left) == left {
+            if booked == 0 && segments == 0 && part == left {
                 flow.hold(left, cpu);
                 self.physics.written.write(self.topology.core(cpu), left);
                 self.tasks[task].left = 0;
@@ -128,7 +132,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let pipe = flow.kind == ChannelKind::Pipe;
-        let part = flow.room(left);
         if part > 0 || left == 0 || flow.is_limited() {
             if !flow.push(part, part < left, cpu) {
                 self.records.counters.datagrams_lost += 1;
@@ -208,10 +211,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let Some(front) = flow.front() else { return segment };
         let distance = self.topology.distance(cpu, front.cpu.into());
         let fetched = if distance == Distance::Core {
-            let lines = self.message_lines(flow.kind, copied, self.costs.line.llc.into());
+            let (kind, core) = (flow.kind, self.topology.core(cpu));
             let behind = u64::from(front.bytes).saturating_sub(readable);
             let message = Waiting { written: front.written, behind, memory: flow.charge(readable) };
-            self.physics.written.read(self.topology.core(cpu), message, lines)
+            self.physics.written.read(core, message);
+            let lines = || self.message_lines(kind, copied, self.costs.line.llc.into());
+            self.physics.written.fetch_last(core, lines)
         } else {
             let line = self.costs.line.at(distance);
             BOOKKEEPING_LINES * line + self.costs.overlapped_lines(copied.div_ceil(LINE), line)
@@ -230,11 +235,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         counter: Option<u32>,
     ) -> Progress {
         let at = Flow::at(channel, direction);
-        if !self.program.flows[at].ready() {
+        let flow = &mut self.program.flows[at];
+        if !flow.ready() {
             // Another reader has taken the message.
             return Progress::Repeat;
         }
-        let flow = &mut self.program.flows[at];
         let (kind, taken) = (flow.kind, flow.take(self.tasks[task].left));
         flow.note_freed(if take == Take::Discard { 0 } else { taken }, cpu);
         if kind == ChannelKind::Tcp {
@@ -246,8 +251,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         receiver.moved += taken;
         let (left, moved) = (receiver.left, receiver.moved);
         let goes_on = left > 0 && !datagram && take != Take::Available;
-        if self.program.flows[at].wakes_writer()
-            && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
+        let flow = &mut self.program.flows[at];
+        if !flow.writers.is_empty()
+            && flow.wakes_writer()
+            && let Some(writer) = flow.writers.pop(&self.tasks)
         {
             // sk_stream_write_space() wakes without the hint that the waker will sleep.
             let sync = kind != ChannelKind::Tcp && P::wakes_sync(pipe, goes_on);
@@ -257,8 +264,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return Progress::Repeat;
         }
         // Other readers may wait for the bytes that this reader has left.
-        if self.program.flows[at].ready()
-            && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
+        let flow = &mut self.program.flows[at];
+        if flow.ready()
+            && let Some(reader) = flow.readers.pop(&self.tasks)
         {
             let sync = P::wakes_sync(pipe, false);
             self.try_to_wake_up(cpu, reader, sync);
