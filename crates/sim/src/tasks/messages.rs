@@ -86,9 +86,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let lines = || self.message_lines(kind, bytes, self.costs.line.llc.into());
             return self.physics.written.fetch_last(self.topology.core(cpu), lines);
         }
+        self.transfer(distance, read, reused)
+    }
+
+    /// Time to fetch `bytes` that a CPU at a distance has used last, and the lines of the queue if `queue`.
+    #[inline]
+    fn transfer(&self, distance: Distance, queue: bool, bytes: u64) -> Ns {
         let line = self.costs.line.at(distance);
-        let queue = if read { BOOKKEEPING_LINES * line } else { 0 };
-        queue + self.costs.overlapped_lines(reused.div_ceil(LINE), line)
+        let bookkeeping = if queue { BOOKKEEPING_LINES * line } else { 0 };
+        bookkeeping + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
     }
 
     /// Time to fetch the memory of a message that the core's caches have lost, at `line` for a single line.
@@ -218,8 +224,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let lines = || self.message_lines(kind, copied, self.costs.line.llc.into());
             self.physics.written.fetch_last(core, lines)
         } else {
-            let line = self.costs.line.at(distance);
-            BOOKKEEPING_LINES * line + self.costs.overlapped_lines(copied.div_ceil(LINE), line)
+            self.transfer(distance, true, copied)
         };
         segment.add(MESSAGES, fetched);
         segment
