@@ -21,7 +21,7 @@ struct Core {
     age: u64,
 }
 
-/// A message that its core reads.
+/// A message that its core can read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {
     /// The inflow of the core after the last bytes that wait together with the message.
@@ -63,20 +63,36 @@ impl Written {
         each.inflow
     }
 
+    /// Inflow since a message that waits was written, at most the capacity of the caches.
+    #[inline]
+    fn age(&self, core: usize, message: &Waiting) -> u64 {
+        (self.cores[core].inflow - message.written + message.behind).min(self.private_bytes)
+    }
+
     /// Read and free a message that the core wrote.
     #[inline]
-    pub fn read(&mut self, core: usize, message: Waiting) {
+    pub fn read(&mut self, core: usize, message: &Waiting) {
+        let age = self.age(core, message);
         let each = &mut self.cores[core];
-        each.age = (each.inflow - message.written + message.behind).min(self.private_bytes);
+        each.age = age;
         each.inflow += lost(message.memory, each.age, self.private_bytes);
         each.freed += message.memory;
     }
 
-    /// Time to fetch the lost part of the memory of the message that was read last. `complete` returns the time to fetch a
-    /// complete message.
+    /// Time to fetch the lost part of a message that waits. `complete` returns the time to fetch a complete message.
+    #[inline]
+    pub fn fetch(&self, core: usize, message: &Waiting, complete: impl FnOnce() -> u64) -> u64 {
+        self.part(self.age(core, message), complete)
+    }
+
+    /// Time to fetch the lost part of the memory of the message that was read last.
     #[inline]
     pub fn fetch_last(&self, core: usize, complete: impl FnOnce() -> u64) -> u64 {
-        let age = self.cores[core].age;
+        self.part(self.cores[core].age, complete)
+    }
+
+    #[inline]
+    fn part(&self, age: u64, complete: impl FnOnce() -> u64) -> u64 {
         if age == 0 { 0 } else { lost(complete(), age, self.private_bytes) }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use schedlab_workload::program::{ChannelKind, Direction};
 
+use crate::physics::Waiting;
 use crate::tasks::WaitQueue;
 use crate::tasks::buffers::Buffers;
 use crate::tasks::tcp::{Acknowledgement, Tcp};
@@ -37,14 +38,14 @@ const TCP_SEGMENT: u64 = 65_484;
 
 /// Bytes that one CPU has written, in order.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    pub cpu: u16,
-    pub bytes: u32,
+struct Run {
+    cpu: u16,
+    bytes: u32,
     /// Capacity that the bytes occupy.
     charge: u32,
     /// What messages had brought into the caches of the CPU's core after these bytes, 0 until it is noted; see
     /// [`Written`](crate::physics::Written).
-    pub written: u64,
+    written: u64,
 }
 
 impl Run {
@@ -356,10 +357,12 @@ impl Flow {
         !self.runs.is_empty()
     }
 
-    /// The next bytes to be read.
+    /// CPU that wrote the next `bytes` bytes to be read, and the message in the caches of this CPU's core.
     #[inline]
-    pub fn front(&self) -> Option<&Run> {
-        self.runs.front()
+    pub fn front(&self, bytes: u64) -> Option<(usize, Waiting)> {
+        let run = self.runs.front()?;
+        let behind = u64::from(run.bytes).saturating_sub(bytes);
+        Some((run.cpu.into(), Waiting { written: run.written, behind, memory: self.charge(bytes) }))
     }
 
     /// Note what messages have brought into the caches of the core that wrote the bytes since the last note.

@@ -7,7 +7,6 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
-use crate::physics::Waiting;
 use crate::sched::TaskIx;
 use crate::tasks::channel::Freed;
 use crate::tasks::exec::{Progress, Script};
@@ -201,7 +200,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Segment of a read of at most `bytes` readable bytes.
-    fn receiving(&mut self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
+    fn receiving(&self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
         let flow = &self.program.flows[flow];
         let (costs, readable) = (&self.costs, flow.readable(bytes));
         let protocol = match flow.kind {
@@ -214,15 +213,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable);
         let cost = u64::from(costs.syscall + protocol) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
-        let Some(front) = flow.front() else { return segment };
-        let distance = self.topology.distance(cpu, front.cpu.into());
+        let Some((writer, message)) = flow.front(readable) else { return segment };
+        let distance = self.topology.distance(cpu, writer);
         let fetched = if distance == Distance::Core {
-            let (kind, core) = (flow.kind, self.topology.core(cpu));
-            let behind = u64::from(front.bytes).saturating_sub(readable);
-            let message = Waiting { written: front.written, behind, memory: flow.charge(readable) };
-            self.physics.written.read(core, message);
-            let lines = || self.message_lines(kind, copied, self.costs.line.llc.into());
-            self.physics.written.fetch_last(core, lines)
+            let lines = || self.message_lines(flow.kind, copied, costs.line.llc.into());
+            self.physics.written.fetch(self.topology.core(cpu), &message, lines)
         } else {
             self.transfer(distance, true, copied)
         };
@@ -245,7 +240,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             // Another reader has taken the message.
             return Progress::Repeat;
         }
-        let (kind, taken) = (flow.kind, flow.take(self.tasks[task].left));
+        let (kind, left) = (flow.kind, self.tasks[task].left);
+        if let Some((writer, message)) = flow.front(flow.readable(left)) {
+            let core = self.topology.core(cpu);
+            if core == self.topology.core(writer) {
+                self.physics.written.read(core, &message);
+            }
+        }
+        let taken = flow.take(left);
         flow.note_freed(if take == Take::Discard { 0 } else { taken }, cpu);
         if kind == ChannelKind::Tcp {
             self.after_tcp_read(cpu, at);

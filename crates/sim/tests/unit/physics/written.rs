@@ -2,8 +2,15 @@ use super::*;
 
 /// Read a message; return the time to fetch its lost part, if the complete message takes 1000 ns.
 fn read(written: &mut Written, core: usize, message: Waiting) -> u64 {
-    written.read(core, message);
-    written.fetch_last(core, || 1000)
+    let fetched = written.fetch(core, &message, || 1000);
+    assert_eq!(
+        written.fetch(core, &message, || 1000),
+        fetched,
+        "a message that is only looked at stays as it is"
+    );
+    written.read(core, &message);
+    assert_eq!(written.fetch_last(core, || 1000), fetched);
+    fetched
 }
 
 fn waiting(written: u64, behind: u64) -> Waiting {

@@ -32,16 +32,17 @@ fn a_write_uses_the_memory_that_reads_have_freed() {
 #[test]
 fn a_front_says_what_its_core_had_written() {
     let mut socket = Flow::new(ChannelKind::Unix, false, None);
-    assert!(socket.front().is_none());
+    assert!(socket.front(100).is_none());
     for (cpu, written) in [(1, 700), (1, 900), (2, 50)] {
         socket.push(100, false, cpu);
         socket.note_written(written);
     }
     // Nothing was written since.
     socket.note_written(1000);
-    for expected in [(1u16, 100u32, 700u64), (1, 100, 900), (2, 100, 50)] {
-        let front = socket.front().unwrap();
-        assert_eq!((front.cpu, front.bytes, front.written), expected);
+    for expected in [(1, 700), (1, 900), (2, 50)] {
+        let (writer, message) = socket.front(60).unwrap();
+        assert_eq!((writer, message.written), expected);
+        assert_eq!((message.behind, message.memory), (40, 768));
         socket.take(100);
     }
     let mut pipe = Flow::new(ChannelKind::Pipe, false, None);
@@ -49,7 +50,7 @@ fn a_front_says_what_its_core_had_written() {
         pipe.push(100, false, 1);
         pipe.note_written(written);
     }
-    assert_eq!(pipe.front().map(|front| (front.bytes, front.written)), Some((200, 900)));
+    assert_eq!(pipe.front(50).map(|(_, message)| (message.behind, message.written)), Some((150, 900)));
 }
 
 #[test]
