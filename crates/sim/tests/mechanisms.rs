@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use schedlab_sim::{
-    Account, Attributes, Change, Class, Config, CpuMask, End, Outcome, SimError, Simulation, kernel, machine,
+    Account, Attributes, Change, Class, Config, CpuMask, End, Machine, Outcome, SimError, Simulation, kernel,
+    machine,
 };
 use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -332,7 +333,7 @@ fn messages_cost_more_the_farther_they_come() {
 
 #[test]
 fn queued_messages_cost_more_when_the_caches_of_their_core_have_lost_them() {
-    let lines = |sockets: u64, messages: u64, rounds: u64| {
+    let on = |machine: Machine, sockets: u64, messages: u64, rounds: u64| {
         let each = |op: fn(&str, u64) -> Op| {
             (0..sockets).map(move |number| times(messages, vec![op(&format!("s{number}"), 100)]))
         };
@@ -345,16 +346,30 @@ fn queued_messages_cost_more_when_the_caches_of_their_core_have_lost_them() {
             ..Resources::default()
         };
         let groups = vec![group("a", 1, Mode::Process, vec![times(rounds, turn)])];
-        let outcome = run("laptop-4", "linux-5.14", program(groups, resources, 0), Config::default());
+        let plan = Plan::new(program(groups, resources, 0)).unwrap();
+        let simulation = Simulation::new(machine, kernel("linux-5.14").unwrap(), plan, Config::default());
+        let outcome = simulation.unwrap().run().unwrap();
         assert_eq!(outcome.counters.messages, sockets * messages * rounds);
         outcome.ledger.total(Account::Messages) / outcome.counters.messages
     };
+    let laptop = machine("laptop-4").unwrap();
     // Private caches of 256 KiB have room for 341 messages of 768 bytes, so that 200 messages fill fresh memory once. Writer and
-    // reader of a lost message wait for three lines of 30 ns and for two lines of bytes that overlap.
-    let (alone, some, all) = (lines(1, 1, 4000), lines(1, 200, 20), lines(20, 250, 4));
+    // reader of a lost message refill two lines of bytes at 42 ns for 16 lines, and three random lines at three times as much.
+    let [alone, some, all] = [(1, 1, 4000), (1, 200, 20), (20, 250, 4)]
+        .map(|(sockets, messages, rounds)| on(laptop.clone(), sockets, messages, rounds));
     assert_eq!(alone, 0);
-    assert!(some < 10, "{some}");
-    assert!((150..=204).contains(&all), "{all}");
+    assert!(some < 4, "{some}");
+    assert!((44..=56).contains(&all), "{all}");
+    // The last-level cache has the lines: no other core has written them.
+    let with_line = |llc: u32, refill: u32| {
+        let mut machine = laptop.clone();
+        machine.costs.line.llc = llc;
+        machine.costs.refill_kib.llc = refill;
+        on(machine, 20, 250, 4)
+    };
+    assert_eq!(with_line(300, 42), all);
+    let twice = with_line(30, 84);
+    assert!((2 * all..=2 * all + 4).contains(&twice), "{twice} and {all}");
 }
 
 #[test]

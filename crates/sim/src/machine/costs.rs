@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::Distance;
 use crate::time::Ns;
 
+/// Cache lines of 64 bytes in 1 KiB.
+const LINES_OF_KIB: u64 = 16;
+
 /// Size of a pipe's page in bytes.
 const PIPE_PAGE: u64 = 4096;
 
@@ -192,9 +195,8 @@ impl Costs {
         if before == 0 { line_ns } else { self.further_lines(1, line_ns) }
     }
 
-    /// Time to fetch `lines` cache lines behind another, with independent addresses.
     #[inline]
-    pub(crate) fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
+    fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
         let permille = if self.next_line_permille > 0 { self.next_line_permille } else { NEXT_LINE_PERMILLE };
         lines * line_ns * Ns::from(permille) / 1000
     }
@@ -207,6 +209,16 @@ impl Costs {
             0 => 0,
             lines => line_ns + self.further_lines(lines - 1, line_ns),
         }
+    }
+
+    /// Time to fetch cache lines from the last-level cache into the core's private caches: `sequential` lines in a row, and
+    /// `random` lines each in another place.
+    #[inline]
+    pub(crate) fn refill_lines(&self, sequential: u64, random: u64) -> Ns {
+        let kib = Ns::from(self.refill_kib.llc);
+        let random_kib = kib * Ns::from(self.random_percent) / 100;
+        // The longest extra time of a segment. Its products with sizes of caches do not overflow.
+        ((sequential * kib + random * random_kib) / LINES_OF_KIB).min(u32::MAX.into())
     }
 
     /// Copying `bytes` of a received message to user space.

@@ -20,10 +20,10 @@ const LINE: u64 = 64;
 /// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
 const BOOKKEEPING_LINES: u64 = 2;
 
-/// Lines of a Unix or UDP message in addition to its bytes, as if each were fetched after the other: `struct sk_buff`, its
-/// buffer, and `struct skb_shared_info` behind the buffer's bytes (`__alloc_skb()`, net/core/skbuff.c, v4.5 to v6.12). The
-/// last two overlap in hardware, and `struct sk_buff` has further lines. TCP's segments have them too, which the model
-/// leaves out because a segment of a stream has many messages.
+/// Lines of a Unix or UDP message in addition to its bytes, each in another place: `struct sk_buff`, its buffer, and
+/// `struct skb_shared_info` behind the buffer's bytes (`__alloc_skb()`, net/core/skbuff.c, v4.5 to v6.12). `struct sk_buff`
+/// has further lines. TCP's segments have them too, which the model leaves out because a segment of a stream has many
+/// messages.
 const DESCRIPTOR_LINES: u64 = 3;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -82,8 +82,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let taken = read || reused > 0;
         let distance = if taken { self.topology.distance(cpu, reader.into()) } else { Distance::Core };
         if distance == Distance::Core {
-            let lines = || self.message_lines(kind, bytes, self.costs.line.llc.into());
-            return self.physics.written.fetch_last(self.topology.core(cpu), lines);
+            let refill = || self.refill(kind, bytes);
+            return self.physics.written.fetch_last(self.topology.core(cpu), refill);
         }
         self.transfer(distance, read, reused)
     }
@@ -96,14 +96,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         bookkeeping + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
     }
 
-    /// Time to fetch the memory of a message that the core's caches have lost, at `line` for a single line.
+    /// Time to fetch the memory of a message of `bytes` bytes that the core's caches have lost.
     #[inline]
-    fn message_lines(&self, kind: ChannelKind, bytes: u64, line: Ns) -> Ns {
+    fn refill(&self, kind: ChannelKind, bytes: u64) -> Ns {
         let descriptors = match kind {
             ChannelKind::Pipe | ChannelKind::Tcp => 0,
             ChannelKind::Unix | ChannelKind::Udp => DESCRIPTOR_LINES,
         };
-        descriptors * line + self.costs.further_lines(bytes.div_ceil(LINE), line)
+        self.costs.refill_lines(bytes.div_ceil(LINE), descriptors)
     }
 
     pub(super) fn effect_send(
@@ -216,8 +216,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let Some((writer, message)) = flow.front(readable) else { return segment };
         let distance = self.topology.distance(cpu, writer);
         let fetched = if distance == Distance::Core {
-            let lines = || self.message_lines(flow.kind, copied, costs.line.llc.into());
-            self.physics.written.fetch(self.topology.core(cpu), &message, lines)
+            let refill = || self.refill(flow.kind, copied);
+            self.physics.written.fetch(self.topology.core(cpu), &message, refill)
         } else {
             self.transfer(distance, true, copied)
         };

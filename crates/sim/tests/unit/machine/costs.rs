@@ -33,3 +33,16 @@ fn a_pipe_keeps_a_page_for_the_next_message() {
     assert_eq!(pages, [0, 0, 0, 500, 1500]);
     assert_eq!(costs.pipe_pages(ChannelKind::Tcp, 16_384), 0);
 }
+
+#[test]
+fn random_lines_take_longer_to_refill_than_a_sequence() {
+    let mut costs = costs();
+    costs.refill_kib.llc = 40;
+    costs.random_percent = 300;
+    assert_eq!(
+        (costs.refill_lines(16, 0), costs.refill_lines(0, 16), costs.refill_lines(16, 16)),
+        (40, 120, 160)
+    );
+    // 2.5 and 7.5 ns for a line.
+    assert_eq!((costs.refill_lines(2, 0), costs.refill_lines(2, 3)), (5, 5 + 22));
+}
