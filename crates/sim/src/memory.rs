@@ -11,7 +11,7 @@ use crate::machine::Topology;
 use crate::numa::Numa;
 use crate::observe::TaskReport;
 use crate::physics::Region;
-use crate::sched::{Cfs, Eevdf, O1, Policy};
+use crate::sched::{Cfs, Eevdf, O1, Policy, TaskLoad};
 use crate::schedstats::Schedstats;
 use crate::tasks::{Flow, Latencies, Script, Task};
 use crate::time::Ns;
@@ -34,7 +34,12 @@ fn task_bytes() -> u64 {
     let entity = size::<<Cfs as Policy>::Entity>()
         .max(size::<<Eevdf as Policy>::Entity>())
         .max(size::<<O1 as Policy>::Entity>());
-    let tables = size::<Task>() + size::<Script>() + size::<Cursor<'_>>() + size::<Latencies>() + entity;
+    let tables = size::<Task>()
+        + size::<Script>()
+        + size::<Cursor<'_>>()
+        + size::<Latencies>()
+        + size::<TaskLoad>()
+        + entity;
     tables + Numa::TASK_BYTES + Schedstats::TASK_BYTES + size::<TaskReport>() + HEAP
 }
 
@@ -42,26 +47,27 @@ fn task_bytes() -> u64 {
 /// region is touched. Children that tasks fork are not included: see [`Reserve`].
 pub(crate) fn estimate(topology: &Topology, plan: &Plan, config: &Config) -> u64 {
     let tasks = u64::from(plan.task_count());
-    let channel = 2 * size::<Flow>() + Flow::QUEUE_BYTES;
     let objects: u64 = [plan.locks(), plan.semaphores(), plan.barriers(), plan.conditions(), plan.slots()]
         .map(|numbering| u64::from(numbering.total()))
         .iter()
         .sum();
     let program = plan.program();
-    let regions = program.resources.regions.iter().map(|region| {
-        let copies = match region.scope() {
+    let copies = |scope, count: u32| {
+        let copies = match scope {
             Scope::Task => tasks,
             Scope::Replica => program.replicas.into(),
             Scope::Program => 1,
         };
-        copies * u64::from(region.count()) * Region::touched_size(region.bytes, topology.caches.len())
+        copies * u64::from(count)
+    };
+    let regions = program.resources.regions.iter().map(|region| {
+        copies(region.scope(), region.count()) * Region::touched_size(region.bytes, topology.caches.len())
+    });
+    let channels = program.resources.channels.iter().map(|channel| {
+        copies(channel.scope(), channel.count()) * (2 * size::<Flow>() + Flow::queue_bytes(channel.kind))
     });
     let samples = program.series.len() as u64 * (config.samples as u64).min(1 << 32) * size::<u64>();
-    BASE + tasks * task_bytes()
-        + u64::from(plan.channels().total()) * channel
-        + objects * OBJECT
-        + regions.sum::<u64>()
-        + samples
+    BASE + tasks * task_bytes() + channels.sum::<u64>() + objects * OBJECT + regions.sum::<u64>() + samples
 }
 
 /// Check that the process can get `needed` bytes at once, so that a limit of the address space is an error.

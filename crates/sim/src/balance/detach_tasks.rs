@@ -153,16 +153,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 }
                 return true;
             }
-            let weight = self.rq.weight(task);
+            let task_load = self.rq.task_load(task).max(1);
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {
                     // A task heavier than the imbalance would reverse the imbalance. Each failed pass doubles the
                     // weight that is accepted (shr_bound()).
-                    if weight.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
+                    if task_load.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
                         return true;
                     }
-                    *load = load.saturating_sub(weight);
+                    *load = load.saturating_sub(task_load);
                 }
             }
             detached.push(task);

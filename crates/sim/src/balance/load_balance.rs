@@ -3,6 +3,7 @@
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::IdleSearch;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
@@ -93,6 +94,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             + weight * u64::from(self.costs.balance_cpu)
             + self.fetch_busy_queues(cpu, level);
         self.book(payer, idle.account(), scan);
+        if idle != CpuIdleType::Newidle {
+            self.update_idle_cpu_scan(cpu, weight as usize);
+        }
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         if level + 1 == self.cpus[cpu].domains.len() {
             self.rq.overload = self.balance.domains.all[at].span.meets(&self.rq.overloaded);
@@ -123,6 +127,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let cost = self.cpus[payer].clock - before;
         self.record_pass(idle, &counts, cost);
         PassResult { moved: counts.moved as u32, balanced: target.is_none(), cost }
+    }
+
+    /// Set how many CPUs a wake-up scans under the last-level cache of `cpu`, if a periodic pass over a domain of `width` CPUs is
+    /// over that cache (`update_idle_cpu_scan()`, kernel/sched/fair.c, v5.19 to v6.12).
+    fn update_idle_cpu_scan(&mut self, cpu: usize, width: usize) {
+        let cache = &mut self.balance.domains.caches[self.topology.cache(cpu)];
+        if self.world.kernel.idle_search == IdleSearch::Utilisation && width == cache.width {
+            let util = cache.span.mask().iter().map(|cpu| self.rq.util(cpu)).sum();
+            cache.update_scan_limit(util, self.world.kernel.domains.cache_imbalance_pct);
+        }
     }
 
     /// Time to fetch the runqueues of the busy CPUs in a domain of `cpu`.
@@ -220,29 +234,28 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let busiest = busiest.filter(|busiest| busiest.sum.number > 0)?;
         let imbalance = self.calculate_imbalance(domain, &local, &busiest.sum, || all.per_cpu(), idle)?;
         let source = self.find_busiest_queue(&domain.groups[busiest.index], imbalance)?;
-        (self.rq.nr_running[source] > 0).then_some((source, imbalance))
+        Some((source, imbalance))
     }
 
-    /// Find the first of the busiest CPUs of a group (`find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Find the first of the busiest CPUs of a group that has a task to move (`find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn find_busiest_queue(&self, group: &SchedGroup, imbalance: Imbalance) -> Option<usize> {
-        // Load and number fit into one rank: a load is far below 2⁴⁰, the number of a CPU's tasks far below 2²⁰.
-        let rank = |cpu: usize| match imbalance {
-            Imbalance::Tasks(_) => u64::from(self.rq.nr_running[cpu]) << 40 | self.rq.loads[cpu],
-            Imbalance::Load(_) => self.rq.loads[cpu] << 20 | u64::from(self.rq.nr_running[cpu]),
-        };
-        let (mut max_rank, mut source) = (0, None);
-        group.span.each_common(&self.rq.overloaded, |cpu| {
-            let rank = rank(cpu);
-            if rank > max_rank {
-                (max_rank, source) = (rank, Some(cpu));
+        let rank = |cpu: usize| {
+            let (running, cpu_load) = (u64::from(self.rq.nr_running[cpu]), self.rq.loads[cpu]);
+            match imbalance {
+                Imbalance::Tasks(_) => running,
+                // A single task that is heavier than the imbalance would only move the imbalance.
+                Imbalance::Load(load) if running > 1 || (running == 1 && cpu_load <= load) => cpu_load + 1,
+                Imbalance::Load(_) => 0,
             }
-        });
-        // A CPU with a single task ranks before an overloaded CPU only by load, and only if that task is heavy.
-        let decided = matches!(imbalance, Imbalance::Tasks(_)) || max_rank >> 20 >= self.rq.sums.heaviest();
-        if source.is_some() && decided {
-            return source;
+        };
+        let (mut most, mut source) = (0, None);
+        for cpu in group.cpus.iter().map(|cpu| usize::from(*cpu)) {
+            let rank = rank(cpu);
+            if rank > most {
+                (most, source) = (rank, Some(cpu));
+            }
         }
-        group.cpus.iter().map(|cpu| usize::from(*cpu)).min_by_key(|cpu| std::cmp::Reverse(rank(*cpu)))
+        source
     }
 
     /// As [`Engine::find_busiest_group`] for groups of a single CPU, in one sweep over two arrays.

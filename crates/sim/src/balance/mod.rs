@@ -37,6 +37,8 @@ pub(crate) struct Balance {
     pub domains: SchedDomains,
     /// Time of the next balancing for all idle CPUs (`nohz.next_balance`).
     pub nohz_next_balance: Ns,
+    /// Time of the next update of the idle CPUs' average loads (`nohz.next_blocked`).
+    pub nohz_next_blocked: Ns,
     /// Tasks that a pass has detached, kept to reuse the allocation. Empty between passes.
     pub detached: Vec<TaskIx>,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Balance {
 impl Balance {
     /// The state at boot.
     pub fn new(domains: SchedDomains) -> Self {
-        Self { domains, nohz_next_balance: 0, detached: Vec::new() }
+        Self { domains, nohz_next_balance: 0, nohz_next_blocked: 0, detached: Vec::new() }
     }
 }
 

@@ -26,6 +26,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return false;
         }
         self.settle(cpu);
+        self.rq.update_blocked_average(cpu, self.time.now);
         let mut curr_cost = 0;
         for level in 0..self.cpus[cpu].domains.len() {
             self.update_next_balance(cpu, level);

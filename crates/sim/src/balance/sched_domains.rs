@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use crate::kernel::{IdleSearch, Kernel};
 use crate::machine::{CpuMask, Distance, DomainKind, Domains, Span, Topology};
 
 /// A scheduling domain (`struct sched_domain`).
@@ -37,35 +36,26 @@ pub(crate) struct SchedGroup {
 pub(crate) struct Cache {
     pub span: Span,
     pub width: usize,
-    /// Number of CPUs that a wake-up scans, by the number of idle CPUs. Empty unless the kernel limits the scan by the
-    /// cache's utilisation.
-    scan_limits: Vec<u16>,
+    /// Number of CPUs that a wake-up scans under `SIS_UTIL`, which periodic balancing sets
+    /// (`sd_llc_shared->nr_idle_scan`).
+    pub scan_limit: usize,
 }
 
 impl Cache {
-    fn new(span: CpuMask, kernel: &Kernel) -> Self {
-        let width = span.count();
-        let limit = |idle: usize| sis_util_scan_limit(idle, width, kernel.domains.cache_imbalance_pct);
-        let by_utilisation = kernel.idle_search == IdleSearch::Utilisation;
-        let scan_limits = if by_utilisation { (0..=width).map(limit).collect() } else { Vec::new() };
-        Self { span: Span::new(span), width, scan_limits }
+    fn new(span: CpuMask) -> Self {
+        Self { width: span.count(), span: Span::new(span), scan_limit: 0 }
     }
 
-    /// Number of CPUs that a wake-up scans (`SIS_UTIL`) while `idle` CPUs are idle.
-    #[inline]
-    pub fn scan_limit(&self, idle: usize) -> usize {
-        self.scan_limits[idle].into()
+    /// Set the number of CPUs that a wake-up scans: width × (1 − (x × `pct` %)²), where x is the utilisation, `util` / (width ×
+    /// 1024) (`update_idle_cpu_scan()`, kernel/sched/fair.c, v6.12).
+    pub fn update_scan_limit(&mut self, util: u64, pct: u32) {
+        let (width, pct) = (self.width as u64, u64::from(pct));
+        let busy = util / width.max(1);
+        let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
+        let limit = ((1024 - taken) * width / 1024) as usize;
+        // The first CPU is the target.
+        self.scan_limit = if limit == 0 { 0 } else { (limit + 1).min(self.width) };
     }
-}
-
-/// Width × (1 − (x × `pct` %)²), where x is the fraction of busy CPUs (`update_idle_cpu_scan()`, kernel/sched/fair.c,
-/// v6.12, with the current number of busy CPUs in place of the average utilisation).
-fn sis_util_scan_limit(idle: usize, width: usize, pct: u32) -> u16 {
-    let busy = (width - idle) as u64 * 1024 / width.max(1) as u64;
-    let pct = u64::from(pct);
-    let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
-    let limit = (1024 - taken) * width as u64 / 1024;
-    if limit == 0 { 0 } else { (limit + 1).min(width as u64) as u16 }
 }
 
 /// Domains and caches of the machine.
@@ -81,7 +71,7 @@ pub(crate) struct SchedDomains {
 
 impl SchedDomains {
     /// Build the tables, restricted to the CPUs in `open`.
-    pub fn new(domains: &Domains, topology: &Topology, kernel: &Kernel, open: &CpuMask) -> Self {
+    pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask) -> Self {
         let group = |span: &CpuMask| {
             let span = span.and(open);
             let cpus = span.iter().map(|cpu| cpu as u16).collect();
@@ -99,13 +89,14 @@ impl SchedDomains {
             let (weight, span) = (span.count() as u32, Span::new(span));
             SchedDomain { kind: domain.kind, weight, width, span, groups, ranges, single_cpu_groups }
         };
-        let cache = |cpus: &CpuMask| Cache::new(cpus.and(open), kernel);
         let of_cpu =
             |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
         Self {
             all: domains.all.iter().map(restricted).collect(),
             of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
-            caches: (0..topology.caches.len()).map(|at| cache(topology.cache_cpus(at))).collect(),
+            caches: (0..topology.caches.len())
+                .map(|at| Cache::new(topology.cache_cpus(at).and(open)))
+                .collect(),
             open: Span::new(*open),
         }
     }

@@ -3,7 +3,7 @@
 use super::RECLAIM_DISTANCE;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::{IdleSearch, WakeAffine};
+use crate::kernel::{CpuLoadKind, IdleSearch, RecentCpu, WakeAffine};
 use crate::ledger::Account;
 use crate::machine::Span;
 use crate::observe::Observer;
@@ -34,6 +34,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.record_wakee(waker, task);
         }
         let target = if cpu == previous { cpu } else { self.wake_affine_target(cpu, previous, task, sync) };
+        if self.world.kernel.recent_cpu == RecentCpu::Waker
+            && waker != NOBODY
+            && self.tasks.allowed(task).contains(cpu)
+            && !self.wake_wide(waker, task)
+        {
+            // In the kernel after the search, which does not read the waker's.
+            self.tasks[waker].recent_cpu = cpu as u16;
+        }
         self.select_idle_sibling(cpu, previous, target, task)
     }
 
@@ -103,20 +111,28 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 return false;
             }
         }
-        let mut load = self.rq.loads[cpu];
-        if sync {
-            let waker = self.cpus[cpu].current;
-            let waker_weight = if waker == NOBODY { 0 } else { self.rq.weight(waker) };
-            load = load.saturating_sub(waker_weight);
-            if load == 0 {
-                return true;
-            }
+        // Differences may be negative: averages of tasks and CPUs are not of the same moment.
+        let load_of = |cpu: usize| self.rq.loads[cpu] as i64;
+        let (mut here, mut there) = (load_of(cpu), load_of(previous));
+        let task_load = self.rq.task_load(task) as i64;
+        let waker = self.cpus[cpu].current;
+        if sync && waker != NOBODY {
+            here -= self.rq.task_load(waker) as i64;
+        }
+        if here < 0 || (here == 0 && kind == WakeAffine::Weight) {
+            return true;
+        }
+        if self.world.kernel.cpu_load == CpuLoadKind::Average {
+            // The load of the previous CPU includes the sleeping task.
+            there -= task_load;
         }
         // Bias towards the waker's CPU: half of the domain's imbalance percentage above 100.
-        let bias = u64::from((self.world.kernel.domains.imbalance_pct - 100) / 2);
-        let here = (load + self.rq.weight(task)) * 100;
-        let there = self.rq.loads[previous] * (100 + bias);
-        if kind == WakeAffine::Weight { load == 0 || here <= there } else { here < there }
+        let bias = i64::from((self.world.kernel.domains.imbalance_pct - 100) / 2);
+        let (here, there) = ((here + task_load) * 100, there * (100 + bias));
+        match kind {
+            WakeAffine::Weight => here <= there,
+            WakeAffine::IdleThenWeight => here < there + i64::from(sync),
+        }
     }
 
     /// Return an idle CPU that shares the last-level cache with `target`, or `target` if no CPU is found
@@ -133,6 +149,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         {
             return previous;
         }
+        if let Some(recent) = self.recent_used_cpu(previous, target, task) {
+            return recent;
+        }
         if self.world.kernel.idle_search == IdleSearch::Aged {
             self.age_idle_time(cpu);
         }
@@ -147,6 +166,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
         }
         idle_cpu.unwrap_or(target)
+    }
+
+    /// Return the CPU on which a task ran before, if the CPU is idle and shares the last-level cache with `target`
+    /// (`select_idle_sibling()`, kernel/sched/fair.c, v4.16 to v6.12).
+    fn recent_used_cpu(&mut self, previous: usize, target: usize, task: TaskIx) -> Option<usize> {
+        let kind = self.world.kernel.recent_cpu;
+        if kind == RecentCpu::None {
+            return None;
+        }
+        let recent = usize::from(self.tasks[task].recent_cpu);
+        let found = recent != previous
+            && recent != target
+            && self.rq.idle.contains(recent)
+            && self.topology.share_cache(recent, target)
+            && self.tasks.allowed(task).contains(recent);
+        if found || kind == RecentCpu::Previous {
+            self.tasks[task].recent_cpu = previous as u16;
+        }
+        found.then_some(recent)
     }
 
     /// Halve the idle time of a CPU for each tick since the CPU was idle: it predicts less and less (`select_idle_cpu()`,
@@ -176,7 +214,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let limit = match self.world.kernel.idle_search {
             IdleSearch::Groups => return (self.idle_sibling(span, target), width),
-            IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit(cache.span.common(&self.rq.idle))),
+            IdleSearch::Utilisation => ScanLimit::Cpus(cache.scan_limit),
             IdleSearch::Proportional => self.sis_prop_limit(cpu, width, self.cpus[cpu].avg_idle / 512),
             IdleSearch::Aged => self.sis_prop_limit(cpu, width, self.cpus[cpu].wake_avg_idle),
         };

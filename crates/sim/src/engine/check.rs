@@ -101,7 +101,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             see(cpu_state.current, State::Running);
         }
         assert_eq!(self.rq.nr_running[cpu], number, "nr_running of CPU {cpu}");
-        assert_eq!(self.rq.loads[cpu], P::load(&self.rq.queues[cpu]), "load of CPU {cpu}");
         let idle = cpu_state.current == NOBODY;
         assert!(!idle || number == 0, "CPU {cpu} is idle although a task waits in its queue");
         assert_eq!(self.rq.idle.contains(cpu), idle, "CPU {cpu} in the mask of idle CPUs");

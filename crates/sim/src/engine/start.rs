@@ -24,7 +24,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let tick_ns = SECOND / u64::from(machine.hz);
         let mut random = Random::new(config.seed);
         let housekeeping = CpuMask::first_cpus(cpus).without(world.isolated);
-        let balance = Balance::new(SchedDomains::new(world.domains, topology, world.kernel, &housekeeping));
+        let balance = Balance::new(SchedDomains::new(world.domains, topology, &housekeeping));
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.migration_cost_at_boot().into();
@@ -50,7 +50,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             changes: Changes { list: config.changes.clone(), timers },
             // SAFETY: by CPU, with an entry for each CPU of the topology.
             cpus: unsafe { Table::trusted(machine_cpus) },
-            rq: Runqueues::new(policy, topology, housekeeping),
+            rq: Runqueues::new(policy, world.kernel.cpu_load, topology, housekeeping),
             tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
             gate: GateState::new(plan.program().window),
             program: ProgramState::new(plan, config.samples, config.seed),

@@ -42,9 +42,15 @@ pub struct Kernel {
     /// How a wake-up chooses between the waker's CPU and the task's previous CPU.
     #[serde(default)]
     pub wake_affine: WakeAffine,
+    /// What the load of a CPU is that wake-ups and balancing compare.
+    #[serde(default)]
+    pub cpu_load: CpuLoadKind,
     /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
+    /// Which CPU a wake-up tries before it searches.
+    #[serde(default)]
+    pub recent_cpu: RecentCpu,
     /// Whether an idle CPU enqueues a task that another CPU wakes, at the arrival of the interrupt (`ttwu_queue_cond()`,
     /// since 5.8).
     #[serde(default)]
@@ -148,6 +154,19 @@ pub enum WakeAffine {
     IdleThenWeight,
 }
 
+/// What the load of a CPU is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuLoadKind {
+    /// The sum of the weights of the runnable tasks (until 3.10).
+    #[default]
+    Weights,
+    /// The sum of the average loads of the runnable tasks (3.11 to 5.6).
+    Runnable,
+    /// The average load of the CPU, sleeping tasks included (since 5.7).
+    Average,
+}
+
 /// How a wake-up searches an idle CPU under a last-level cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -162,6 +181,20 @@ pub enum IdleSearch {
     Aged,
     /// An idle core, otherwise an idle CPU; the cache's utilisation limits the number of scanned CPUs (`SIS_UTIL`).
     Utilisation,
+}
+
+/// The CPU on which a task ran before (`recent_used_cpu`), which a wake-up takes without a search if the CPU is idle and shares
+/// the target's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecentCpu {
+    /// None (until 4.15).
+    #[default]
+    None,
+    /// The CPU on which the task last woke another task (4.16 to 5.14).
+    Waker,
+    /// The previous CPU of the last wake-up that found target and previous CPU busy (since 5.15).
+    Previous,
 }
 
 /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
@@ -241,7 +274,7 @@ impl Kernel {
         if kernel.policy == PolicyKind::O1 && keys.contains_key("numa_scan") {
             return Err(wrong("`numa_scan` has no meaning under the policy o1".to_owned()));
         }
-        for key in ["wake_affine", "idle_search", "newidle_gate", "domains"] {
+        for key in ["wake_affine", "cpu_load", "idle_search", "newidle_gate", "domains"] {
             match (kernel.policy, keys.contains_key(key)) {
                 (PolicyKind::O1, true) => {
                     return Err(wrong(format!("`{key}` has no meaning under the policy o1")));

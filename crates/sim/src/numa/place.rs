@@ -78,10 +78,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some((_, other)) = best {
             return Some(Place::Swap(other));
         }
-        let weight = self.rq.weight(task);
+        let task_load = self.rq.task_load(task);
         let load = |node| self.topology.node_cpus(node).iter().map(|cpu| self.rq.loads[cpu]).sum::<u64>();
         let (here, there) = (load(self.topology.node(cpu)), load(node));
-        let apart = (here.saturating_sub(weight)).abs_diff(there + weight);
+        let apart = (here.saturating_sub(task_load)).abs_diff(there + task_load);
         if apart > here.abs_diff(there) {
             return None;
         }

@@ -22,7 +22,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let distance = self.topology.distance(cpu, target);
         let moved = target != previous;
         if moved {
-            self.rq.detach(previous, task);
+            self.rq.detach(previous, task, self.time.now);
             let from = self.topology.distance(previous, target);
             self.records.counters.wake_migrations[from as usize] += 1;
             self.note_move(task, previous, target);

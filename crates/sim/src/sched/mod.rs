@@ -9,6 +9,7 @@
 mod cfs;
 mod core;
 mod eevdf;
+mod load_avg;
 mod o1;
 mod ordered;
 mod policy;
@@ -19,6 +20,7 @@ pub mod weight;
 
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
+pub(crate) use load_avg::{IDLE_UPDATE_NS, TaskLoad};
 pub use o1::O1;
 pub(crate) use policy::NOBODY;
 pub use policy::{Enqueue, Policy, Setting, TaskIx};

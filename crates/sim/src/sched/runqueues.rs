@@ -3,7 +3,9 @@
 //! The sums over the CPUs of each last-level cache are updated at each enqueue and dequeue. Balancing over wide domains
 //! compares groups of many CPUs, and adds up a few sums instead of reading each CPU.
 
+use super::load_avg::{CpuLoad, TaskLoad};
 use super::{Enqueue, Policy, TaskIx};
+use crate::kernel::CpuLoadKind;
 use crate::machine::{CpuMask, Topology};
 use crate::table::Table;
 use crate::time::Ns;
@@ -15,7 +17,7 @@ pub(crate) struct Sum {
     pub width: u64,
     /// Number of runnable tasks.
     pub number: u64,
-    /// Sum of the weights of ordinary tasks.
+    /// Sum of the CPUs' loads, see [`Runqueues::loads`].
     pub load: u64,
     /// Number of CPUs without a task.
     pub idle: u64,
@@ -46,8 +48,6 @@ pub(crate) struct Sums {
     caches: Table<Sum>,
     /// Index in `caches` of each CPU.
     of_cpu: Table<u16>,
-    /// Maximum weight of any task so far.
-    heaviest: u64,
 }
 
 impl Sums {
@@ -63,22 +63,12 @@ impl Sums {
         }
         // SAFETY: `of_cpu` has an entry for each CPU, and its entries are positions in `caches`.
         let (caches, of_cpu) = unsafe { (Table::trusted(caches), Table::trusted(of_cpu)) };
-        Self { caches, of_cpu, heaviest: 0 }
+        Self { caches, of_cpu }
     }
 
     #[inline]
     pub fn cache(&self, cache: u16) -> &Sum {
         &self.caches[usize::from(cache)]
-    }
-
-    /// Record the weight of a task.
-    pub fn note_weight(&mut self, weight: u32) {
-        self.heaviest = self.heaviest.max(weight.into());
-    }
-
-    /// Upper bound of the load of a CPU with a single task.
-    pub fn heaviest(&self) -> u64 {
-        self.heaviest
     }
 }
 
@@ -88,9 +78,14 @@ pub(crate) struct Runqueues<P: Policy> {
     pub queues: Table<P::Queue>,
     /// Scheduling entities of all tasks.
     pub entities: Vec<P::Entity>,
+    /// What [`Runqueues::loads`] are.
+    load_kind: CpuLoadKind,
+    /// Average load of each task and of each CPU; unused under [`CpuLoadKind::Weights`].
+    task_loads: Vec<TaskLoad>,
+    cpu_loads: Table<CpuLoad>,
     /// Runnable tasks of each CPU, the current task included (`rq->nr_running`).
     pub nr_running: Table<u32>,
-    /// Sum of the weights of each CPU's runnable tasks, real-time tasks excepted.
+    /// Load of each CPU, real-time tasks excepted, in weights (`cpu_load()`, kernel/sched/fair.c, v5.10).
     pub loads: Table<u64>,
     pub sums: Sums,
     /// CPUs without a runnable task.
@@ -108,16 +103,21 @@ pub(crate) struct Runqueues<P: Policy> {
 
 impl<P: Policy> Runqueues<P> {
     /// Empty runqueues; `housekeeping` are the CPUs that balancing uses.
-    pub fn new(policy: P, topology: &Topology, housekeeping: CpuMask) -> Self {
+    pub fn new(policy: P, load_kind: CpuLoadKind, topology: &Topology, housekeeping: CpuMask) -> Self {
         let cpus = topology.cpus();
         // SAFETY: by CPU, with an entry for each CPU of the topology.
         let queues = unsafe { Table::trusted(vec![P::Queue::default(); cpus]) };
         // SAFETY: as above.
         let (nr_running, loads) = unsafe { (Table::trusted(vec![0; cpus]), Table::trusted(vec![0; cpus])) };
+        // SAFETY: as above.
+        let cpu_loads = unsafe { Table::trusted(vec![CpuLoad::default(); cpus]) };
         Self {
             policy,
             queues,
             entities: Vec::new(),
+            load_kind,
+            task_loads: Vec::new(),
+            cpu_loads,
             nr_running,
             loads,
             sums: Sums::new(topology, &housekeeping),
@@ -129,12 +129,17 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Store a task's entity; `task` is an index in use or the next new index.
-    pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity) {
-        self.sums.note_weight(P::weight(&entity));
+    /// Store a task's entity and load; `task` is an index in use or the next new index.
+    pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity, load: TaskLoad) {
         match self.entities.get_mut(task as usize) {
-            Some(place) => *place = entity,
-            None => self.entities.push(entity),
+            Some(place) => {
+                *place = entity;
+                self.task_loads[task as usize] = load;
+            }
+            None => {
+                self.entities.push(entity);
+                self.task_loads.push(load);
+            }
         }
     }
 
@@ -144,16 +149,37 @@ impl<P: Policy> Runqueues<P> {
         P::weight(&self.entities[task as usize]).into()
     }
 
+    /// Load of an ordinary task, in weights (`task_h_load()`, kernel/sched/fair.c, v4.5 to v6.12).
+    #[inline]
+    pub fn task_load(&self, task: TaskIx) -> u64 {
+        let weight = self.weight(task);
+        if self.load_kind == CpuLoadKind::Weights {
+            weight
+        } else {
+            self.task_loads[task as usize].of_weight(weight)
+        }
+    }
+
+    /// Average utilisation of a CPU, of 1024 (`cpu_util_cfs()`, kernel/sched/fair.c, v6.12, without `util_est`).
+    pub fn util(&self, cpu: usize) -> u64 {
+        self.cpu_loads[cpu].util()
+    }
+
     /// Put an ordinary task on a CPU's queue.
     #[inline(always)]
     pub fn enqueue(&mut self, cpu: usize, task: TaskIx, how: Enqueue, now: Ns) {
         self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
+        if self.load_kind != CpuLoadKind::Weights {
+            let weight = self.weight(task);
+            self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
+        }
     }
 
     /// Take a waiting ordinary task off its CPU's queue, to be enqueued on another CPU (`detach_task()`).
     #[inline]
     pub fn detach_task(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.dequeue(&mut self.queues[cpu], &mut self.entities, task, now);
+        self.dequeue_load(cpu, task, now, true);
         self.sub_nr_running(cpu);
     }
 
@@ -161,24 +187,71 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     pub fn block(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.block(&mut self.queues[cpu], &mut self.entities, task, now);
+        self.dequeue_load(cpu, task, now, true);
     }
 
     /// The current ordinary task of a CPU sleeps.
     #[inline]
     pub fn sleep(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.sleep(&mut self.queues[cpu], &mut self.entities, task, now);
+        self.dequeue_load(cpu, task, now, self.load_kind == CpuLoadKind::Runnable);
     }
 
-    /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left.
+    /// Update the averages of a CPU and of a task that was runnable; `leaves`: the CPU's load loses the task's load.
     #[inline]
-    pub fn detach(&mut self, cpu: usize, task: TaskIx) {
+    fn dequeue_load(&mut self, cpu: usize, task: TaskIx, now: Ns, leaves: bool) {
+        if self.load_kind == CpuLoadKind::Weights {
+            return;
+        }
+        let weight = self.weight(task);
+        let task_load = &mut self.task_loads[task as usize];
+        self.cpu_loads[cpu].dequeue(task_load, weight, now);
+        if leaves {
+            self.cpu_loads[cpu].detach(task_load, weight, now);
+        }
+    }
+
+    /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove
+    /// the task's load from that CPU (`migrate_task_rq_fair()`, kernel/sched/fair.c, v4.5 to v6.12).
+    #[inline]
+    pub fn detach(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
+        if self.load_kind == CpuLoadKind::Average {
+            let weight = self.weight(task);
+            self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
+            self.update_load(cpu);
+        }
+    }
+
+    /// Update the averages of a CPU and of its current ordinary task at a tick (`entity_tick()`, kernel/sched/fair.c, v4.5 to
+    /// v6.12).
+    pub fn tick_load(&mut self, cpu: usize, current: TaskIx, now: Ns) {
+        if self.load_kind != CpuLoadKind::Weights {
+            self.task_loads[current as usize].avg.update(now, super::weight::UNIT);
+            self.update_blocked_average(cpu, now);
+        }
+    }
+
+    /// Update the average of a CPU, whose tasks may all sleep (`update_blocked_averages()`, kernel/sched/fair.c, v5.10).
+    pub fn update_blocked_average(&mut self, cpu: usize, now: Ns) {
+        if self.load_kind != CpuLoadKind::Weights {
+            self.cpu_loads[cpu].update(now);
+            self.update_load(cpu);
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, cpu: usize) -> u64 {
+        match self.load_kind {
+            CpuLoadKind::Weights => P::load(&self.queues[cpu]),
+            CpuLoadKind::Runnable | CpuLoadKind::Average => self.cpu_loads[cpu].avg(),
+        }
     }
 
     /// Update the load of a CPU and of its cache. Return the cache's sum.
     #[inline(always)]
     pub fn update_load(&mut self, cpu: usize) -> &mut Sum {
-        let load = P::load(&self.queues[cpu]);
+        let load = self.load(cpu);
         let before = std::mem::replace(&mut self.loads[cpu], load);
         let sum = &mut self.sums.caches[usize::from(self.sums.of_cpu[cpu])];
         sum.load = sum.load.wrapping_add(load.wrapping_sub(before));
@@ -247,11 +320,11 @@ impl<P: Policy> Runqueues<P> {
             let (number, load) = (self.nr_running[cpu].into(), self.loads[cpu]);
             let cache = if self.housekeeping.contains(cpu) { topology.cache(cpu) } else { caches.len() - 1 };
             caches[cache].add(&Sum { width: 1, number, load, idle: u64::from(number == 0) });
-            let single = !self.overloaded.contains(cpu);
-            assert!(
-                !single || load <= self.sums.heaviest.max(super::weight::UNIT),
-                "load {load} of one task"
-            );
+            if self.load_kind != CpuLoadKind::Weights {
+                let weight = P::load(&self.queues[cpu]);
+                assert_eq!(self.cpu_loads[cpu].weight(), weight, "weights of CPU {cpu}");
+            }
+            assert_eq!(load, self.load(cpu), "load of CPU {cpu}");
         }
         assert_eq!(*self.sums.caches, caches, "sums by cache");
     }

@@ -141,7 +141,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let changed = &mut self.tasks[task];
         changed.class = changed.next_class;
         let share = weight_of(changed.class, changed.nice.into());
-        self.rq.sums.note_weight(share);
         self.rq.entities[task as usize] =
             self.rq.policy.entity(share, changed.nice.into(), changed.next_slice);
         self.rq.policy.task_fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);

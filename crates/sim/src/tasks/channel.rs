@@ -93,8 +93,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Size of the queue of a Unix socket that is full of small messages: 278 entries, in a buffer of the next power of two.
-    pub const QUEUE_BYTES: u64 = 512 * size_of::<Run>() as u64;
+    /// Size of a queue that is full of small messages, in a buffer of the next power of two: 278 of a Unix socket; up to 655 of
+    /// 100 bytes in a pipe, if the writers are on different CPUs.
+    pub fn queue_bytes(kind: ChannelKind) -> u64 {
+        let messages = if kind == ChannelKind::Pipe { 1024 } else { 512 };
+        messages * size_of::<Run>() as u64
+    }
 
     /// An empty flow. `no_delay`: TCP sends small segments at once; `buffer`: the program's size of the sockets' buffers, which
     /// the kernel doubles (socket(7)).

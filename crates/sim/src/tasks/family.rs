@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
-use crate::sched::{Enqueue, NOBODY, TaskIx};
+use crate::sched::{Enqueue, NOBODY, TaskIx, TaskLoad};
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::place::FILES_AT_ONCE;
 use crate::tasks::{Action, Class, Phase, Segment, State, Task};
@@ -48,7 +48,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task.slice_left = self.rr_slice();
         let entity = self.rq.policy.entity(weight, nice, slice);
         self.tasks.alive += 1;
-        self.insert(task, entity, program)
+        self.insert(task, entity, TaskLoad::new(self.time.now), program)
     }
 
     /// Create a sleeping kernel thread that is bound to a CPU.
@@ -59,16 +59,22 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task.footprint_kib = self.costs.footprint_kib;
         let entity = self.rq.policy.entity(crate::sched::weight::of_nice(0), 0, None);
         let work = script.work();
-        let task = self.insert(task, entity, (script, Cursor::of_nothing()));
+        let task = self.insert(task, entity, TaskLoad::default(), (script, Cursor::of_nothing()));
         self.numa.born_in_kernel(task);
         self.report_birth(self.time.now, cpu, task, work);
         task
     }
 
     /// Add a task to the tables.
-    fn insert(&mut self, task: Task, entity: P::Entity, (script, cursor): (Script, Cursor<'c>)) -> TaskIx {
+    fn insert(
+        &mut self,
+        task: Task,
+        entity: P::Entity,
+        load: TaskLoad,
+        (script, cursor): (Script, Cursor<'c>),
+    ) -> TaskIx {
         let task = self.tasks.insert(task, script, cursor);
-        self.rq.set_entity(task, entity);
+        self.rq.set_entity(task, entity, load);
         task
     }
 
@@ -144,7 +150,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.records.counters.forks += 1;
         let node = self.topology.places[cpu].node;
         let created = &mut self.tasks[task];
-        (created.cpu, created.stack_node) = (cpu as u16, node);
+        (created.cpu, created.recent_cpu, created.stack_node) = (cpu as u16, cpu as u16, node);
         self.note_stack(cpu, node.into(), true);
         let thread = self.tasks[task].thread;
         self.numa.born(task, thread.then_some(self.gate.main), self.time.now);
@@ -311,7 +317,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.leave_core(cpu, task);
         if self.tasks[task].class.realtime().is_none() {
             self.rq.block(cpu, task, self.time.now);
-            self.rq.detach(cpu, task);
+            self.rq.detach(cpu, task, self.time.now);
         }
         self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;

@@ -92,3 +92,75 @@ fn the_search_of_4_5_ends_with_the_targets_siblings() {
         }
     });
 }
+
+/// Where target and previous CPU are busy, a wake-up takes the CPU of an earlier wake-up if it is idle, and does not search.
+#[test]
+fn a_recently_used_idle_cpu_comes_before_a_search() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    for (name, found, left) in
+        [("linux-4.5", None, 3), ("linux-5.14", Some(3), 1), ("linux-6.12", Some(3), 1)]
+    {
+        let simulation = Simulation::new(
+            machine("laptop-4").unwrap(),
+            kernel(name).unwrap(),
+            plan.clone(),
+            Config::default(),
+        )
+        .unwrap();
+        simulation.with_engine(|engine| {
+            engine.boot();
+            engine.rq.idle.remove(0);
+            engine.rq.idle.remove(1);
+            engine.tasks[0].recent_cpu = 3;
+            assert_eq!(engine.recent_used_cpu(1, 0, 0), found, "{name}");
+            assert_eq!(engine.tasks[0].recent_cpu, left, "{name}");
+        });
+    }
+}
+
+/// 5.14 keeps the recent CPU while that CPU is busy, later kernels note the previous CPU at each search.
+#[test]
+fn a_busy_recent_cpu_is_forgotten_since_5_15() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    for (name, left) in [("linux-5.14", 2), ("linux-6.12", 1)] {
+        let simulation = Simulation::new(
+            machine("laptop-4").unwrap(),
+            kernel(name).unwrap(),
+            plan.clone(),
+            Config::default(),
+        )
+        .unwrap();
+        simulation.with_engine(|engine| {
+            engine.boot();
+            (0..3).for_each(|cpu| engine.rq.idle.remove(cpu));
+            engine.tasks[0].recent_cpu = 2;
+            assert_eq!(engine.recent_used_cpu(1, 0, 0), None, "{name}");
+            assert_eq!(engine.tasks[0].recent_cpu, left, "{name}");
+        });
+    }
+}
+
+/// Since 5.7 the load of a CPU includes its sleeping tasks, and `wake_affine()` subtracts the waking task from the load of its
+/// previous CPU.
+#[test]
+fn the_previous_cpus_load_contains_the_sleeping_task_since_5_7() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    for (name, pulled) in
+        [("linux-3.8", true), ("linux-4.5", true), ("linux-5.14", false), ("linux-6.12", false)]
+    {
+        let simulation = Simulation::new(
+            machine("laptop-4").unwrap(),
+            kernel(name).unwrap(),
+            plan.clone(),
+            Config::default(),
+        )
+        .unwrap();
+        simulation.with_engine(|engine| {
+            engine.boot();
+            engine.rq.idle = CpuMask::EMPTY;
+            // The task is new and has its whole weight, 1024.
+            (engine.rq.loads[0], engine.rq.loads[1]) = (100, 1200);
+            assert_eq!(engine.wake_affine(0, 1, 0, false), pulled, "{name}");
+        });
+    }
+}

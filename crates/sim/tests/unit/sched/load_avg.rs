@@ -1,0 +1,92 @@
+use super::*;
+
+const UNIT: u64 = weight::UNIT;
+
+/// The average that a task has after `busy` ns of runnable time from nothing, by the continuous formula.
+fn expected(busy: Ns) -> f64 {
+    UNIT as f64 * (1.0 - 0.5f64.powf(busy as f64 / (32.0 * PERIOD as f64)))
+}
+
+#[test]
+fn decay_halves_after_32_periods() {
+    assert_eq!(decayed(1 << 40, 32), 1 << 39);
+    assert_eq!(decayed(1 << 40, 96), 1 << 37);
+    let y = (POWERS[31] * DECAY) >> 32;
+    assert!((1 << 31) - y < 64, "the 32nd power of y is {y}, one half is 2147483648");
+}
+
+#[test]
+fn an_average_approaches_the_load() {
+    for periods in [1, 2, 16, 32, 64, 320] {
+        let mut load = LoadAvg::default();
+        load.update(periods * PERIOD, UNIT);
+        let expected = expected(periods * PERIOD);
+        assert!(
+            (load.avg() as f64 - expected).abs() < 2.0,
+            "{periods} periods: {} of {expected}",
+            load.avg()
+        );
+    }
+}
+
+#[test]
+fn many_updates_give_the_average_of_one() {
+    let (mut often, mut once) = (LoadAvg::default(), LoadAvg::default());
+    for at in 1..=1000 {
+        often.update(at * 123_457, UNIT);
+    }
+    once.update(1000 * 123_457, UNIT);
+    assert!(often.avg().abs_diff(once.avg()) <= 2, "{} and {}", often.avg(), once.avg());
+}
+
+#[test]
+fn an_average_changes_only_at_the_end_of_a_period() {
+    let mut load = LoadAvg::default();
+    load.update(PERIOD - 1, UNIT);
+    assert_eq!(load.avg(), 0);
+    load.update(PERIOD, UNIT);
+    assert!(load.avg() > 20, "{}", load.avg());
+}
+
+#[test]
+fn a_new_task_brings_its_whole_weight() {
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(5));
+    cpu.enqueue(&mut task, 3 * UNIT, 5);
+    assert_eq!((cpu.avg(), cpu.weight), (3 * UNIT, 3 * UNIT));
+}
+
+#[test]
+fn a_sleeping_task_stays_in_the_average_and_halves() {
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0));
+    cpu.enqueue(&mut task, UNIT, 0);
+    cpu.dequeue(&mut task, UNIT, PERIOD);
+    assert_eq!(cpu.weight, 0);
+    cpu.update(33 * PERIOD);
+    assert!(cpu.avg().abs_diff(UNIT / 2) <= 2, "{}", cpu.avg());
+}
+
+#[test]
+fn a_task_takes_its_load_to_another_cpu() {
+    let (mut from, mut to) = (CpuLoad::default(), CpuLoad::default());
+    let (mut task, mut other) = (TaskLoad::new(0), TaskLoad::new(0));
+    from.enqueue(&mut other, UNIT, 0);
+    from.enqueue(&mut task, 335, 0);
+    from.dequeue(&mut task, 335, 8 * PERIOD);
+    from.detach(&mut task, 335, 20 * PERIOD);
+    assert!(from.avg().abs_diff(UNIT) <= 1, "the other task's load stays: {}", from.avg());
+    to.enqueue(&mut task, 335, 30 * PERIOD);
+    // It slept from the 8th to the 30th period.
+    let left = 335.0 * 0.5f64.powf(22.0 / 32.0);
+    assert!((to.avg() as f64 - left).abs() < 2.0, "{} of {left}", to.avg());
+}
+
+#[test]
+fn utilisation_is_the_part_of_the_time_with_a_task() {
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0));
+    for period in 0..400 {
+        cpu.enqueue(&mut task, 15, period * PERIOD);
+        cpu.dequeue(&mut task, 15, period * PERIOD + PERIOD / 4);
+    }
+    assert!(cpu.util().abs_diff(UNIT / 4) <= 8, "{}", cpu.util());
+    assert!(cpu.avg().abs_diff(15 / 4) <= 1, "{}", cpu.avg());
+}
