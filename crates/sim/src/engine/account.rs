@@ -81,19 +81,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cpu_state.segment.left -= work;
         let (mut rest, mut from) = (work, cpu_state.clock);
         cpu_state.clock = from + work;
-        for (extra, account) in EXTRAS.iter().enumerate() {
-            let cpu_state = &mut self.cpus[cpu];
-            if cpu_state.segment.extras[extra] == 0 {
-                continue;
-            }
-            let part = take(&mut cpu_state.segment.extras[extra], rest);
-            cpu_state.user_ns += if account.is_user() { part } else { 0 };
-            self.spend_extra(from, cpu, *account, part);
-            (rest, from) = (rest - part, from + part);
-        }
-        let cpu_state = &mut self.cpus[cpu];
+        // Without tests for extras that are 0, so that the loops are unrolled.
+        let parts = cpu_state.segment.extras.each_mut().map(|extra| {
+            let part = take(extra, rest);
+            rest -= part;
+            part
+        });
+        let user = |account: Account, ns: Ns| if account.is_user() { ns } else { 0 };
         let account = cpu_state.segment.account;
-        cpu_state.user_ns += if account.is_user() { rest } else { 0 };
+        let extra_user: Ns = EXTRAS.iter().zip(parts).map(|(account, part)| user(*account, part)).sum();
+        cpu_state.user_ns += extra_user + user(account, rest);
+        for (account, part) in EXTRAS.iter().zip(parts) {
+            self.spend_extra(from, cpu, *account, part);
+            from += part;
+        }
         self.records.ledger.add(cpu, account, rest);
         self.records.observer.spent(from, cpu, account, rest);
     }
