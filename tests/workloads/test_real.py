@@ -49,9 +49,10 @@ def test_kernbench(measure: Measure) -> None:
 
 
 def test_perfstat(measure: Measure) -> None:
-    metrics = measure("perfstat", run="sh -c 'echo noise >&2; sleep 0.05'", repeat=3)
-    # Far below 50, the value in milliseconds, and far above the delays of a busy machine.
-    assert 0.05 < metrics["elapsed"].value < 20
+    metrics = measure("perfstat", run="sh -c 'echo noise >&2; sleep 0.2'", repeat=3)
+    # Far below 200, the value in milliseconds, and far above the delays of a busy machine. There is no least value:
+    # perf reads the clock when the command has already begun, and other tasks may delay perf.
+    assert 0 < metrics["elapsed"].value < 50
     assert metrics["elapsed-error"].value >= 0
     assert metrics["context-switches"].value >= 1
     assert all(metric.value > 0 for name, metric in metrics.items() if name in ("cycles", "instructions"))
