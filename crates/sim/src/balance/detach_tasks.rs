@@ -158,7 +158,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {
                     // A task heavier than the imbalance would reverse the imbalance. Each failed pass doubles the
-                    // weight that is accepted (shr_bound()).
+                    // load that is accepted (shr_bound()).
                     if task_load.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
                         return true;
                     }

@@ -21,7 +21,7 @@ struct GroupLoad {
     width: usize,
     idle: usize,
     number: u64,
-    /// Weights per CPU, times 1024.
+    /// Load per CPU, times 1024; 0 if all CPUs are idle.
     per_cpu: u64,
 }
 
@@ -84,8 +84,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.tasks.is_unbound(task) {
             // All CPUs that balancing uses are allowed, and their groups are in the tables.
             let groups = &self.balance.domains.all[domain].groups;
-            let load =
-                |(at, group): (usize, &SchedGroup)| (self.group_load(at, group), group.span.contains(here));
+            let load = |(at, group): (usize, &SchedGroup)| {
+                let local = group.span.contains(here);
+                (self.without(self.group_load(at, group), task, local.then_some(here)), local)
+            };
             let at = self.find_idlest_group(groups.iter().enumerate().map(load), kind)?;
             return Some(*groups[at].span.mask());
         }
@@ -93,7 +95,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let groups = &self.world.domains.all[domain].groups;
         let load = |(at, group): (usize, &CpuMask)| {
             let span = group.and(allowed);
-            (!span.is_empty()).then(|| (self.span_load(at, &span), group.contains(here)))
+            let local = group.contains(here);
+            let load = || self.without(self.span_load(at, &span), task, local.then_some(here));
+            (!span.is_empty()).then(|| (load(), local))
         };
         let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
         Some(groups[at].and(allowed))
@@ -139,6 +143,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let pct = u64::from(settings.imbalance_pct);
         (idlest.per_cpu * pct < local.per_cpu * 100).then_some(idlest.index)
+    }
+
+    /// Load of a group without a task that executes, if the group contains the task's CPU `here` (`cpu_load_without()`,
+    /// `task_running_on_cpu()`, kernel/sched/fair.c, v5.5 to v6.12).
+    fn without(&self, load: GroupLoad, task: TaskIx, here: Option<usize>) -> GroupLoad {
+        let executing = here.is_some_and(|cpu| self.cpus[cpu].current == task);
+        if !executing || self.world.kernel.domains.idlest_group == IdlestGroup::Load {
+            return load;
+        }
+        let part = self.rq.task_load(task) * 1024 / load.width.max(1) as u64;
+        GroupLoad { number: load.number - 1, per_cpu: load.per_cpu.saturating_sub(part), ..load }
     }
 
     /// Load of a group of the tables.

@@ -130,7 +130,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Set how many CPUs a wake-up scans under the last-level cache of `cpu`, if a periodic pass over a domain of `width` CPUs is
-    /// over that cache (`update_idle_cpu_scan()`, kernel/sched/fair.c, v5.19 to v6.12).
+    /// over that cache (`update_idle_cpu_scan()`, kernel/sched/fair.c, v6.0 to v6.12).
     fn update_idle_cpu_scan(&mut self, cpu: usize, width: usize) {
         let cache = &mut self.balance.domains.caches[self.topology.cache(cpu)];
         if self.world.kernel.idle_search == IdleSearch::Utilisation && width == cache.width {
@@ -331,7 +331,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if here >= there || here >= mean || 100 * there <= pct * here {
                 return None;
             }
-            let load = ((there - mean) * busiest.width).min((mean - here) * local.width) / 1024;
+            // Groups that are not overloaded may have more load than the busiest overloaded group. The kernel's subtraction then
+            // wraps, and the local group's room decides.
+            let room = (mean - here) * local.width;
+            let load =
+                there.checked_sub(mean).map_or(room, |surplus| (surplus * busiest.width).min(room)) / 1024;
             return Some(Imbalance::Load(load.max(1)));
         }
         // No task waits. An idle CPU may still even out the numbers of idle CPUs.

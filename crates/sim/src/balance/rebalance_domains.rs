@@ -29,7 +29,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Update the average loads of the idle CPUs. In the kernel one of them does so, which costs time that is not modelled
-    /// (`NOHZ_STATS_KICK` of `nohz_balancer_kick()`, kernel/sched/fair.c, v4.16 to v6.12).
+    /// (`NOHZ_STATS_KICK` of `nohz_balancer_kick()`, kernel/sched/fair.c, v4.17 to v6.12).
     #[cold]
     fn update_idle_averages(&mut self) {
         self.balance.nohz_next_blocked = self.time.now + IDLE_UPDATE_NS;

@@ -43,7 +43,9 @@ pub(crate) struct Cache {
 
 impl Cache {
     fn new(span: CpuMask) -> Self {
-        Self { width: span.count(), span: Span::new(span), scan_limit: 0 }
+        let width = span.count();
+        // The CPUs were idle before.
+        Self { span: Span::new(span), width, scan_limit: width }
     }
 
     /// Set the number of CPUs that a wake-up scans: width × (1 − (x × `pct` %)²), where x is the utilisation, `util` / (width ×

@@ -3,7 +3,7 @@
 use super::RECLAIM_DISTANCE;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::{CpuLoadKind, IdleSearch, RecentCpu, WakeAffine};
+use crate::kernel::{IdleSearch, RecentCpu, WakeAffine};
 use crate::ledger::Account;
 use crate::machine::Span;
 use crate::observe::Observer;
@@ -39,7 +39,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             && self.tasks.allowed(task).contains(cpu)
             && !self.wake_wide(waker, task)
         {
-            // In the kernel after the search, which does not read the waker's.
+            // The kernel stores this after the search. The search does not read the waker's value.
             self.tasks[waker].recent_cpu = cpu as u16;
         }
         self.select_idle_sibling(cpu, previous, target, task)
@@ -107,7 +107,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if sync && self.rq.nr_running[cpu] == 1 {
                 return true;
             }
-            if self.rq.idle.contains(previous) {
+            if self.world.kernel.idle_previous_first && self.rq.idle.contains(previous) {
                 return false;
             }
         }
@@ -122,8 +122,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if here < 0 || (here == 0 && kind == WakeAffine::Weight) {
             return true;
         }
-        if self.world.kernel.cpu_load == CpuLoadKind::Average {
-            // The load of the previous CPU includes the sleeping task.
+        if kind == WakeAffine::IdleThenWeight {
+            // The kernel assumes that the load of the previous CPU includes the sleeping task (wake_affine_weight(), since v4.14).
             there -= task_load;
         }
         // Bias towards the waker's CPU: half of the domain's imbalance percentage above 100.
@@ -209,6 +209,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             bound = Span::new(cpus.and(self.tasks.allowed(task)));
             (&bound, bound.count())
         };
+        if self.world.kernel.idle_search == IdleSearch::Utilisation && cache.scan_limit == 0 {
+            return (None, 0);
+        }
         if let Some(idle) = self.select_idle_core(span, target) {
             return (Some(idle), span.rank(target, idle) + 1);
         }

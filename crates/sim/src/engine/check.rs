@@ -45,6 +45,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let living = self.tasks.iter().filter(|(_, data)| data.state != State::Dead);
         self.numa.verify(&self.records.counters, &self.physics.regions, living.map(|(task, _)| task));
         self.rq.verify_sums(self.topology);
+        let living = self.tasks.iter().filter(|(_, data)| data.state != State::Dead);
+        let runnable = |state| matches!(state, State::Running | State::Waiting);
+        self.rq.verify_loads(
+            self.time.now,
+            living.map(|(task, data)| (task, data.cpu.into(), runnable(data.state))),
+        );
         self.check_stats();
     }
 

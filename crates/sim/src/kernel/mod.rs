@@ -42,13 +42,16 @@ pub struct Kernel {
     /// How a wake-up chooses between the waker's CPU and the task's previous CPU.
     #[serde(default)]
     pub wake_affine: WakeAffine,
-    /// What the load of a CPU is that wake-ups and balancing compare.
+    /// Whether a wake-up leaves a task on its idle previous CPU before it compares loads (since 5.11).
+    #[serde(default)]
+    pub idle_previous_first: bool,
+    /// Which load of CPUs wake-ups and balancing compare.
     #[serde(default)]
     pub cpu_load: CpuLoadKind,
     /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
-    /// Which CPU a wake-up tries before it searches.
+    /// Which CPU a wake-up tries before the search for an idle CPU.
     #[serde(default)]
     pub recent_cpu: RecentCpu,
     /// Whether an idle CPU enqueues a task that another CPU wakes, at the arrival of the interrupt (`ttwu_queue_cond()`,
@@ -154,16 +157,16 @@ pub enum WakeAffine {
     IdleThenWeight,
 }
 
-/// What the load of a CPU is.
+/// Load of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuLoadKind {
     /// The sum of the weights of the runnable tasks (until 3.10).
     #[default]
     Weights,
-    /// The sum of the average loads of the runnable tasks (3.11 to 5.6).
+    /// The sum of the average loads of the runnable tasks (3.11 to 5.4).
     Runnable,
-    /// The average load of the CPU, sleeping tasks included (since 5.7).
+    /// The average load of the CPU, sleeping tasks included (since 5.5; in NUMA placement since 5.7).
     Average,
 }
 
@@ -274,7 +277,7 @@ impl Kernel {
         if kernel.policy == PolicyKind::O1 && keys.contains_key("numa_scan") {
             return Err(wrong("`numa_scan` has no meaning under the policy o1".to_owned()));
         }
-        for key in ["wake_affine", "cpu_load", "idle_search", "newidle_gate", "domains"] {
+        for key in ["wake_affine", "cpu_load", "idle_search", "recent_cpu", "newidle_gate", "domains"] {
             match (kernel.policy, keys.contains_key(key)) {
                 (PolicyKind::O1, true) => {
                     return Err(wrong(format!("`{key}` has no meaning under the policy o1")));

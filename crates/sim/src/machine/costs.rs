@@ -195,6 +195,7 @@ impl Costs {
         if before == 0 { line_ns } else { self.further_lines(1, line_ns) }
     }
 
+    /// Time to fetch `lines` cache lines behind another, with independent addresses.
     #[inline]
     fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
         let permille = if self.next_line_permille > 0 { self.next_line_permille } else { NEXT_LINE_PERMILLE };

@@ -1,4 +1,4 @@
-//! Averages of load over time, which weigh the past less the longer ago it is (per-entity load tracking, PELT).
+//! Averages of load over time (per-entity load tracking, PELT): the past counts less and less.
 
 use crate::time::Ns;
 
@@ -12,13 +12,13 @@ const PERIOD: u64 = 1 << PERIOD_BITS;
 /// Decay of a period, times 2³²: y, of which the 32nd power is 1/2 (Documentation/scheduler/schedutil.rst, v6.1).
 const DECAY: u64 = 4_202_935_003;
 
-/// Periods in which the past halves.
+/// Periods in which the past halves (`LOAD_AVG_PERIOD`, kernel/sched/sched-pelt.h, v5.10).
 const HALF_LIFE: u64 = 32;
 
-/// Interval after which the averages of idle CPUs are updated, in ns: 32 ms (`LOAD_AVG_PERIOD`, kernel/sched/sched.h, v5.10).
-pub(crate) const IDLE_UPDATE_NS: Ns = 32_000_000;
+/// Interval after which the averages of idle CPUs are updated: [`HALF_LIFE`] ms (`NOHZ_STATS_KICK`, kernel/sched/fair.c, v5.10).
+pub(crate) const IDLE_UPDATE_NS: Ns = HALF_LIFE * 1_000_000;
 
-/// Sum of all past periods without end in which a task was runnable: a period / (1 − y).
+/// Sum of a load of 1 over all periods, from the present one back: a period / (1 − y) (`LOAD_AVG_MAX`).
 const MAX_SUM: u64 = (((PERIOD as u128) << 32) / ((1 << 32) - DECAY as u128)) as u64;
 
 /// Powers of [`DECAY`] up to the half-life, times 2³².
@@ -33,71 +33,60 @@ const fn powers() -> [u64; HALF_LIFE as usize] {
     powers
 }
 
-/// `sum` after some periods without load.
+/// `sum` after some periods without load (`decay_load()`, kernel/sched/pelt.c, v5.10).
 #[inline]
-fn decayed(sum: u64, periods: u64) -> u64 {
+fn decay_load(sum: u64, periods: u64) -> u64 {
     let halved = sum.checked_shr((periods / HALF_LIFE).min(64) as u32).unwrap_or(0);
     ((u128::from(halved) * u128::from(POWERS[(periods % HALF_LIFE) as usize])) >> 32) as u64
 }
 
-/// Sum at `now` of a task that has been runnable without end: the period of `now` counts up to `now` (`get_pelt_divider()`,
-/// kernel/sched/pelt.h, v5.10).
+/// Sum of a load of 1 at `now`: the present period counts up to `now` (`get_pelt_divider()`, kernel/sched/pelt.h, v5.10).
 #[inline]
-fn whole(now: Ns) -> u64 {
+fn pelt_divider(now: Ns) -> u64 {
     MAX_SUM - PERIOD + now % PERIOD
 }
 
-/// An average of load (`struct sched_avg`).
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LoadAvg {
-    /// Load × ns, decayed.
-    sum: u64,
-    /// Average at the end of the last period that an update saw.
-    avg: u64,
-    /// Time up to which `sum` is complete.
+/// Averages that are updated together (`struct sched_avg`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Averages<const N: usize> {
+    /// Loads × ns, decayed.
+    sums: [u64; N],
+    /// Averages at the end of the last period that an update saw.
+    averages: [u64; N],
+    /// Time up to which the sums are complete.
     updated: Ns,
 }
 
-impl LoadAvg {
-    pub fn avg(&self) -> u64 {
-        self.avg
+impl<const N: usize> Default for Averages<N> {
+    fn default() -> Self {
+        Self { sums: [0; N], averages: [0; N], updated: 0 }
     }
+}
 
-    /// Add the time since the last update, in which `load` was runnable (`___update_load_sum()` and `___update_load_avg()`,
+impl<const N: usize> Averages<N> {
+    /// Add the time since the last update, in which there were `loads` (`___update_load_sum()` and `___update_load_avg()`,
     /// kernel/sched/pelt.c, v5.10).
     #[inline]
-    pub fn update(&mut self, now: Ns, load: u64) {
+    pub fn update(&mut self, now: Ns, loads: [u64; N]) {
         let from = std::mem::replace(&mut self.updated, now);
         debug_assert!(from <= now, "time does not go back");
-        let periods = (now >> PERIOD_BITS) - (from >> PERIOD_BITS);
-        if periods == 0 {
-            self.sum += load * (now - from);
+        if now >> PERIOD_BITS == from >> PERIOD_BITS {
+            self.sums.iter_mut().zip(loads).for_each(|(sum, load)| *sum += load * (now - from));
         } else {
-            self.cross(from, now, periods, load);
+            self.cross(from, now, loads);
         }
     }
 
-    /// As [`LoadAvg::update`], if periods have ended.
-    fn cross(&mut self, from: Ns, now: Ns, periods: u64, load: u64) {
+    /// As [`Averages::update`], if periods have ended.
+    fn cross(&mut self, from: Ns, now: Ns, loads: [u64; N]) {
+        let periods = (now >> PERIOD_BITS) - (from >> PERIOD_BITS);
         let (first, last) = (PERIOD - from % PERIOD, now % PERIOD);
         // The whole periods between the first and the last.
-        let between = (MAX_SUM - PERIOD).saturating_sub(decayed(MAX_SUM, periods));
-        self.sum = decayed(self.sum + load * first, periods) + load * (between + last);
-        self.avg = self.sum / whole(now);
-    }
-
-    /// Add the share of a task of a weight, which is up to date as this average is (`attach_entity_load_avg()`,
-    /// kernel/sched/fair.c, v5.10).
-    fn add(&mut self, task: &Self, weight: u64) {
-        self.sum += scaled(task.sum, weight);
-        self.avg += scaled(task.avg, weight);
-    }
-
-    /// Subtract the share of a task (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make the share
-    /// greater than the average.
-    fn sub(&mut self, task: &Self, weight: u64) {
-        self.sum = self.sum.saturating_sub(scaled(task.sum, weight));
-        self.avg = self.avg.saturating_sub(scaled(task.avg, weight));
+        let between = (MAX_SUM - PERIOD).saturating_sub(decay_load(MAX_SUM, periods));
+        for ((sum, average), load) in self.sums.iter_mut().zip(&mut self.averages).zip(loads) {
+            *sum = decay_load(*sum + load * first, periods) + load * (between + last);
+            *average = *sum / pelt_divider(now);
+        }
     }
 }
 
@@ -114,7 +103,7 @@ fn scaled(load: u64, weight: u64) -> u64 {
 /// A task's average of the time in which it is runnable, at weight [`weight::UNIT`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskLoad {
-    pub avg: LoadAvg,
+    average: Averages<1>,
     /// The average is a part of the average of the CPU on which the task is or was last.
     attached: bool,
 }
@@ -123,30 +112,43 @@ impl TaskLoad {
     /// Load of a new task: as if the task had been runnable without end (`init_entity_runnable_average()`,
     /// kernel/sched/fair.c, v4.5 to v6.12).
     pub fn new(now: Ns) -> Self {
-        let avg = LoadAvg { sum: weight::UNIT * whole(now), avg: weight::UNIT, updated: now };
-        Self { avg, attached: false }
+        let (sums, averages) = ([weight::UNIT * pelt_divider(now)], [weight::UNIT]);
+        Self { average: Averages { sums, averages, updated: now }, attached: false }
     }
 
     /// Load at the task's weight (`task_h_load()`, kernel/sched/fair.c, v4.5 to v6.12).
-    pub fn of_weight(&self, weight: u64) -> u64 {
-        scaled(self.avg.avg(), weight)
+    pub fn at_weight(&self, weight: u64) -> u64 {
+        scaled(self.average.averages[0], weight)
+    }
+
+    /// Add the time since the last update, in which the task was runnable or not.
+    #[inline]
+    pub fn update(&mut self, now: Ns, runnable: bool) {
+        self.average.update(now, [if runnable { weight::UNIT } else { 0 }]);
+    }
+
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn is_attached(&self) -> bool {
+        self.attached
     }
 }
 
-/// A CPU's average load and utilisation.
+/// A CPU's average load, and its average utilisation: the part of the time in which the CPU had a runnable ordinary task, of
+/// [`weight::UNIT`]. A task that changes its CPU leaves its part of the utilisation behind, unlike in the kernel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuLoad {
-    avg: LoadAvg,
-    /// Part of the time in which the CPU had a runnable task, of [`weight::UNIT`]. A task that changes its CPU leaves its part
-    /// behind, unlike in the kernel.
-    util: LoadAvg,
+    averages: Averages<2>,
     /// Sum of the weights of the runnable tasks.
     weight: u64,
 }
 
 impl CpuLoad {
-    pub fn avg(&self) -> u64 {
-        self.avg.avg()
+    pub fn load(&self) -> u64 {
+        self.averages.averages[0]
+    }
+
+    pub fn util(&self) -> u64 {
+        self.averages.averages[1]
     }
 
     #[cfg(any(debug_assertions, feature = "check"))]
@@ -154,24 +156,28 @@ impl CpuLoad {
         self.weight
     }
 
-    pub fn util(&self) -> u64 {
-        self.util.avg()
-    }
-
+    /// Add the time since the last update.
     #[inline]
     pub fn update(&mut self, now: Ns) {
-        self.avg.update(now, self.weight);
-        self.util.update(now, if self.weight > 0 { weight::UNIT } else { 0 });
+        self.averages.update(now, [self.weight, if self.weight > 0 { weight::UNIT } else { 0 }]);
     }
 
-    /// A task becomes runnable.
+    /// Set the sum, and the average with it, so that no load is left without a task. The kernel changes sum and average by the
+    /// task's, which may be of different moments of a period.
+    fn set_load_sum(&mut self, sum: u64, now: Ns) {
+        self.averages.sums[0] = sum;
+        self.averages.averages[0] = sum / pelt_divider(now);
+    }
+
+    /// A task becomes runnable. Its load is attached unless it is a part of the average (`enqueue_entity()` and
+    /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
     #[inline]
     pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
         self.update(now);
         self.weight += weight;
-        task.avg.update(now, 0);
+        task.update(now, false);
         if !std::mem::replace(&mut task.attached, true) {
-            self.avg.add(&task.avg, weight);
+            self.set_load_sum(self.averages.sums[0] + scaled(task.average.sums[0], weight), now);
         }
     }
 
@@ -179,17 +185,21 @@ impl CpuLoad {
     #[inline]
     pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
         self.update(now);
-        task.avg.update(now, weight::UNIT);
+        task.update(now, true);
         self.weight -= weight;
     }
 
-    /// Remove the average of a task that is not runnable.
+    /// Remove the load of a task that is not runnable (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make
+    /// the task's part greater than the sum.
     #[inline]
     pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
         if std::mem::take(&mut task.attached) {
             self.update(now);
-            task.avg.update(now, 0);
-            self.avg.sub(&task.avg, weight);
+            task.update(now, false);
+            self.set_load_sum(
+                self.averages.sums[0].saturating_sub(scaled(task.average.sums[0], weight)),
+                now,
+            );
         }
     }
 }

@@ -78,7 +78,7 @@ pub(crate) struct Runqueues<P: Policy> {
     pub queues: Table<P::Queue>,
     /// Scheduling entities of all tasks.
     pub entities: Vec<P::Entity>,
-    /// What [`Runqueues::loads`] are.
+    /// Kind of the loads in [`Runqueues::loads`].
     load_kind: CpuLoadKind,
     /// Average load of each task and of each CPU; unused under [`CpuLoadKind::Weights`].
     task_loads: Vec<TaskLoad>,
@@ -156,7 +156,7 @@ impl<P: Policy> Runqueues<P> {
         if self.load_kind == CpuLoadKind::Weights {
             weight
         } else {
-            self.task_loads[task as usize].of_weight(weight)
+            self.task_loads[task as usize].at_weight(weight)
         }
     }
 
@@ -227,7 +227,7 @@ impl<P: Policy> Runqueues<P> {
     /// v6.12).
     pub fn tick_load(&mut self, cpu: usize, current: TaskIx, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
-            self.task_loads[current as usize].avg.update(now, super::weight::UNIT);
+            self.task_loads[current as usize].update(now, true);
             self.update_blocked_average(cpu, now);
         }
     }
@@ -244,7 +244,7 @@ impl<P: Policy> Runqueues<P> {
     fn load(&self, cpu: usize) -> u64 {
         match self.load_kind {
             CpuLoadKind::Weights => P::load(&self.queues[cpu]),
-            CpuLoadKind::Runnable | CpuLoadKind::Average => self.cpu_loads[cpu].avg(),
+            CpuLoadKind::Runnable | CpuLoadKind::Average => self.cpu_loads[cpu].load(),
         }
     }
 
@@ -310,6 +310,32 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     pub fn idle_cores(&self, topology: &Topology) -> &CpuMask {
         if topology.threads > 1 { &self.idle_cores } else { &self.idle }
+    }
+
+    /// Panic if a CPU's average differs from the sum of its tasks' averages. `tasks` are the living tasks, each with its CPU, and
+    /// whether it is runnable.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn verify_loads(&self, now: Ns, tasks: impl Iterator<Item = (TaskIx, usize, bool)>) {
+        let mut cpus = vec![(0, 0, 0); self.loads.len()];
+        for (task, cpu, runnable) in tasks {
+            let (mut load, weight) = (self.task_loads[task as usize], self.weight(task));
+            if load.is_attached() {
+                load.update(now, runnable);
+                let sum = &mut cpus[cpu];
+                *sum = (sum.0 + load.at_weight(weight), sum.1 + weight, sum.2 + 1);
+            }
+        }
+        for (cpu, (sum, weights, number)) in cpus.into_iter().enumerate() {
+            let mut load = self.cpu_loads[cpu];
+            load.update(now);
+            // A part of the present period, about a 47th of the average, may be in one average and not yet in another.
+            let apart = weights / 20 + 2 * number + 8;
+            assert!(
+                load.load().abs_diff(sum) <= apart,
+                "load {} of CPU {cpu}, {sum} of its tasks",
+                load.load()
+            );
+        }
     }
 
     /// Panic if a cache's sum differs from the sum over its CPUs.

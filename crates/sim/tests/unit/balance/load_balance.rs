@@ -51,6 +51,39 @@ fn two_overloaded_groups_even_out_their_load_beyond_imbalance_pct() {
 }
 
 #[test]
+fn a_heavier_group_that_is_not_overloaded_leaves_the_local_groups_room() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-6.12").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        let domain = &engine.balance.domains.all[0];
+        // Two light tasks on the busiest CPU, and one steady task on a third CPU: the mean of 100, 200 and 1024 is 441.
+        let local = Sum { width: 1, number: 1, load: 100, idle: 0 };
+        let busiest = Sum { width: 1, number: 2, load: 200, idle: 0 };
+        let found = engine.calculate_imbalance(domain, &local, &busiest, || 441 * 1024, CpuIdleType::Busy);
+        assert_eq!(found, Some(Imbalance::Load(341)));
+    });
+}
+
+#[test]
+fn periodic_balancing_limits_the_search_by_the_utilisation() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-6.12").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        let width = engine.balance.domains.caches[0].width;
+        engine.balance.domains.caches[0].scan_limit = 1;
+        engine.update_idle_cpu_scan(0, width - 1);
+        assert_eq!(engine.balance.domains.caches[0].scan_limit, 1, "the domain is not the cache");
+        engine.update_idle_cpu_scan(0, width);
+        assert_eq!(engine.balance.domains.caches[0].scan_limit, width, "all CPUs are idle");
+        // Of 8 CPUs at 50 %: 8 × (1 − (0.5 × 1.17)²) = 5.3, and the target. At 86 % no CPU.
+        for (util, limit) in [(0, 8), (512, 6), (880, 0), (1024, 0)] {
+            engine.balance.domains.caches[0].update_scan_limit(util * 8, 117);
+            assert_eq!(engine.balance.domains.caches[0].scan_limit, limit, "utilisation {util}");
+        }
+    });
+}
+
+#[test]
 fn an_idle_cpu_evens_out_the_numbers_of_idle_cpus() {
     let at = |local: u64, busiest: u64, idle| {
         imbalance(false, &group(8, 8 - local, local), &group(8, 8 - busiest, busiest), idle)

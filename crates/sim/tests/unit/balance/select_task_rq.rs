@@ -140,10 +140,9 @@ fn a_busy_recent_cpu_is_forgotten_since_5_15() {
     }
 }
 
-/// Since 5.7 the load of a CPU includes its sleeping tasks, and `wake_affine()` subtracts the waking task from the load of its
-/// previous CPU.
+/// Since 4.14 `wake_affine()` subtracts the waking task from the load of its previous CPU.
 #[test]
-fn the_previous_cpus_load_contains_the_sleeping_task_since_5_7() {
+fn a_waking_task_does_not_count_on_its_previous_cpu_since_4_14() {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     for (name, pulled) in
         [("linux-3.8", true), ("linux-4.5", true), ("linux-5.14", false), ("linux-6.12", false)]
@@ -163,4 +162,37 @@ fn the_previous_cpus_load_contains_the_sleeping_task_since_5_7() {
             assert_eq!(engine.wake_affine(0, 1, 0, false), pulled, "{name}");
         });
     }
+}
+
+/// 5.10 compares loads although the previous CPU is idle and the load there is of sleeping tasks. Since 5.11 the task stays.
+#[test]
+fn an_idle_previous_cpu_keeps_its_task_since_5_11() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    for (name, pulled) in [("linux-5.10", true), ("linux-5.14", false), ("linux-6.12", false)] {
+        let machine = machine("kunpeng920").unwrap();
+        let simulation =
+            Simulation::new(machine, kernel(name).unwrap(), plan.clone(), Config::default()).unwrap();
+        simulation.with_engine(|engine| {
+            engine.boot();
+            engine.rq.idle = CpuMask::EMPTY;
+            engine.rq.mark_idle(96, engine.topology);
+            // The task is new and has its whole weight, 1024.
+            (engine.rq.loads[0], engine.rq.loads[96]) = (100, 3000);
+            assert_eq!(engine.wake_affine(0, 96, 0, false), pulled, "{name}");
+        });
+    }
+}
+
+/// A cache whose periodic balancing found it busy is not searched, idle cores included.
+#[test]
+fn a_busy_cache_is_not_searched() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-6.12").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        engine.boot();
+        engine.rq.idle.remove(0);
+        assert!(engine.select_idle_cpu(0, 0, 0).0.is_some(), "the CPUs were idle before");
+        engine.balance.domains.caches[0].scan_limit = 0;
+        assert_eq!(engine.select_idle_cpu(0, 0, 0), (None, 0));
+    });
 }
