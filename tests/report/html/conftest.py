@@ -60,13 +60,25 @@ def open_row(page: Page, number: int = 0) -> None:
     page.locator("details.row").nth(number).scroll_into_view_if_needed()
 
 
+COMING = """window.coming = [];
+window.IntersectionObserver = class {
+  constructor(act) { this.act = act; }
+  observe(target) { coming.push(() => this.act([{ isIntersecting: true, target }])); }
+  unobserve() {}
+};"""
+"""Lets a test say when figures come into view (``coming``): a browser without a window may paint no frames for minutes,
+and then notices nothing that comes into view."""
+
+
 @pytest.fixture
 def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
     """Open a case's page offline. Fail on console messages, errors, and requests other than the request of the file."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
-    def visited(case: str, width: int = 1400, scheme: str = "light", scripts: bool = True) -> Page:
+    def visited(
+        case: str, width: int = 1400, scheme: str = "light", scripts: bool = True, coming: bool = False
+    ) -> Page:
         context = chromium.new_context(
             offline=True,
             viewport={"width": width, "height": 900},
@@ -76,6 +88,8 @@ def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
+        if coming:
+            page.add_init_script(COMING)
         address = page_file(case).as_uri()
         page.on("console", lambda message: problems.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))

@@ -11,15 +11,7 @@ pytestmark = pytest.mark.slow
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(node => { node.open = true; })"
 
-# Scroll again and again: plots that are drawn above a figure can move it out of view before it is noticed there.
-DRAW_ALL = """async () => {
-  for (const figure of document.querySelectorAll('figure[data-plot]')) {
-    while (!('drawn' in figure.dataset)) {
-      figure.scrollIntoView();
-      await new Promise(go => setTimeout(go, 25));
-    }
-  }
-}"""
+DRAWN = "[...document.querySelectorAll('figure[data-plot]')].every(figure => 'drawn' in figure.dataset)"
 
 # An element may be wider than the window only inside an element that scrolls or clips and is within the window.
 OVERFLOWING = """() => {
@@ -59,14 +51,17 @@ FAINT = """() => {
 
 
 def opened(page: Page) -> Page:
+    """Open all parts of a page of ``visit(…, coming=True)`` and draw all plots."""
     page.evaluate(OPEN_ALL)
-    page.evaluate(DRAW_ALL)
+    page.evaluate("coming.forEach(comes => comes())")
+    # Not by frames, which are the default.
+    page.wait_for_function(DRAWN, polling=100, timeout=300_000)
     return page
 
 
 @pytest.mark.parametrize("case", ["measured", "hostile_import"])
 def test_nothing_overflows(visit: Visit, case: str) -> None:
-    page = opened(visit(case, 1400))
+    page = opened(visit(case, 1400, coming=True))
     for width in (1400, 1100, 800, 400, 320):
         page.set_viewport_size({"width": width, "height": 900})
         # Plots are resized shortly after the window.
@@ -76,7 +71,7 @@ def test_nothing_overflows(visit: Visit, case: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_enough_contrast(visit: Visit, scheme: str) -> None:
-    page = opened(visit("measured", scheme=scheme))
+    page = opened(visit("measured", scheme=scheme, coming=True))
     assert page.evaluate(FAINT) == []
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
