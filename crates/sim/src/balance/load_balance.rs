@@ -237,7 +237,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Some((source, imbalance))
     }
 
-    /// Find the first of the busiest CPUs of a group that has a task to move (`find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Find the first of the busiest CPUs of a group that have a task to move (`find_busiest_queue()`, kernel/sched/fair.c,
+    /// v4.5 to v6.12).
     fn find_busiest_queue(&self, group: &SchedGroup, imbalance: Imbalance) -> Option<usize> {
         let rank = |cpu: usize| {
             let (running, cpu_load) = (u64::from(self.rq.nr_running[cpu]), self.rq.loads[cpu]);

@@ -29,12 +29,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         for cpu in 0..self.cpus.len() {
             self.check_cpu(cpu, &mut queues);
         }
+        let queued = |state| matches!(state, State::Running | State::Waiting);
         let (mut alive, mut blocked) = (0, 0);
         for (task, data) in self.tasks.iter() {
-            let queued = matches!(data.state, State::Running | State::Waiting);
             assert_eq!(
                 queues[task as usize],
-                u8::from(queued),
+                u8::from(queued(data.state)),
                 "number of queues of task {task} ({:?})",
                 data.state
             );
@@ -42,14 +42,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             blocked += usize::from(data.state == State::Blocked);
         }
         assert_eq!((self.tasks.alive, self.tasks.blocked), (alive, blocked), "counts of tasks");
-        let living = self.tasks.iter().filter(|(_, data)| data.state != State::Dead);
-        self.numa.verify(&self.records.counters, &self.physics.regions, living.map(|(task, _)| task));
+        let living = || self.tasks.iter().filter(|(_, data)| data.state != State::Dead);
+        self.numa.verify(&self.records.counters, &self.physics.regions, living().map(|(task, _)| task));
         self.rq.verify_sums(self.topology);
-        let living = self.tasks.iter().filter(|(_, data)| data.state != State::Dead);
-        let runnable = |state| matches!(state, State::Running | State::Waiting);
         self.rq.verify_loads(
             self.time.now,
-            living.map(|(task, data)| (task, data.cpu.into(), runnable(data.state))),
+            living().map(|(task, data)| (task, data.cpu.into(), queued(data.state))),
         );
         self.check_stats();
     }

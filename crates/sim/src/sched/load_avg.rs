@@ -9,7 +9,8 @@ use super::weight;
 const PERIOD_BITS: u32 = 20;
 const PERIOD: u64 = 1 << PERIOD_BITS;
 
-/// Decay of a period, times 2³²: y, of which the 32nd power is 1/2 (Documentation/scheduler/schedutil.rst, v6.1).
+/// Factor by which a period shrinks the past, times 2³². The 32nd power of this factor is 1/2
+/// (Documentation/scheduler/schedutil.rst, v6.1).
 const DECAY: u64 = 4_202_935_003;
 
 /// Periods in which the past halves (`LOAD_AVG_PERIOD`, kernel/sched/sched-pelt.h, v5.10).
@@ -18,7 +19,7 @@ const HALF_LIFE: u64 = 32;
 /// Interval after which the averages of idle CPUs are updated: [`HALF_LIFE`] ms (`NOHZ_STATS_KICK`, kernel/sched/fair.c, v5.10).
 pub(crate) const IDLE_UPDATE_NS: Ns = HALF_LIFE * 1_000_000;
 
-/// Sum of a load of 1 over all periods, from the present one back: a period / (1 − y) (`LOAD_AVG_MAX`).
+/// Sum of a load of 1 over all periods, from the present one back: [`PERIOD`] / (1 − [`DECAY`] / 2³²) (`LOAD_AVG_MAX`).
 const MAX_SUM: u64 = (((PERIOD as u128) << 32) / ((1 << 32) - DECAY as u128)) as u64;
 
 /// Powers of [`DECAY`] up to the half-life, times 2³².

@@ -7,6 +7,13 @@ use crate::sched::Sum;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
+/// A simulation of a machine under 6.12 with a single task, which has not begun.
+fn simulation(machine_name: &str) -> Simulation {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel("linux-6.12").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap()
+}
+
 /// A group of `width` CPUs, `idle` of them without tasks, with `number` tasks of weight 1024.
 fn group(width: u64, number: u64, idle: u64) -> Sum {
     Sum { width, number, load: 1024 * number, idle }
@@ -14,9 +21,7 @@ fn group(width: u64, number: u64, idle: u64) -> Sum {
 
 /// Imbalance between a local and a busiest group, whose mean is that of both groups.
 fn imbalance(numa: bool, local: &Sum, busiest: &Sum, idle: CpuIdleType) -> Option<Imbalance> {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-6.12").unwrap());
-    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+    simulation("xeon-e5-2670v3").with_engine(|engine| {
         let is_numa = |kind| matches!(kind, DomainKind::Numa(_));
         let domain = engine.balance.domains.all.iter().find(|domain| is_numa(domain.kind) == numa).unwrap();
         let mean = || (local.load + busiest.load) * 1024 / (local.width + busiest.width);
@@ -52,9 +57,7 @@ fn two_overloaded_groups_even_out_their_load_beyond_imbalance_pct() {
 
 #[test]
 fn a_heavier_group_that_is_not_overloaded_leaves_the_local_groups_room() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-6.12").unwrap());
-    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+    simulation("xeon-e5-2670v3").with_engine(|engine| {
         let domain = &engine.balance.domains.all[0];
         // Two light tasks on the busiest CPU, and one steady task on a third CPU: the mean of 100, 200 and 1024 is 441.
         let local = Sum { width: 1, number: 1, load: 100, idle: 0 };
@@ -66,16 +69,14 @@ fn a_heavier_group_that_is_not_overloaded_leaves_the_local_groups_room() {
 
 #[test]
 fn periodic_balancing_limits_the_search_by_the_utilisation() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-6.12").unwrap());
-    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+    simulation("i7-3770").with_engine(|engine| {
         let width = engine.balance.domains.caches[0].width;
         engine.balance.domains.caches[0].scan_limit = 1;
         engine.update_idle_cpu_scan(0, width - 1);
         assert_eq!(engine.balance.domains.caches[0].scan_limit, 1, "the domain is not the cache");
         engine.update_idle_cpu_scan(0, width);
         assert_eq!(engine.balance.domains.caches[0].scan_limit, width, "all CPUs are idle");
-        // Of 8 CPUs at 50 %: 8 × (1 − (0.5 × 1.17)²) = 5.3, and the target. At 86 % no CPU.
+        // At 50 % a wake-up scans 8 × (1 − (0.5 × 1.17)²) = 5.3 CPUs and the target. At 86 % it scans no CPU.
         for (util, limit) in [(0, 8), (512, 6), (880, 0), (1024, 0)] {
             engine.balance.domains.caches[0].update_scan_limit(util * 8, 117);
             assert_eq!(engine.balance.domains.caches[0].scan_limit, limit, "utilisation {util}");

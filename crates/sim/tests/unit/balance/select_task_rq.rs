@@ -5,13 +5,17 @@ use crate::machine::CpuMask;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
+/// A simulation with a single task, which has not begun.
+fn simulation(machine_name: &str, kernel_name: &str) -> Simulation {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap()
+}
+
 /// `update_avg()`: a search moves the average of its CPU by an eighth of the difference, up or down.
 #[test]
 fn average_cost_of_a_search_moves_by_an_eighth_of_the_difference() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-5.14").unwrap());
-    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
-    simulation.with_engine(|engine| {
+    simulation("laptop-4", "linux-5.14").with_engine(|engine| {
         engine.boot();
         engine.rq.idle.remove(0);
         let (_, scanned) = engine.select_idle_cpu(0, 0, 0);
@@ -28,10 +32,7 @@ fn average_cost_of_a_search_moves_by_an_eighth_of_the_difference() {
 /// 5.14 halves the idle time of a busy CPU at each tick, and each search uses up its own time.
 #[test]
 fn idle_time_for_searches_ages_by_half_per_tick_and_is_used_up() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-5.14").unwrap());
-    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
-    simulation.with_engine(|engine| {
+    simulation("laptop-4", "linux-5.14").with_engine(|engine| {
         engine.boot();
         engine.rq.idle.remove(0);
         (engine.cpus[0].wake_avg_idle, engine.cpus[0].wake_stamp) = (80_000, 0);
@@ -51,10 +52,7 @@ fn idle_time_for_searches_ages_by_half_per_tick_and_is_used_up() {
 /// is not accounted for.
 #[test]
 fn a_search_without_idle_time_examines_three_cpus() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("kunpeng920").unwrap(), kernel("linux-5.14").unwrap());
-    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
-    simulation.with_engine(|engine| {
+    simulation("kunpeng920", "linux-5.14").with_engine(|engine| {
         engine.boot();
         for (idle, idle_ns, scanned) in [(7, 0, 3), (8, 0, 3), (8, 90, 4), (9, 90, 4)] {
             engine.rq.idle = CpuMask::EMPTY;
@@ -78,10 +76,7 @@ fn a_search_without_idle_time_examines_three_cpus() {
 /// Without an idle core, 4.5 takes an idle SMT sibling of the target, and no other idle CPU.
 #[test]
 fn the_search_of_4_5_ends_with_the_targets_siblings() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-4.5").unwrap());
-    let simulation = Simulation::new(machine, kernel, plan, Config::default()).unwrap();
-    simulation.with_engine(|engine| {
+    simulation("i7-3770", "linux-4.5").with_engine(|engine| {
         engine.boot();
         // CPUs 0 to 3 are the first threads of the cores, and CPU 5 is the sibling of CPU 1.
         for idle in [5, 6] {
@@ -96,18 +91,10 @@ fn the_search_of_4_5_ends_with_the_targets_siblings() {
 /// Where target and previous CPU are busy, a wake-up takes the CPU of an earlier wake-up if it is idle, and does not search.
 #[test]
 fn a_recently_used_idle_cpu_comes_before_a_search() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     for (name, found, left) in
         [("linux-4.5", None, 3), ("linux-5.14", Some(3), 1), ("linux-6.12", Some(3), 1)]
     {
-        let simulation = Simulation::new(
-            machine("laptop-4").unwrap(),
-            kernel(name).unwrap(),
-            plan.clone(),
-            Config::default(),
-        )
-        .unwrap();
-        simulation.with_engine(|engine| {
+        simulation("laptop-4", name).with_engine(|engine| {
             engine.boot();
             engine.rq.idle.remove(0);
             engine.rq.idle.remove(1);
@@ -121,16 +108,8 @@ fn a_recently_used_idle_cpu_comes_before_a_search() {
 /// 5.14 keeps the recent CPU while that CPU is busy, later kernels note the previous CPU at each search.
 #[test]
 fn a_busy_recent_cpu_is_forgotten_since_5_15() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     for (name, left) in [("linux-5.14", 2), ("linux-6.12", 1)] {
-        let simulation = Simulation::new(
-            machine("laptop-4").unwrap(),
-            kernel(name).unwrap(),
-            plan.clone(),
-            Config::default(),
-        )
-        .unwrap();
-        simulation.with_engine(|engine| {
+        simulation("laptop-4", name).with_engine(|engine| {
             engine.boot();
             (0..3).for_each(|cpu| engine.rq.idle.remove(cpu));
             engine.tasks[0].recent_cpu = 2;
@@ -143,18 +122,10 @@ fn a_busy_recent_cpu_is_forgotten_since_5_15() {
 /// Since 4.14 `wake_affine()` subtracts the waking task from the load of its previous CPU.
 #[test]
 fn a_waking_task_does_not_count_on_its_previous_cpu_since_4_14() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     for (name, pulled) in
         [("linux-3.8", true), ("linux-4.5", true), ("linux-5.14", false), ("linux-6.12", false)]
     {
-        let simulation = Simulation::new(
-            machine("laptop-4").unwrap(),
-            kernel(name).unwrap(),
-            plan.clone(),
-            Config::default(),
-        )
-        .unwrap();
-        simulation.with_engine(|engine| {
+        simulation("laptop-4", name).with_engine(|engine| {
             engine.boot();
             engine.rq.idle = CpuMask::EMPTY;
             // The task is new and has its whole weight, 1024.
@@ -167,12 +138,8 @@ fn a_waking_task_does_not_count_on_its_previous_cpu_since_4_14() {
 /// 5.10 compares loads although the previous CPU is idle and the load there is of sleeping tasks. Since 5.11 the task stays.
 #[test]
 fn an_idle_previous_cpu_keeps_its_task_since_5_11() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     for (name, pulled) in [("linux-5.10", true), ("linux-5.14", false), ("linux-6.12", false)] {
-        let machine = machine("kunpeng920").unwrap();
-        let simulation =
-            Simulation::new(machine, kernel(name).unwrap(), plan.clone(), Config::default()).unwrap();
-        simulation.with_engine(|engine| {
+        simulation("kunpeng920", name).with_engine(|engine| {
             engine.boot();
             engine.rq.idle = CpuMask::EMPTY;
             engine.rq.mark_idle(96, engine.topology);
@@ -186,9 +153,7 @@ fn an_idle_previous_cpu_keeps_its_task_since_5_11() {
 /// A cache whose periodic balancing found it busy is not searched, idle cores included.
 #[test]
 fn a_busy_cache_is_not_searched() {
-    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("i7-3770").unwrap(), kernel("linux-6.12").unwrap());
-    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+    simulation("i7-3770", "linux-6.12").with_engine(|engine| {
         engine.boot();
         engine.rq.idle.remove(0);
         assert!(engine.select_idle_cpu(0, 0, 0).0.is_some(), "the CPUs were idle before");
