@@ -39,6 +39,9 @@ REAL = (
     "kernel.sched_autogroup_enabled",
     "kernel.sched_cfs_bandwidth_slice_us",
 )
+AT_FIRST = dict(zip(REAL, ("1", "0", "1", "5000"), strict=True))
+"""Values at the begin of each test that uses :func:`real`."""
+
 OTHER_VALUES = {
     "vm.stat_interval": 7,
     "kernel.numa_balancing": True,
@@ -61,7 +64,7 @@ def journals(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def real() -> Iterator[System]:
-    """The running kernel, for one test at a time. The kernel's values are put back after the test."""
+    """The running kernel with :data:`AT_FIRST`, for one test at a time. Its values are put back after the test."""
     if os.geteuid() != 0:
         pytest.skip(f"needs root to write {', '.join(REAL)}")
     system = System()
@@ -73,6 +76,8 @@ def real() -> Iterator[System]:
                 pytest.skip(f"{name}: {here.why}")
             before[here.paths[0]] = here.values[0]
         try:
+            for path, value in zip(before, AT_FIRST.values(), strict=True):
+                path.write_text(f"{value}\n")
             yield system
         finally:
             for path, value in before.items():
