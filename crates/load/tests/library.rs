@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 44] = [
+const SMALL: [&[&str]; 45] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -54,6 +54,7 @@ const SMALL: [&[&str]; 44] = [
     &["kernel-path", "--path", "yield", "--loops", "20"],
     &["kernel-path", "--path", "write", "--loops", "20"],
     &["kernel-path", "--path", "udp", "--loops", "20"],
+    &["kernel-path", "--path", "unix-queue", "--loops", "3", "--size", "192"],
     &["kernel-path", "--path", "tcp-round", "--loops", "20"],
     &["kernel-path", "--path", "futex-round", "--loops", "20"],
     &["kernel-path", "--path", "page-fault", "--loops", "20"],

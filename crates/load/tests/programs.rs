@@ -160,6 +160,8 @@ const EVERYTHING: &str = r#"{
       {"compute": {"ns": 10000}},
       {"touch": {"region": "own", "bytes": 200000, "write": true}},
       {"touch": {"region": "common", "bytes": 5000, "pattern": "random"}},
+      {"touch": {"region": "own", "bytes": 200000, "pattern": "chase"}},
+      {"touch": {"region": "common", "bytes": 5000, "pattern": "chase", "write": true}},
       {"barrier": {"barrier": "meeting"}},
       {"stamp": {"slot": "when"}}, {"up": {"semaphore": "turn"}},
       {"fork": {"body": [{"exec": {"image": {"work": {"ns": 1000, "bytes": 10000}}}}]}},

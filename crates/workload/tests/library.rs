@@ -164,6 +164,15 @@ fn only_paths_with_messages_have_a_size() {
 }
 
 #[test]
+fn a_queue_of_unix_messages_fits_into_its_sockets() {
+    let queue = |size| KernelPath { path: Path::UnixQueue, loops: 3, size };
+    let books = balanced(queue(192).program().unwrap());
+    assert_eq!(books.samples.len(), 3);
+    assert_eq!(books.traffic.values().map(|(sent, _)| sent).sum::<u64>(), 3 * 1000 * 192);
+    assert!(queue(193).program().unwrap_err().to_string().contains("size = 193"));
+}
+
+#[test]
 fn every_kernel_path_times_each_operation() {
     let rounds = [
         Path::PipeRound,

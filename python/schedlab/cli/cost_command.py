@@ -48,7 +48,7 @@ def cost(
             "--path",
             metavar="PATH[:BYTES]",
             help="A path to measure, with the bytes of its messages (default 4); may be repeated ('schedlab workloads "
-            "kernel-path' lists paths). Default all; sleep needs --functions, remote-round two CPUs.",
+            "kernel-path' lists paths). Default all but unix-queue; sleep needs --functions, remote-round two CPUs.",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,
@@ -173,13 +173,13 @@ def _workloads(paths: Sequence[str], loops: int) -> Iterator[str]:
 
 
 def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: bool) -> list[str]:
-    """Return the paths that were asked for, or else all that can be measured, in the order of the table.
+    """Return the paths that were asked for, or else all others than unix-queue that can be measured, in their order.
 
     ExperimentError for a path that needs the plug-in or a second CPU.
     """
     from schedlab.errors import ExperimentError
     from schedlab.experiment.topology import Topology
-    from schedlab.findings.cost import BETWEEN_CPUS, IDLE
+    from schedlab.findings.cost import BETWEEN_CPUS, IDLE, MANY_MESSAGES
     from schedlab.workloads.declarations import definitions
 
     remedies = {} if has_plugin else dict.fromkeys(IDLE, ("all CPUs are idle in this path", "add --functions"))
@@ -190,7 +190,8 @@ def measurable_paths(asked: Sequence[str] | None, topology: str, has_plugin: boo
             reason, todo = remedies[name]
             raise ExperimentError(reason, where=f"--path {each}", todo=todo)
     (path,) = (each for each in definitions()["kernel-path"]["parameters"] if each["name"] == "path")
-    return list(asked or (choice["name"] for choice in path["choices"] if choice["name"] not in remedies))
+    left_out = {*remedies, *MANY_MESSAGES}
+    return list(asked or (choice["name"] for choice in path["choices"] if choice["name"] not in left_out))
 
 
 def draft_of(

@@ -22,6 +22,9 @@ METRIC = "latency-p50"
 IDLE = ("sleep",)
 """Paths in which all CPUs are idle. The guest's clock skips idle time, so that only the plug-in counts instructions."""
 
+MANY_MESSAGES = ("unix-queue",)
+"""Paths of 1000 messages for each operation, which are measured only if they are named."""
+
 BETWEEN_CPUS = ("remote-round",)
 """Paths that need CPUs 0 and 1."""
 

@@ -43,7 +43,8 @@ impl<'r> Regions<'r> {
         Ok(Self { shared: &shared.regions, private })
     }
 
-    /// Accesses every `stride`-th of `bytes` bytes from `offset` on, or as many random multiples of the stride.
+    /// Accesses every `stride`-th of `bytes` bytes from `offset` on, or as many random multiples of the stride, for a chase each
+    /// known only when the access before has returned its value.
     pub fn touch(
         &self,
         region: u32,
@@ -56,11 +57,7 @@ impl<'r> Regions<'r> {
         let size = mapping.bytes() as u64;
         let stride = u64::from(stride);
         let access = |at: u64| {
-            if write {
-                mapping.touch_write(at as usize);
-            } else {
-                mapping.touch_read(at as usize);
-            }
+            if write { mapping.touch_write(at as usize) } else { mapping.touch_read(at as usize) }
         };
         match pattern {
             Pattern::Sequential => {
@@ -73,12 +70,15 @@ impl<'r> Regions<'r> {
                     }
                 }
             }
-            Pattern::Random => {
+            Pattern::Random | Pattern::Chase => {
                 let places = size.div_ceil(stride);
                 let mut state = seed | 1;
                 for _ in 0..bytes.div_ceil(stride) {
                     state = xorshift(state);
-                    access(((u128::from(state) * u128::from(places)) >> 64) as u64 * stride);
+                    let value = access(((u128::from(state) * u128::from(places)) >> 64) as u64 * stride);
+                    if pattern == Pattern::Chase {
+                        state ^= u64::from(value);
+                    }
                 }
             }
         }

@@ -89,13 +89,16 @@ impl Mapping {
         unsafe { self.base.as_ptr().add(offset).read_volatile() }
     }
 
-    /// Increments the byte at `offset` without the compiler omitting the write; lost updates do not matter.
-    pub fn touch_write(&self, offset: usize) {
+    /// Increments the byte at `offset` without the compiler omitting the write, and returns its value before; lost updates do not
+    /// matter.
+    pub fn touch_write(&self, offset: usize) -> u8 {
         debug_assert!(offset < self.bytes);
         // SAFETY: the callers wrap offsets at the mapping's size.
         unsafe {
             let place = self.base.as_ptr().add(offset);
-            place.write_volatile(place.read_volatile().wrapping_add(1));
+            let value = place.read_volatile();
+            place.write_volatile(value.wrapping_add(1));
+            value
         }
     }
 

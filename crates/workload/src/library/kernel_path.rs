@@ -39,6 +39,8 @@ pub enum Path {
     Pipe,
     /// One message sent to a Unix socket and received by the same task.
     Unix,
+    /// 1000 messages sent to four Unix sockets and received by the same task: messages that wait, as hackbench's do.
+    UnixQueue,
     /// One message sent over TCP on the loopback and received by the same task.
     Tcp,
     /// One datagram sent over UDP on the loopback and received by the same task.
@@ -79,7 +81,7 @@ impl Path {
     fn messages(self) -> Option<(ChannelKind, bool)> {
         match self {
             Self::Pipe => Some((ChannelKind::Pipe, false)),
-            Self::Unix => Some((ChannelKind::Unix, false)),
+            Self::Unix | Self::UnixQueue => Some((ChannelKind::Unix, false)),
             Self::Tcp => Some((ChannelKind::Tcp, false)),
             Self::Udp => Some((ChannelKind::Udp, false)),
             Self::PipeRound | Self::RemoteRound => Some((ChannelKind::Pipe, true)),
@@ -90,6 +92,12 @@ impl Path {
         }
     }
 }
+
+/// Sockets in which messages wait, and messages in each: a socket's buffer takes 278 messages of at most `LARGEST_QUEUED` bytes,
+/// whose memory comes from the slab cache of 512 bytes with `struct skb_shared_info` of 320 bytes.
+const QUEUES: u32 = 4;
+const QUEUED: u32 = 250;
+const LARGEST_QUEUED: u64 = 512 - 320;
 
 /// Bytes from one page to the next.
 const PAGE: u64 = 4096;
@@ -123,6 +131,9 @@ impl Workload for KernelPath {
         let has_bytes = self.path == Path::Write || self.path.messages().is_some();
         if !has_bytes && self.size != Self::default().size {
             return Err(ParameterError::new("size", self.size, "this path has no messages"));
+        }
+        if self.path == Path::UnixQueue {
+            ParameterError::check("size", self.size, 1..=LARGEST_QUEUED)?;
         }
         let mut resources = Resources { slots: vec![slots("turn", 1, Scope::Task)], ..Resources::default() };
         let (timed, answer) = self.timed(&mut resources);
@@ -232,6 +243,15 @@ impl KernelPath {
     /// A message to the same task, or a message to a second task and its answer.
     fn message(&self, resources: &mut Resources, kind: ChannelKind, round: bool) -> (Vec<Op>, Vec<Op>) {
         let channel = |name: &str| Channel { no_delay: kind == ChannelKind::Tcp, ..channels(name, kind, 1) };
+        if self.path == Path::UnixQueue {
+            resources.channels = vec![channels("there", kind, QUEUES)];
+            let socket = at("there", Expr::loop_index(0));
+            let each = |message| times(QUEUED, vec![times(QUEUES, vec![message])]);
+            return (
+                vec![each(send(socket.clone(), self.size)), each(receive(socket, self.size))],
+                Vec::new(),
+            );
+        }
         resources.channels = vec![channel("there")];
         let (out, arrive) = (send("there", self.size), receive("there", self.size));
         if !round {

@@ -247,6 +247,8 @@ pub enum Pattern {
     Sequential,
     /// Uniformly random multiples of the stride, the same number as in a sequential walk.
     Random,
+    /// As `random`, but each place depends on the value that the access before has read: the latency of memory.
+    Chase,
 }
 
 /// End condition of a loop.
