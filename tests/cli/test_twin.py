@@ -130,7 +130,7 @@ def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(sched
     ("release", "model"),
     [
         ("2.4.20", "linux-2.5.59"), ("4.4.302", "linux-3.8"), ("4.19", "linux-4.5"), ("5.10.0-28-amd64", "linux-5.10"),
-        ("6.1.0-18", "linux-6.1"), ("6.8.4", "linux-6.6"), ("6.18.44-fc", "linux-6.12"),
+        ("6.1.0-18", "linux-6.1"), ("6.8.4", "linux-6.6"), ("6.18.44-fc", "linux-6.18"), ("6.17.0", "linux-6.12"),
     ],
 )  # fmt: skip
 def test_a_kernel_has_the_newest_model_with_its_policy(release: str, model: str) -> None:

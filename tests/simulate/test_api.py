@@ -160,7 +160,7 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         (
             {"kernel": "linux-5.14", "slice": "3ms"},
             errors.SettingRefused,
-            "use a kernel model with slices: linux-6.6, linux-6.12, linux-7.2",
+            "use a kernel model with slices: linux-6.6, linux-6.12, linux-6.18, linux-7.2",
         ),
         ({"horizon": "soon"}, errors.SettingRefused, "soon"),
         ({"seed": -1}, errors.SettingRefused, "2^64"),

@@ -22,7 +22,7 @@ macro_rules! files {
 pub(crate) static MACHINES: Files = files!("machine", "machines": "laptop-4", "rpi4b", "i7-3770", "xeon-e5-2670v3", "xeon-x5650", "kunpeng920", "epyc-7713", "numa-q-16");
 
 /// The shipped kernel models, oldest first.
-pub(crate) static KERNELS: Files = files!("kernel model", "kernels": "linux-2.5.59", "linux-3.8", "linux-4.5", "linux-5.10", "linux-5.14", "linux-6.1", "linux-6.6", "linux-6.12", "linux-7.2");
+pub(crate) static KERNELS: Files = files!("kernel model", "kernels": "linux-2.5.59", "linux-3.8", "linux-4.5", "linux-5.10", "linux-5.14", "linux-6.1", "linux-6.6", "linux-6.12", "linux-6.18", "linux-7.2");
 
 impl Files {
     /// Pairs of a name and its TOML text.

@@ -71,7 +71,7 @@ fn machine_without_progress_and_machine_too_large_are_refused() {
 }
 
 #[test]
-fn kernel_file_with_ranges_beyond_virtual_time_is_refused() {
+fn kernel_file_with_values_that_cannot_be_simulated_is_refused() {
     let file = include_str!("../models/kernels/linux-6.12.toml");
     let with = |line: &str, other: &str| {
         assert!(file.contains(line), "{line}");
@@ -91,6 +91,9 @@ fn kernel_file_with_ranges_beyond_virtual_time_is_refused() {
     let text =
         with(delay, "\"sched.numa_balancing.scan_delay_ms\" = { default = 0, min = -5000000000, max = 9 }");
     assert!(text.contains("is not within -4294967296 to 4294967296"), "{text}");
+    // Without averages nobody would set the limit of the search.
+    let text = with("\ncpu_load = \"average\"", "\ncpu_load = \"weights\"");
+    assert!(text.contains("`idle_search = \"utilisation\"` needs averages"), "{text}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
 
 DEFAULT_KERNEL = "linux-6.12"
-"""The kernel model of a simulation that names no kernel model: the newest with mechanisms of its own."""
+"""The kernel model of a simulation that names no kernel model."""
 
 
 @dataclass(frozen=True)

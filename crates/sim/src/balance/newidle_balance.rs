@@ -2,8 +2,8 @@
 
 use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
-use crate::engine::Engine;
-use crate::kernel::NewidleGate;
+use crate::engine::{Engine, NewidleStats};
+use crate::kernel::{NewidleGate, Tunable};
 use crate::observe::Observer;
 use crate::time::{Ns, SECOND};
 
@@ -33,15 +33,39 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if avg_idle < curr_cost + self.cpus[cpu].domains[level].max_newidle_lb_cost {
                 break;
             }
+            let Some(weight) = self.newidle_weight(cpu, level) else {
+                self.count_newidle(cpu, level, 0);
+                continue;
+            };
             let pass = self.load_balance(cpu, cpu, level, CpuIdleType::Newidle);
             curr_cost += pass.cost;
             self.note_newidle_cost(cpu, level, pass.cost);
+            self.count_newidle(cpu, level, if pass.moved > 0 { weight } else { 0 });
             if pass.moved > 0 || self.rq.nr_running[cpu] > 0 {
                 break;
             }
         }
         self.cpus[cpu].max_idle_balance_cost = self.cpus[cpu].max_idle_balance_cost.max(curr_cost);
         self.rq.nr_running[cpu] > 0
+    }
+
+    /// Weight of a success of this pass over a domain, the inverse of the probability that a pass runs; `None` to skip the pass
+    /// (`sched_balance_newidle()`, kernel/sched/fair.c, v6.19).
+    fn newidle_weight(&mut self, cpu: usize, level: usize) -> Option<u32> {
+        if !self.tunables.on(Tunable::NiRandom) {
+            return Some(1);
+        }
+        let chance = 1 + self.cpus[cpu].domains[level].newidle.ratio;
+        let draw = self.time.random.below(NewidleStats::SCALE.into()) as u32;
+        (draw <= chance).then(|| (NewidleStats::SCALE + chance / 2) / chance)
+    }
+
+    /// Count a pass over a domain whose success has a weight, 0 for no success.
+    fn count_newidle(&mut self, cpu: usize, level: usize, success: u32) {
+        if self.tunables.has(Tunable::NiRandom) {
+            let by_rate = self.tunables.on(Tunable::NiRate);
+            self.cpus[cpu].domains[level].newidle.count(success, by_rate, self.time.now);
+        }
     }
 
     /// Bring a CPU's next periodic balancing forward to the interval of an idle CPU, because the CPU is about to become

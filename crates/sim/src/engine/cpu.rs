@@ -15,6 +15,39 @@ pub(crate) struct DomainState {
     pub failed: u32,
     pub max_newidle_lb_cost: Ns,
     pub decay_at: Ns,
+    pub newidle: NewidleStats,
+}
+
+/// New-idle passes over a domain and their success (`update_newidle_stats()`, kernel/sched/fair.c, v6.19 and v7.1).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewidleStats {
+    calls: u32,
+    successes: u32,
+    /// Probability that a pass runs, times [`NewidleStats::SCALE`].
+    pub ratio: u32,
+    /// When the ratio was computed.
+    computed: Ns,
+}
+
+impl NewidleStats {
+    pub const SCALE: u32 = 1024;
+
+    /// As if half of the passes had been successful (`sd_init()`, kernel/sched/topology.c, v6.19).
+    pub fn new() -> Self {
+        Self { calls: Self::SCALE / 2, successes: Self::SCALE / 4, ratio: Self::SCALE / 2, computed: 0 }
+    }
+
+    /// Count a pass; `success` is the weight of its success, 0 for a failed or skipped pass. `by_rate`: the ratio also grows with the
+    /// time since the last ratio, by 1 each 2²² ns.
+    pub fn count(&mut self, success: u32, by_rate: bool, now: Ns) {
+        self.calls += 1;
+        self.successes += success;
+        if self.calls >= Self::SCALE {
+            let rare = if by_rate { (now - self.computed) >> 22 } else { 0 };
+            self.ratio = (rare + Ns::from(self.successes)).min(Self::SCALE.into()) as u32;
+            (self.calls, self.successes, self.computed) = (self.calls / 2, self.successes / 2, now);
+        }
+    }
 }
 
 /// State of a CPU. Fields that are used together share cache lines, see [`crate::tasks::Task`].

@@ -31,7 +31,7 @@ use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks, Writers};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
 
-pub(crate) use cpu::{Cpu, DomainState, FULL};
+pub(crate) use cpu::{Cpu, DomainState, FULL, NewidleStats};
 
 /// The configuration of a simulation, which the engine borrows.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Construction of the engine from a checked configuration.
 
-use super::{Changes, Cpu, DomainState, Engine, World};
+use super::{Changes, Cpu, DomainState, Engine, NewidleStats, World};
 use crate::balance::{Balance, KernelPolicy, SchedDomains};
 use crate::kernel::{Tunable, Tunables};
 use crate::machine::CpuMask;
@@ -87,5 +87,6 @@ fn domain_state(weight: u32) -> DomainState {
         failed: 0,
         max_newidle_lb_cost: 0,
         decay_at: SECOND,
+        newidle: NewidleStats::new(),
     }
 }

@@ -97,7 +97,8 @@ impl Instructions {
         share(&mut [&mut changed.udp_send, &mut changed.udp_receive], ns(new.udp, old.udp));
         share(&mut [&mut changed.futex], ns(new.futex, old.futex));
         share(&mut [&mut changed.page_fault], ns(new.page_fault, old.page_fault));
-        share(&mut [&mut changed.fork, &mut changed.exit, &mut changed.wait], ns(new.child, old.child));
+        let child = &mut [&mut changed.fork, &mut changed.child_start, &mut changed.exit, &mut changed.wait];
+        share(child, ns(new.child, old.child));
         share(&mut [&mut changed.exec], ns(new.exec, old.exec));
         let before = changed.wakeup.core;
         let both = ns(new.wake_and_switch, old.wake_and_switch);

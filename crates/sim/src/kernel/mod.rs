@@ -289,6 +289,11 @@ impl Kernel {
             }
         }
         if kernel.policy != PolicyKind::O1 {
+            if kernel.idle_search == IdleSearch::Utilisation && kernel.cpu_load == CpuLoadKind::Weights {
+                return Err(wrong(
+                    "`idle_search = \"utilisation\"` needs averages: `cpu_load` is \"weights\"".to_owned(),
+                ));
+            }
             kernel.domains.check().map_err(wrong)?;
         }
         for (name, definition) in &kernel.tunables {

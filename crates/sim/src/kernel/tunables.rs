@@ -65,6 +65,10 @@ tunables! {
     DelayDequeue = "sched.features.DELAY_DEQUEUE",
     /// A delayed task that leaves its queue keeps no positive lag.
     DelayZero = "sched.features.DELAY_ZERO",
+    /// New-idle balancing of a domain tries as often, at random, as it succeeds.
+    NiRandom = "sched.features.NI_RANDOM",
+    /// New-idle balancing that is seldom tried more often takes place.
+    NiRate = "sched.features.NI_RATE",
     /// Slice of the O(1) scheduler at nice 19.
     MinTimesliceMs = "sched.min_timeslice_ms",
     /// Slice of the O(1) scheduler at nice −20.
