@@ -38,7 +38,7 @@ def test_values_are_completed(ask) -> None:  # type: ignore[no-untyped-def]
     assert "kunpeng920" in ask("simulate", "--machine", "")
     assert ask("machines", "show", "rp") == ["rpi4b"]
     assert ask("simulate", "--kernel", "linux-6.12") == ["linux-6.12"]
-    assert ask("kernels", "show", "linux-6") == ["linux-6.1", "linux-6.6", "linux-6.12"]
+    assert ask("kernels", "show", "linux-6") == ["linux-6.1", "linux-6.6", "linux-6.12", "linux-6.18"]
     assert ask("workloads", "show", "hackbench-") == ["hackbench-rt-tests"]
     assert ask("simulate", "--machine", "rpi4b", "hackb") == ["hackbench"]
     assert "groups=" in ask("simulate", "--machine", "rpi4b", "hackbench", "")

@@ -58,6 +58,9 @@ def test_latencies_are_those_of_the_machine() -> None:
     assert latencies.sources["cache-far"] == costs["line"]["far"]
     assert latencies.sources["memory-node"] == costs["refill_kib"]["node"] / 16 * costs["random_percent"] / 100
     assert latencies.sources["private"] == 0
+    assert latencies.sources["llc"] == costs["llc_line"]
+    unknown = models.machine("kunpeng920")
+    assert Latencies.of(unknown).sources["llc"] == unknown.data["costs"]["line"]["llc"] // 2
 
 
 def test_the_predicted_time_is_the_sum_of_instructions_and_lines(found: Cache) -> None:

@@ -78,7 +78,8 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     truth["costs"] |= {"ipi_send": 2000, "tcp_ack": 1500, "tcp_append": 300}
     truth["costs"] |= {"tlb_refill": 1200, "unix_wait": 900, "shared_fault": 2500, "image_fault": 900}
     truth["costs"] |= {"unix_kib": 60, "tcp_kib": 90, "udp_kib": 70, "pipe_page": 500, "next_line_permille": 130}
-    truth["costs"] |= {"inet_wait": 600}
+    truth["costs"] |= {"inet_wait": 600, "llc_line": 20, "child_start": 20_000}
+    truth["costs"]["child_start_remote"] |= {"llc": 8000}
     wrong = deepcopy(truth)
     wrong["costs"]["ipi_send"] = 0
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
@@ -95,6 +96,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
         assert figure.value == pytest.approx(expected, rel=TOLERANCE.get(key, 0.02), abs=12), key
     assert {key.split(".")[1] for key in figures} > {"syscall", "switch", "wakeup", "ipi", "ipi_send", "line", "fork"}
     assert {key.split(".")[1] for key in figures} > {"atomic", "tcp_kib", "inet_wait", "pipe_page"}
+    assert {"costs.llc_line", "costs.child_start", "costs.child_start_remote.llc"} < figures.keys()
     assert "costs.next_line_permille" in figures
 
 

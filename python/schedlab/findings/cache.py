@@ -37,12 +37,13 @@ class Latencies:
     def of(cls, machine: Model) -> Latencies:
         """Return the latencies of a machine model.
 
-        Lines of other caches cost ``line`` by distance. Lines of the last-level cache and of memory cost ``refill_kib``
-        of a line, by ``random_percent``: kernel structures are not read in sequence.
+        Lines of other caches cost ``line`` by distance. A line of the last-level cache costs ``llc_line``, or without
+        this cost half of a line of another core. Lines of memory cost ``refill_kib`` of a line, by
+        ``random_percent``: kernel structures are not read in sequence.
         """
         costs = machine.data["costs"]
         refill = costs["random_percent"] / 100 / LINES_OF_KIB
-        sources = {"private": 0.0, "llc": costs["refill_kib"]["llc"] * refill}
+        sources = {"private": 0.0, "llc": float(costs.get("llc_line") or costs["line"]["llc"] // 2)}
         sources |= {f"cache-{distance}": float(cost) for distance, cost in costs["line"].items()}
         sources |= {f"memory-{distance}": cost * refill for distance, cost in costs["refill_kib"].items()}
         return cls(costs["instruction_ps"] / 1000, sources)

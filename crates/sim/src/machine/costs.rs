@@ -6,14 +6,20 @@ use serde::{Deserialize, Serialize};
 use super::Distance;
 use crate::time::Ns;
 
-/// Cache lines of 64 bytes in 1 KiB.
-const LINES_OF_KIB: u64 = 16;
+/// Size of a cache line in bytes.
+pub(crate) const LINE: u64 = 64;
+
+/// Cache lines in 1 KiB.
+const LINES_OF_KIB: u64 = 1024 / LINE;
 
 /// Size of a pipe's page in bytes.
 const PIPE_PAGE: u64 = 4096;
 
+/// Random misses that a core has in flight: the meaning of `random_percent` in the machine files.
+pub(crate) const MISSES_IN_FLIGHT: Ns = 5;
+
 /// Cost that depends on the distance between two CPUs, or between a CPU and memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByDistance {
     /// Same core: the same CPU or its SMT sibling.
@@ -94,6 +100,9 @@ pub struct Costs {
     pub refill_kib: ByDistance,
     /// Cost of random accesses in percent of sequential accesses: there is no prefetching.
     pub random_percent: u32,
+    /// Latency of one cache line from the last-level cache. 0: half of `line` of a core under this cache.
+    #[serde(default)]
+    pub llc_line: u32,
     /// Walking 1 KiB in the private caches.
     pub touch_kib: u32,
     /// Fetching a cache line that another CPU has written.
@@ -128,6 +137,13 @@ pub struct Costs {
     pub vmstat_fold: u32,
     /// `fork` in the parent, without the wake-up.
     pub fork: u32,
+    /// Beginning of a forked process before its program's first operation: faults on the pages that it shares with its parent, and
+    /// what `schedload` prepares. 0: a part of `exit`.
+    #[serde(default)]
+    pub child_start: u32,
+    /// Further time of `child_start` on another CPU than the parent's, whose caches have the parent's memory and page tables.
+    #[serde(default)]
+    pub child_start_remote: ByDistance,
     /// `clone` of a thread in the parent.
     pub clone: u32,
     /// `exec` of a small binary.
@@ -212,14 +228,20 @@ impl Costs {
         }
     }
 
-    /// Time to fetch cache lines from the last-level cache into the core's private caches: `sequential` lines in a row, and
-    /// `random` lines each in another place.
+    /// Latency of one cache line from the last-level cache. A line that another core has modified takes about twice as long on the
+    /// three shipped machines whose sources have both latencies.
     #[inline]
-    pub(crate) fn refill_lines(&self, sequential: u64, random: u64) -> Ns {
-        let kib = Ns::from(self.refill_kib.llc);
-        let random_kib = kib * Ns::from(self.random_percent) / 100;
+    pub(crate) fn llc_line(&self) -> Ns {
+        Ns::from(if self.llc_line > 0 { self.llc_line } else { self.line.llc / 2 })
+    }
+
+    /// Time to fetch cache lines from the last-level cache into the core's private caches: `sequential` lines in a row, and
+    /// `dependent` lines of which each is known only when the line before has arrived.
+    #[inline]
+    pub(crate) fn refill_lines(&self, sequential: u64, dependent: u64) -> Ns {
+        let row = sequential * Ns::from(self.refill_kib.llc) / LINES_OF_KIB;
         // The longest extra time of a segment. Its products with sizes of caches do not overflow.
-        ((sequential * kib + random * random_kib) / LINES_OF_KIB).min(u32::MAX.into())
+        (row + dependent * self.llc_line()).min(u32::MAX.into())
     }
 
     /// Copying `bytes` of a received message to user space.

@@ -28,6 +28,7 @@ use crate::shipped::MACHINES;
 use crate::time::{NEVER, SECOND};
 
 pub use costs::{ByDistance, Costs};
+pub(crate) use costs::{LINE, MISSES_IN_FLIGHT};
 pub use domains::{Domain, DomainKind, Domains};
 pub use mask::{CpuMask, MAX_CPUS};
 pub(crate) use span::Span;

@@ -3,7 +3,7 @@
 use schedlab_workload::program::Pattern;
 
 use super::warmth::Caches;
-use crate::machine::{Costs, Distance, Topology};
+use crate::machine::{Costs, Distance, LINE, MISSES_IN_FLIGHT, Topology};
 use crate::time::Ns;
 
 /// Maximum number of granules of a region. A granule is a page of 4 KiB in regions of up to 16 MiB. In larger regions a
@@ -184,7 +184,11 @@ impl Memory {
         let pages = region.first_touch(touch, node);
         // Fetched bytes: complete lines, but not more than the range contains.
         let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * 64).min(touch.bytes.max(64));
-        let percent = if touch.pattern == Pattern::Random { u64::from(costs.random_percent) } else { 100 };
+        let percent = match touch.pattern {
+            Pattern::Sequential => 100,
+            Pattern::Random => u64::from(costs.random_percent),
+            Pattern::Chase => MISSES_IN_FLIGHT * u64::from(costs.random_percent),
+        };
         let region_kib = region.bytes.div_ceil(1024).max(1);
         let kib_1024 = fetched; // 1/1024 KiB
         let remaining = |cached: &Cached, inflow: u64, capacity: u32| {
@@ -204,9 +208,13 @@ impl Memory {
         let miss_private = kib_1024 * (region_kib - private.min(region_kib)) / region_kib;
         let beyond = (kib_1024 * (region_kib - shared.min(region_kib)) / region_kib).min(miss_private);
         let scale = |ns_per_kib: u64, kib_1024: u64| ns_per_kib * kib_1024 * percent / 100 / 1024;
+        let within = miss_private - beyond;
         let mut cost = TouchCost {
             work: u64::from(costs.touch_kib) * kib_1024 / 1024,
-            cache: scale(costs.refill_kib.llc.into(), miss_private - beyond),
+            cache: match touch.pattern {
+                Pattern::Chase => costs.llc_line() * within / LINE,
+                _ => scale(costs.refill_kib.llc.into(), within),
+            },
             fault: pages * u64::from(if region.shared { costs.shared_fault() } else { costs.page_fault }),
             pages,
             ..TouchCost::default()

@@ -53,6 +53,9 @@ pub trait Policy: Sized {
     /// CPUs push and pull waiting real-time tasks, as in kernels since 2.6.25.
     const MOVES_REALTIME: bool = true;
 
+    /// The end of a process wakes its parent synchronously (`__wake_up_parent()`, kernel/exit.c, since 2.6.0).
+    const EXIT_WAKES_SYNC: bool = true;
+
     /// Whether reader and writer of a message wake each other synchronously, that is, announce their coming sleep
     /// (`wake_up_interruptible_sync_poll()`). `pipe`: the channel is a pipe; `waits`: the waker also has to wait.
     fn wakes_sync(_pipe: bool, _waits: bool) -> bool {

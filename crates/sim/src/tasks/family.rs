@@ -154,9 +154,17 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.note_stack(cpu, node.into(), true);
         let thread = self.tasks[task].thread;
         self.numa.born(task, thread.then_some(self.gate.main), self.time.now);
-        self.tasks[task].mm =
-            if thread { self.tasks[self.gate.main].mm } else { self.physics.tlbs.new_space() };
+        if thread {
+            self.tasks[task].mm = self.tasks[self.gate.main].mm;
+        } else {
+            self.tasks[task].mm = self.physics.tlbs.new_space();
+        }
         let target = self.select_task_rq_fork(cpu, task);
+        if !thread {
+            let elsewhere = self.costs.child_start_remote.at(self.topology.distance(cpu, target));
+            let start = Ns::from(self.costs.child_start) + elsewhere;
+            self.tasks[task].segment = Segment::new(Account::Family, start);
+        }
         if target != cpu {
             self.records.counters.spread_migrations[self.topology.distance(cpu, target) as usize] += 1;
         }
@@ -368,7 +376,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let enough = matches!(waiter.action, Action::Step(Step::Wait { count }) if waiter.ended >= wanted(waiter, count));
         if enough && waiter.state == State::Blocked {
-            self.try_to_wake_up(cpu, parent, false);
+            self.try_to_wake_up(cpu, parent, P::EXIT_WAKES_SYNC);
         }
     }
 

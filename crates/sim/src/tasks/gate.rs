@@ -183,11 +183,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Progress::Again
     }
 
-    fn wake_main(&mut self, cpu: usize) {
+    /// Wake the main task if it waits: `sync` if the waker will probably sleep soon.
+    fn wake_main(&mut self, cpu: usize, sync: bool) {
         if self.gate.main_waits && self.tasks[self.gate.main].state == State::Blocked {
             self.gate.main_waits = false;
-            self.try_to_wake_up(cpu, self.gate.main, false);
+            self.try_to_wake_up(cpu, self.gate.main, sync);
         }
+    }
+
+    /// Whether a write to the gate wakes as a write of a message does.
+    fn signals_sync(&self) -> bool {
+        P::wakes_sync(self.world.plan.program().gate.kind == GateKind::Pipe, false)
     }
 
     pub(super) fn effect_gate(&mut self, cpu: usize, task: TaskIx) -> Progress {
@@ -198,7 +204,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Action::Ready => {
                 self.gate.ready += 1;
                 if self.gate.ready == self.world.plan.task_count() {
-                    self.wake_main(cpu);
+                    self.wake_main(cpu, self.signals_sync());
                 }
                 self.tasks[task].action = Action::Pass;
                 Progress::Repeat
@@ -209,9 +215,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             Action::Open => {
                 self.gate.opened_at.get_or_insert(self.cpus[cpu].clock);
+                let sync = self.signals_sync();
                 for _ in 0..BATCH {
                     let Some(waiter) = self.gate.waiters.pop(&self.tasks) else { return Progress::Done };
-                    self.try_to_wake_up(cpu, waiter, false);
+                    self.try_to_wake_up(cpu, waiter, sync);
                 }
                 Progress::Segment(Segment::EMPTY)
             }
@@ -225,7 +232,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.gate.unreaped += u32::from(!thread);
         // The main task joins all threads together at the end.
         if self.gate.stage == Stage::Reaping && (!thread || self.gate.live == 0) {
-            self.wake_main(cpu);
+            // The end of a thread is a wake-up by futex.
+            self.wake_main(cpu, P::EXIT_WAKES_SYNC && !thread);
         }
     }
 }

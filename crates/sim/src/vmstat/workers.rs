@@ -4,6 +4,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::Tunable;
 use crate::ledger::Account;
+use crate::machine::MISSES_IN_FLIGHT;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::table::Table;
@@ -32,9 +33,6 @@ const MANAGEMENT_INSTRUCTIONS: Ns = 5500;
 /// loops, 12 in a line. The kernel has not run on this CPU for a second, in which other CPUs replace the
 /// lines in a cache that they share.
 const COLD_LINES: Ns = 1000;
-
-/// Random misses that a core has in flight: the meaning of `random_percent` in the machine files. Code is fetched line by line.
-const MISSES_IN_FLIGHT: Ns = 5;
 
 /// Constant of the random draw for the phase of seconds, which keeps the simulation's other draws unchanged.
 const SALT: u64 = 0x766d_7374_6174_3031;
@@ -222,6 +220,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Time of the kernel's cold code and of the work queue on a CPU that runs without ticks.
     fn cold_kernel(&self) -> Ns {
         let costs = &self.costs;
+        // Code is fetched line by line.
         let line = MISSES_IN_FLIGHT * Ns::from(costs.refill_kib.node) * Ns::from(costs.random_percent) / 1600;
         COLD_LINES * line + MANAGEMENT_INSTRUCTIONS * Ns::from(costs.instruction_ps) / 1000
     }

@@ -36,7 +36,7 @@ equal shares."""
 
 OPTIONAL = (
     "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "unix_wait",
-    "inet_wait", "shared_fault", "image_fault", "next_line_permille",
+    "inet_wait", "shared_fault", "image_fault", "next_line_permille", "llc_line", "child_start",
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 
@@ -119,6 +119,7 @@ def solved(
     work.lines(wanted.pairs)
     work.all(wanted.overlap)
     work.remote(wanted.remote)
+    work.all(wanted.children)
     work.all(wanted.timers)
     work.shared_core(wanted.pairs.get("core"))
     work.shared_memory(wanted.cpus)
@@ -131,6 +132,7 @@ def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     data = deepcopy(dict(machine))
     for key in OPTIONAL:
         data["costs"].setdefault(key, 0)
+    data["costs"].setdefault("child_start_remote", dict.fromkeys(data["costs"]["line"], 0))
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0
     known = data["idle"]
@@ -169,6 +171,8 @@ class Calibration:
         A probe that was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing.
         """
         times = [quantile(run, step.series, step.share) for run in self.passes.runs(step.probe)]
+        if max(times) >= step.below_ns:
+            return
         before = {key: read(self.data, key) for key in step.keys}
         changed = deepcopy(self.data)
         try:

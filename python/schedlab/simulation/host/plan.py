@@ -25,6 +25,7 @@ class Steps:
     between: Sequence[Step]
     overlap: Sequence[Step]
     remote: Remote
+    children: Sequence[Step]
     timers: Sequence[Step]
     noise: Probe
 
@@ -33,6 +34,7 @@ class Steps:
         """The steps of a machine, on these of its CPUs."""
         pairs, first = steps.pairs(machine, cpus), min(cpus)
         between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
+        elsewhere = [step for name, pair in pairs.items() for step in steps.of_children_elsewhere(*pair, name)]
         return cls(
             cpus,
             pairs,
@@ -41,6 +43,7 @@ class Steps:
             between,
             [*steps.overlap(pairs)],
             Remote.of(pairs),
+            [*steps.of_children(first), *elsewhere],
             [*steps.of_timers(first)],
             probes.tick(first, NOISE_SPANS),
         )
@@ -53,7 +56,7 @@ class Steps:
     @property
     def probes(self) -> Sequence[Probe]:
         """The probes of a pass."""
-        alone = (*self.one_cpu, *self.memory, *self.between, *self.overlap, *self.timers)
+        alone = (*self.one_cpu, *self.memory, *self.between, *self.overlap, *self.children, *self.timers)
         lines = [probes.atomics(*pair) for pair in self.pairs.values()]
         return [*(step.probe for step in alone), *lines, *self.remote.probes, self.noise]
 

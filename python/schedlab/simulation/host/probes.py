@@ -244,23 +244,30 @@ def page_fault(cpu: int, *, shared: bool = False) -> Probe:
 
 
 def child(cpu: int, image_kib: int | None) -> Probe:
-    """A child process: series ``clone`` until the parent continues, ``end`` until the child has been reaped.
+    """A child process: series ``clone`` until the parent continues, ``start`` from then on until the child's first
+    operation, ``end`` until the child has been reaped.
 
     With ``image_kib`` the child executes a new image that fills this memory.
     """
     work = {"exec": {"image": {"work": {"ns": 0, "bytes": (image_kib or 0) << 10}}}}
+    first = _record("waits", "start")
     body = [
         _times(
             20 if image_kib else 60,
             [
-                {"fork": {"body": [] if image_kib is None else [work]}},
+                _stamp("waits"),  # for a child that preempts its parent
+                {"fork": {"body": [first] if image_kib is None else [first, work]}},
                 _lap("turn", "clone"),
+                _stamp("waits"),
                 {"wait": {}},
                 _lap("turn", "end"),
             ],
         )
     ]
-    return Probe("child", _program("child", {"first": body}, ["clone", "end"]), (cpu,))
+    program = _program(
+        "child", {"first": body}, ["clone", "start", "end"], slots=[{"name": "waits", "scope": "program"}]
+    )
+    return Probe("child", program, (cpu,))
 
 
 SPAN_NS = 4_000_000
@@ -296,6 +303,38 @@ def walk(cpu: int, kib: int, pattern: str) -> Probe:
     return Probe(
         f"{pattern} walk over {kib} KiB", _program("walk", {"first": body}, ["operation"], regions=regions), (cpu,)
     )
+
+
+def child_start_remote(parent: int, other: int) -> Probe:
+    """A child process that starts on another CPU, as its parent's CPU is busy: series ``start``, from the fork on."""
+    turn = [
+        _stamp("forks"),
+        {"fork": {"body": [_record("forks", "start")]}},
+        _compute(FAR_BEHIND_NS),
+        {"wait": {}},
+    ]
+    program = _program(
+        "child-start-remote", {"first": [_times(60, turn)]}, ["start"], slots=[{"name": "forks", "scope": "program"}]
+    )
+    return Probe("child on another CPU", program, (parent, other))
+
+
+CHASE_KIB = 1024
+"""Lines of a chase: 16,384, about a millisecond."""
+
+
+def chase(cpu: int, kib: int) -> Probe:
+    """Reads of :data:`CHASE_KIB` at random places of a warm buffer, each after the value of the last.
+
+    Series ``operation``, the time of all reads.
+    """
+    size, part = kib << 10, min(CHASE_KIB, kib) << 10
+    chase = _touch("memory", part, pattern="chase")
+    # The first walk in order brings the lines into the last-level cache.
+    body = [_touch("memory", size, write=True), _touch("memory", size), _stamp("turn")]
+    body.append(_times(10, [chase, _lap("turn", "operation")]))
+    regions = [{"name": "memory", "count": 1, "scope": "task", "bytes": size}]
+    return Probe(f"chase in {kib} KiB", _program("chase", {"first": body}, ["operation"], regions=regions), (cpu,))
 
 
 def walks(cpus: Sequence[int], kib: int) -> Probe:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from schedlab.simulation.host.passes import level
@@ -24,7 +25,8 @@ NEAR_NS, NEAR_SHARE = 2.0, 0.002
 class Step:
     """A probe and the costs that it determines.
 
-    ``series`` is the probe's series whose quantile ``share`` counts, by default the median. ``keys`` are dotted keys of
+    Without a figure where a pass takes ``below_ns`` or longer: the probe did not do what it measures. ``series`` is the
+    probe's series whose quantile ``share`` counts, by default the median. ``keys`` are dotted keys of
     the machine file; with several keys the probe measures a sum, which is split in the proportions of the values before
     the search.
     """
@@ -34,6 +36,7 @@ class Step:
     series: str
     how: str
     share: float = 0.5
+    below_ns: float = inf
 
 
 @dataclass(frozen=True)

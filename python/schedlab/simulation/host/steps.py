@@ -65,13 +65,6 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
     probe = probes.page_fault(cpu, shared=True)
     yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")
-    yield Step(("costs.fork",), probes.child(cpu, None), "clone", "fork() in the parent")
-    yield Step(("costs.exit",), probes.child(cpu, None), "end", "a child's run, exit and reaping")
-    yield Step(
-        ("costs.exec",), probes.child(cpu, 0), "end", "a child that executes a new image, less the child without"
-    )
-    how = f"a child that executes an image and fills {IMAGE_KIB} KiB"
-    yield Step(("costs.image_fault",), probes.child(cpu, IMAGE_KIB), "end", how)
     # Other work lengthens most of the gaps on a busy machine, and a tick is in each of them.
     yield Step(
         ("costs.tick",), probes.tick(cpu), "operation", "the longest gap of a loop in 4 ms, 10th percentile", 0.1
@@ -92,6 +85,8 @@ def of_memory(cpu: int, machine: Mapping[str, Any]) -> Iterator[Step]:
     if 2 * private <= inside:
         probe = probes.walk(cpu, inside, "sequential")
         yield Step(("costs.refill_kib.llc",), probe, "operation", f"reads of {inside} KiB in order")
+        how = f"reads in {inside} KiB at random, each after the value of the last"
+        yield Step(("costs.llc_line",), probes.chase(cpu, inside), "operation", how)
     if outside <= MOST_WALK_KIB:
         probe = probes.walk(cpu, outside, "sequential")
         yield Step(("costs.refill_kib.node",), probe, "operation", f"reads of {outside} KiB in order")
@@ -103,6 +98,28 @@ def between(waker: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the steps of two CPUs at a distance; the nearest distance comes first."""
     probe = probes.wake_busy(waker, other, preempts=False)
     yield Step((f"costs.wakeup.{distance}",), probe, "call", f"waking a thread of a running CPU, {distance}")
+
+
+def of_children(cpu: int) -> Iterator[Step]:
+    """Yield the steps of a child process on its parent's CPU, after the steps of memory: each child refills caches."""
+    yield Step(("costs.fork",), probes.child(cpu, None), "clone", "fork() in the parent")
+    how = "a child's first operation, from the wait of the parent on"
+    yield Step(("costs.child_start",), probes.child(cpu, None), "start", how)
+    yield Step(("costs.exit",), probes.child(cpu, None), "end", "a child's exit and reaping")
+    yield Step(
+        ("costs.exec",), probes.child(cpu, 0), "end", "a child that executes a new image, less the child without"
+    )
+    how = f"a child that executes an image and fills {IMAGE_KIB} KiB"
+    yield Step(("costs.image_fault",), probes.child(cpu, IMAGE_KIB), "end", how)
+
+
+def of_children_elsewhere(parent: int, other: int, distance: str) -> Iterator[Step]:
+    """Yield the step of a forked process that starts on another CPU, after the steps of interrupts and idle states."""
+    if distance != "core":
+        probe = probes.child_start_remote(parent, other)
+        how = f"fork() up to the child's first operation on another CPU, {distance}"
+        # A kernel may keep the child on the parent's CPU until the parent waits.
+        yield Step((f"costs.child_start_remote.{distance}",), probe, "start", how, below_ns=probes.FAR_BEHIND_NS)
 
 
 def overlap(pairs: Mapping[str, tuple[int, int]]) -> Iterator[Step]:

@@ -81,6 +81,8 @@ impl Policy for O1 {
     type Entity = Entity;
     const TICKS_WHEN_IDLE: bool = true;
     const MOVES_REALTIME: bool = false;
+    // wake_up_parent(), kernel/signal.c, 2.5.59
+    const EXIT_WAKES_SYNC: bool = false;
 
     /// Before 2.6.30 only pipes wake synchronously, and only by a writer or reader that also has to wait (fs/pipe.c).
     /// Sockets wake asynchronously (`sock_def_readable()`).

@@ -35,14 +35,16 @@ fn a_pipe_keeps_a_page_for_the_next_message() {
 }
 
 #[test]
-fn random_lines_take_longer_to_refill_than_a_sequence() {
+fn dependent_lines_take_longer_to_refill_than_a_sequence() {
     let mut costs = costs();
     costs.refill_kib.llc = 40;
-    costs.random_percent = 300;
+    costs.llc_line = 21;
+    // 2.5 ns for a line of a sequence.
     assert_eq!(
-        (costs.refill_lines(16, 0), costs.refill_lines(0, 16), costs.refill_lines(16, 16)),
-        (40, 120, 160)
+        (costs.refill_lines(16, 0), costs.refill_lines(0, 16), costs.refill_lines(2, 3)),
+        (40, 16 * 21, 5 + 3 * 21)
     );
-    // 2.5 and 7.5 ns for a line.
-    assert_eq!((costs.refill_lines(2, 0), costs.refill_lines(2, 3)), (5, 5 + 22));
+    // Without a latency, half of a line that another core has modified.
+    (costs.llc_line, costs.line.llc) = (0, 44);
+    assert_eq!(costs.refill_lines(0, 1), 22);
 }

@@ -37,6 +37,29 @@ fn the_cost_of_a_touch_depends_on_the_node_and_on_the_cached_part() {
 }
 
 #[test]
+fn a_chase_waits_for_each_line() {
+    let mut xeon = machine("xeon-e5-2670v3").unwrap();
+    let topology = Topology::new(&xeon);
+    let mut time = |pattern, llc_line| {
+        xeon.costs.llc_line = llc_line;
+        let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
+        let (mut memory, mut region) = (Memory::new(2), Region::new(1 << 20, false));
+        let all = Touch { offset: 0, bytes: 1 << 20, stride: 64, pattern };
+        let costs = &xeon.costs;
+        let mut touch = || {
+            memory.touch(&mut region, &all, 0, None, &topology, &mut caches, costs, (256, 30_720), 0).cache
+        };
+        (touch(), touch())
+    };
+    // From memory, then 768 KiB from the last-level cache; a KiB has 16 lines.
+    assert_eq!(time(Pattern::Sequential, 21), (1024 * 95, 768 * 40));
+    assert_eq!(time(Pattern::Random, 21), (1024 * 95 * 3, 768 * 40 * 3));
+    assert_eq!(time(Pattern::Chase, 21), (1024 * 95 * 15, 768 * 16 * 21));
+    // Without a latency, half of a line that another core has modified.
+    assert_eq!(time(Pattern::Chase, 0).1, 768 * 16 * 22);
+}
+
+#[test]
 fn a_touch_covers_the_granules_of_its_bytes_and_wraps_at_the_end_of_the_region() {
     let region = Region::new(5 * 4096, false);
     let granules = |offset, bytes| {
