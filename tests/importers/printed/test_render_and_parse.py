@@ -227,10 +227,19 @@ def test_0_day_reports_are_read_back(
     ] == put
 
 
+# Headings lose these words at the begin, see column_names().
+headings_of_hackbench = words.filter(
+    lambda word: word not in ("result", "results", "hackbench", "numbers", "times", "for")
+)
+
+
 @TABLES
 @given(
     st.lists(
-        st.tuples(words, st.lists(figures, min_size=1, max_size=5)), min_size=1, max_size=4, unique_by=lambda h: h[0]
+        st.tuples(headings_of_hackbench, st.lists(figures, min_size=1, max_size=5)),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda h: h[0],
     ),
     marks,
 )
