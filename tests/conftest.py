@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 from sqlalchemy import Engine, select, update
 from xdist.scheduler import LoadScopeScheduling
 
@@ -94,6 +95,15 @@ class _Groups(LoadScopeScheduling):  # type: ignore[misc]
         is_guest = path.parent == GUEST_FOLDER or path.name in GUESTS
         here = path.parts[1] in HERE and not is_guest
         return "this machine" if here else str(path)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw no constants of imported modules: examples would depend on the test files that share a process.
+
+    ``make verify`` searches with them.
+    """
+    if config.getoption("hypothesis_profile", None) != "search":
+        providers._get_local_constants = providers.Constants
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
