@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from schedlab.cli.app import app
 from schedlab.notation import toml_text
 from schedlab.simulation import models
-from schedlab.simulation.host import calibrate, probes, steps
+from schedlab.simulation.host import calibrate, steps
 from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.plan import Steps
+from schedlab.simulation.host.probes import basics, messages, wakeups
 from schedlab.simulation.host.runners import Probe, Runner, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
 from schedlab.simulation.models import DEFAULT_KERNEL
@@ -107,8 +108,8 @@ class Hardware:
         self.model = model
 
     def run(self, probe: Probe, seed: int) -> Samples:
-        if probe.text == probes.atomics(0, 1).text:
-            return {"alone": [7.0 * probes.UPS], "shared": [60.0 * probes.UPS]}
+        if probe.text == wakeups.atomics(0, 1).text:
+            return {"alone": [7.0 * wakeups.UPS], "shared": [60.0 * wakeups.UPS]}
         return self.model.run(probe, seed)
 
 
@@ -132,7 +133,7 @@ def _more(key: str, cost: Any) -> Any:
 
 
 def test_a_sum_is_split_in_the_proportions_of_the_costs_before() -> None:
-    step = Step(("costs.one", "costs.two"), probes.clock(0), "operation", "how")
+    step = Step(("costs.one", "costs.two"), basics.clock(0), "operation", "how")
 
     def simulate(values: Values) -> float:
         return 100.0 + 2 * sum(values.values())
@@ -146,8 +147,13 @@ def test_a_sum_is_split_in_the_proportions_of_the_costs_before() -> None:
     assert found["costs.one"].comment == "measured: mean of 3 (100 to 450), how"
 
 
+def test_a_cost_on_which_the_simulated_probe_does_not_depend_is_not_measured() -> None:
+    step = Step(("costs.one",), basics.clock(0), "operation", "how")
+    assert solve(step, [90.0], {"costs.one": 10}, lambda values: 100.0) == {}
+
+
 def test_a_probe_that_takes_less_than_the_model_without_the_cost_gives_0() -> None:
-    step = Step(("costs.one",), probes.clock(0), "operation", "how")
+    step = Step(("costs.one",), basics.clock(0), "operation", "how")
     found = solve(step, [90.0], {"costs.one": 10}, lambda values: 100.0 + values["costs.one"])
     assert found["costs.one"].value == 0
 
@@ -192,9 +198,30 @@ def test_a_figure_that_no_machine_can_have_is_left_out() -> None:
 
     machine = calibrate.prepared(models.machine("laptop-4").data)
     work = calibrate.Calibration(Passes(Busy(), []), deepcopy(machine), DEFAULT_KERNEL)
-    work.one(Step(("costs.tick",), probes.tick(0), "operation", "how"))
+    work.one(Step(("costs.tick",), basics.tick(0), "operation", "how"))
     assert work.figures == {}
     assert work.data == machine
+
+
+@pytest.mark.parametrize(("disturbed", "measured"), [(2, True), (3, False)])
+def test_disturbed_passes_are_left_out_unless_they_are_many(disturbed: int, measured: bool) -> None:
+    machine = calibrate.prepared(models.machine("laptop-4").data)
+    model = on_model(toml_text.lines(machine), DEFAULT_KERNEL)
+
+    class Sometimes:
+        passes = 0
+
+        def run(self, probe: Probe, seed: int) -> Samples:
+            self.passes += 1
+            return {"operation": [8e6] * 10} if self.passes <= disturbed else model.run(probe, seed)
+
+    passes = Passes(Sometimes(), [basics.clock(0)])
+    passes.advance(5)
+    work = calibrate.Calibration(passes, deepcopy(machine), DEFAULT_KERNEL)
+    work.one(Step(("costs.clock_read",), basics.clock(0), "operation", "how", below_ns=1e6))
+    assert list(work.figures) == (["costs.clock_read"] if measured else [])
+    if measured:
+        assert work.figures["costs.clock_read"].tries == 5 - disturbed
 
 
 class Counting:
@@ -210,16 +237,16 @@ class Counting:
 
 def test_probes_run_in_turn_up_to_the_wanted_part_of_the_passes() -> None:
     runner = Counting()
-    passes = Passes(runner, [probes.clock(0), probes.write(0), probes.clock(0), probes.timer(0)])
+    passes = Passes(runner, [basics.clock(0), basics.write(0), basics.clock(0), basics.timer(0)])
     passes.advance(0.5)
     assert len(runner.names) == 2
     passes.advance(0.5)
     passes.advance(4 / 3)
     assert runner.names == ["clock 0", "write 0", "timer 0", "clock 1"]
     passes.advance(2)
-    assert [run["operation"][0] for run in passes.runs(probes.write(0))] == [2000, 5000]
+    assert [run["operation"][0] for run in passes.runs(basics.write(0))] == [2000, 5000]
     # A probe that was not planned has as many runs as the passes.
-    assert len(passes.runs(probes.yields(0, 1))) == 2
+    assert len(passes.runs(basics.yields(0, 1))) == 2
 
 
 def test_two_cpus_exchange_their_parts_in_every_second_pass() -> None:
@@ -230,7 +257,7 @@ def test_two_cpus_exchange_their_parts_in_every_second_pass() -> None:
             return {"operation": [1.0]}
 
     runner = Placed()
-    probe = probes.line(0, 5, 16)
+    probe = messages.line(0, 5, 16)
     passes = Passes(runner, [probe], (0, 1))
     passes.advance(3)
     assert runner.names == ["(0, 5) [[0], [5]]", "(1, 5) [[1], [5]]", "(0, 5) [[0], [5]]"]
@@ -252,7 +279,7 @@ def test_noise_has_the_mean_loss_of_all_passes() -> None:
             long = [3_000_000.0 + 10_000] if seed == 1 else []
             return {"operation": [10_000.0] * 90 + [50_000.0] * (10 - len(long)) + long}
 
-    probe = probes.tick(0, 100)
+    probe = basics.tick(0, 100)
     passes = Passes(Interrupted(), [probe])
     passes.advance(4)
     work = calibrate.Calibration(passes, {}, DEFAULT_KERNEL)
@@ -269,7 +296,7 @@ class Adding:
 
     def run(self, probe: Probe, seed: int) -> Samples:
         shared = {1: 80.0, 64: 400.0, 128: 45.0}[probe.cpus[1]]
-        return {"alone": [30.0 * probes.UPS] * 3, "shared": [shared * probes.UPS] * 3}
+        return {"alone": [30.0 * wakeups.UPS] * 3, "shared": [shared * wakeups.UPS] * 3}
 
 
 def test_lines_and_locks_are_measured_at_every_distance() -> None:
@@ -286,7 +313,7 @@ def test_the_plan_has_lines_at_every_distance_and_their_overlap_at_the_least() -
     plan = Steps.of(models.machine("epyc-7713").data, range(256))
     planned = {probe.text for probe in plan.probes}
     assert list(plan.pairs) == ["core", "llc", "node", "far"]
-    assert all(probes.atomics(*pair).text in planned for pair in plan.pairs.values())
+    assert all(wakeups.atomics(*pair).text in planned for pair in plan.pairs.values())
     (overlap,) = plan.overlap
     assert overlap.probe.cpus == plan.pairs["llc"]
     assert not Steps.of(models.machine("i7-3770").data, [0, 4]).overlap

@@ -18,10 +18,11 @@ import numpy as np
 from schedlab.extension import extension
 from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
-from schedlab.simulation.host import probes, steps
+from schedlab.simulation.host import steps
 from schedlab.simulation.host.from_host import machine_file
 from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.plan import Remote, Steps
+from schedlab.simulation.host.probes import basics, memory, messages, wakeups
 from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
@@ -168,10 +169,12 @@ class Calibration:
     def one(self, step: Step) -> None:
         """Run the probe, and search for the costs with which the model takes as long.
 
-        A probe that was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing.
+        Passes of ``step.below_ns`` or longer are left out, and without most of the passes nothing changes. A probe that
+        was disturbed beyond what a machine can be, such as a tick longer than its period, changes nothing either.
         """
-        times = [quantile(run, step.series, step.share) for run in self.passes.runs(step.probe)]
-        if max(times) >= step.below_ns:
+        of_passes = [quantile(run, step.series, step.share) for run in self.passes.runs(step.probe)]
+        times = [each for each in of_passes if each < step.below_ns]
+        if 2 * len(times) <= len(of_passes):
             return
         before = {key: read(self.data, key) for key in step.keys}
         changed = deepcopy(self.data)
@@ -212,7 +215,7 @@ class Calibration:
         sizes = [4 * llc]
         while sizes[-1] // 2 >= 4 * private:
             sizes.append(sizes[-1] // 2)
-        times = {kib: median(self.passes.once(probes.walk(cpu, kib, "random")), "operation") / kib for kib in sizes}
+        times = {kib: median(self.passes.once(memory.walk(cpu, kib, "random")), "operation") / kib for kib in sizes}
         limit = (times[sizes[0]] + times[sizes[-1]]) / 2
         inside = max((kib for kib, time in times.items() if time < limit), default=llc)
         if inside < llc:
@@ -225,7 +228,7 @@ class Calibration:
             return
         each = []
         for kind in steps.CHANNELS:
-            times = [median(run, "both") for run in self.passes.runs(probes.messages(cpu, kind, 4))]
+            times = [median(run, "both") for run in self.passes.runs(messages.to_itself(cpu, kind, 4))]
             each.append(1000 * level(times) / (counted[kind] - counted["none"]))
         how = f"messages of 4 bytes over {', '.join(steps.CHANNELS)}, divided by the instructions of {self.kernel}"
         self._ratio("costs.instruction_ps", each, how)
@@ -239,9 +242,9 @@ class Calibration:
         of a runqueue. SMT siblings have the same private caches: between them no line is transferred.
         """
         for distance, pair in pairs.items():
-            runs = self.passes.runs(probes.atomics(*pair))
-            how = f"{probes.UPS} up() of a semaphore by two CPUs at once, {distance}"
-            each = [transfer(median(run, "alone"), median(run, "shared")) / probes.UPS for run in runs]
+            runs = self.passes.runs(wakeups.atomics(*pair))
+            how = f"{wakeups.UPS} up() of a semaphore by two CPUs at once, {distance}"
+            each = [transfer(median(run, "alone"), median(run, "shared")) / wakeups.UPS for run in runs]
             if distance != "core":
                 self._ratio(f"costs.line.{distance}", each, how)
             self._ratio(f"costs.lock_handoff.{distance}", [2 * time for time in each], f"two transfers: {how}")
@@ -250,7 +253,7 @@ class Calibration:
         """Measure the speed of a CPU whose SMT sibling computes."""
         if siblings is None:
             return
-        alone, both = (self._medians(probes.computations(cpus)) for cpus in (siblings[:1], siblings))
+        alone, both = (self._medians(basics.computations(cpus)) for cpus in (siblings[:1], siblings))
         percents = [100 * one / two for one, two in zip(alone, both, strict=True)]
         self._ratio(
             "costs.smt_percent", percents, "1 ms of computation on an SMT sibling, alone and beside another", most=100
@@ -260,7 +263,7 @@ class Calibration:
         """Measure the bandwidth that all CPUs of the first node reach, if together they read slower than alone."""
         kib = min(4 * int(self.data["llc_kib"]), steps.MOST_WALK_KIB)
         node = [cpu for cpu in cpus if steps.node(self.data, cpu) == steps.node(self.data, min(cpus))]
-        alone, together = (self._medians(probes.walks(each, kib)) for each in (node[:1], node))
+        alone, together = (self._medians(memory.walks(each, kib)) for each in (node[:1], node))
         reached = [len(node) * kib * 1e9 / 1024 / time for time in together]
         if level(together) > CONTENDED * level(alone):
             self._ratio("costs.node_bandwidth_mib", reached, f"{len(node)} CPUs that read {kib} KiB each")
@@ -291,7 +294,7 @@ class Calibration:
             return
         # Means of equal shares keep the mean of all lengths, to which quantiles of a long tail are not equal.
         shares = np.array_split(np.repeat(lengths, QUANTILES), QUANTILES)
-        interval_ns = probes.SPAN_NS * sum(map(len, runs)) // len(lengths)
+        interval_ns = basics.SPAN_NS * sum(map(len, runs)) // len(lengths)
         self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each.mean()) for each in shares]}
 
     @staticmethod

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.simulation.host import probes, steps
+from schedlab.simulation.host import steps
+from schedlab.simulation.host.probes import basics, wakeups
 from schedlab.simulation.host.runners import Probe
 from schedlab.simulation.host.solve import Step
 
@@ -45,7 +46,7 @@ class Steps:
             Remote.of(pairs),
             [*steps.of_children(first), *elsewhere],
             [*steps.of_timers(first)],
-            probes.tick(first, NOISE_SPANS),
+            basics.tick(first, NOISE_SPANS),
         )
 
     @property
@@ -57,7 +58,7 @@ class Steps:
     def probes(self) -> Sequence[Probe]:
         """The probes of a pass."""
         alone = (*self.one_cpu, *self.memory, *self.between, *self.overlap, *self.children, *self.timers)
-        lines = [probes.atomics(*pair) for pair in self.pairs.values()]
+        lines = [wakeups.atomics(*pair) for pair in self.pairs.values()]
         return [*(step.probe for step in alone), *lines, *self.remote.probes, self.noise]
 
 

@@ -25,7 +25,7 @@ NEAR_NS, NEAR_SHARE = 2.0, 0.002
 class Step:
     """A probe and the costs that it determines.
 
-    Without a figure where a pass takes ``below_ns`` or longer: the probe did not do what it measures. ``series`` is the
+    A pass that takes ``below_ns`` or longer does not count: the probe did not do what it measures. ``series`` is the
     probe's series whose quantile ``share`` counts, by default the median. ``keys`` are dotted keys of
     the machine file; with several keys the probe measures a sum, which is split in the proportions of the values before
     the search.
@@ -63,7 +63,7 @@ Values = Mapping[str, int]
 def solve(
     step: Step, tries: Sequence[float], values: Values, simulate: Callable[[Values], float]
 ) -> Mapping[str, Figure]:
-    """Return the figure of each key of the step.
+    """Return the figure of each key of the step; none if the simulated probe does not depend on the costs.
 
     ``tries`` are the medians of the passes; their :func:`level` is the wanted time. ``values`` are the values before
     the search. ``simulate`` returns the median of the probe's series on a machine with changed values.
@@ -75,14 +75,20 @@ def solve(
     def at(sum_ns: float) -> Values:
         return {key: max(0, round(sum_ns * part / total)) for key, part in parts.items()}
 
-    found, slope = _search(wanted, float(total), lambda sum_ns: simulate(at(sum_ns)))
+    result = _search(wanted, float(total), lambda sum_ns: simulate(at(sum_ns)))
+    if result is None:
+        return {}
+    found, slope = result
     ends = [found + (each - wanted) / slope for each in (min(tries), max(tries))]
     low, high = (at(end) for end in ends)
     return {key: Figure(at(found)[key], low[key], high[key], len(tries), step.how, wanted) for key in step.keys}
 
 
-def _search(wanted: float, start: float, simulated: Callable[[float], float]) -> tuple[float, float]:
-    """Return the sum, at least 0, with which the simulation takes ``wanted`` ns, and the slope (secant method)."""
+def _search(wanted: float, start: float, simulated: Callable[[float], float]) -> tuple[float, float] | None:
+    """Return the sum, at least 0, with which the simulation takes ``wanted`` ns, and the slope (secant method).
+
+    None if the slope is not positive.
+    """
     x0, x1 = start, start * 1.5 + 20
     y0, y1 = simulated(x0), simulated(x1)
     slope = (y1 - y0) / (x1 - x0)
@@ -94,7 +100,7 @@ def _search(wanted: float, start: float, simulated: Callable[[float], float]) ->
             break
         y1 = simulated(x1)
         slope = (y1 - y0) / (x1 - x0) or slope
-    return (x1, slope) if slope > 0 else (start, 1.0)
+    return (x1, slope) if slope > 0 else None
 
 
 def read(data: Mapping[str, Any], key: str) -> int:

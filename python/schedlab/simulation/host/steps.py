@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from schedlab.simulation.host import probes
+from schedlab.simulation.host.probes import basics, children, memory, messages, wakeups
 from schedlab.simulation.host.runners import Probe
 from schedlab.simulation.host.solve import Step
 
@@ -32,108 +32,108 @@ CHANNELS = {
 
 def on_one_cpu(cpu: int) -> Iterator[Step]:
     """Yield the steps of one task, and of two tasks on one CPU."""
-    yield Step(("costs.clock_read",), probes.clock(cpu), "operation", "two readings of the clock")
-    yield Step(("costs.syscall",), probes.write(cpu), "operation", "write() to /dev/null")
+    yield Step(("costs.clock_read",), basics.clock(cpu), "operation", "two readings of the clock")
+    yield Step(("costs.syscall",), basics.write(cpu), "operation", "write() to /dev/null")
     for kind, (send, receive) in CHANNELS.items():
-        probe = probes.messages(cpu, kind, 4)
+        probe = messages.to_itself(cpu, kind, 4)
         if send == receive:
             yield Step((f"costs.{send}",), probe, "both", f"4 bytes over {kind}, written and read by one task")
             continue
         yield Step((f"costs.{send}",), probe, "send", f"4 bytes over {kind}, sent to the same task")
         yield Step((f"costs.{receive}",), probe, "receive", f"4 bytes over {kind}, received from the same task")
-    probe = probes.one_way(cpu)
+    probe = messages.one_way(cpu)
     yield Step(("costs.tcp_ack",), probe, "receive", "4 bytes over tcp, received and acknowledged without a reply")
-    yield Step(("costs.tcp_append",), probes.appends(cpu), "operation", "4 bytes that tcp holds back")
-    probe = probes.messages(cpu, "udp", MESSAGE_KIB << 10)
+    yield Step(("costs.tcp_append",), messages.appends(cpu), "operation", "4 bytes that tcp holds back")
+    probe = messages.to_itself(cpu, "udp", MESSAGE_KIB << 10)
     yield Step(("costs.copy_kib",), probe, "receive", f"{MESSAGE_KIB} KiB over udp, received from the same task")
     for kind in ("unix", "tcp", "udp"):
-        probe = probes.messages(cpu, kind, MESSAGE_KIB << 10)
+        probe = messages.to_itself(cpu, kind, MESSAGE_KIB << 10)
         yield Step((f"costs.{kind}_kib",), probe, "send", f"{MESSAGE_KIB} KiB over {kind}, sent to the same task")
-    probe = probes.messages(cpu, "pipe", MESSAGE_KIB << 10)
+    probe = messages.to_itself(cpu, "pipe", MESSAGE_KIB << 10)
     yield Step(("costs.pipe_page",), probe, "both", f"{MESSAGE_KIB} KiB through a pipe, written and read by one task")
-    how = f"{probes.UPS} up() of a semaphore without waiters"
-    yield Step(("costs.atomic",), probes.atomics(cpu), "alone", how)
-    yield Step(("costs.schedule",), probes.yields(cpu, 1), "operation", "sched_yield() of a single task")
-    yield Step(("costs.switch",), probes.yields(cpu, 2), "operation", "sched_yield() of two processes in turn")
-    yield Step(("costs.wakeup.core",), probes.pipe_round(cpu), "operation", "a round over two pipes on one CPU")
+    how = f"{wakeups.UPS} up() of a semaphore without waiters"
+    yield Step(("costs.atomic",), wakeups.atomics(cpu), "alone", how)
+    yield Step(("costs.schedule",), basics.yields(cpu, 1), "operation", "sched_yield() of a single task")
+    yield Step(("costs.switch",), basics.yields(cpu, 2), "operation", "sched_yield() of two processes in turn")
+    yield Step(("costs.wakeup.core",), messages.pipe_round(cpu), "operation", "a round over two pipes on one CPU")
     # More processes than the six address spaces that a TLB of x86 distinguishes.
-    yield Step(("costs.tlb_refill",), probes.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
-    yield Step(("costs.unix_wait",), probes.unix_round(cpu), "operation", "a round over a Unix socket on one CPU")
-    yield Step(("costs.futex",), probes.futex_round(cpu), "operation", "a round of two threads on one CPU")
+    yield Step(("costs.tlb_refill",), messages.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
+    yield Step(("costs.unix_wait",), messages.unix_round(cpu), "operation", "a round over a Unix socket on one CPU")
+    yield Step(("costs.futex",), basics.futex_round(cpu), "operation", "a round of two threads on one CPU")
     how = "4 bytes over udp to a process that waits for them on the CPU, and a semaphore back"
-    yield Step(("costs.inet_wait",), probes.delivery(cpu), "operation", how)
-    yield Step(("costs.page_fault",), probes.page_fault(cpu), "operation", "the first write to a page")
-    probe = probes.page_fault(cpu, shared=True)
+    yield Step(("costs.inet_wait",), messages.delivery(cpu), "operation", how)
+    yield Step(("costs.page_fault",), memory.page_fault(cpu), "operation", "the first write to a page")
+    probe = memory.page_fault(cpu, shared=True)
     yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")
     # Other work lengthens most of the gaps on a busy machine, and a tick is in each of them.
     yield Step(
-        ("costs.tick",), probes.tick(cpu), "operation", "the longest gap of a loop in 4 ms, 10th percentile", 0.1
+        ("costs.tick",), basics.tick(cpu), "operation", "the longest gap of a loop in 4 ms, 10th percentile", 0.1
     )
 
 
 def of_timers(cpu: int) -> Iterator[Step]:
     """Yield the steps of timers, which wake an idle CPU."""
-    yield Step(("costs.timer_irq",), probes.timer(cpu), "operation", "a sleep of 200 us on an idle CPU")
+    yield Step(("costs.timer_irq",), basics.timer(cpu), "operation", "a sleep of 200 us on an idle CPU")
 
 
 def of_memory(cpu: int, machine: Mapping[str, Any]) -> Iterator[Step]:
     """Yield the steps of reads from the private caches, the last-level cache and memory."""
     private, llc = int(machine["private_kib"]), int(machine["llc_kib"])
     half = max(1, private // 2)
-    yield Step(("costs.touch_kib",), probes.walk(cpu, half, "sequential"), "operation", f"reads of {half} KiB in order")
+    yield Step(("costs.touch_kib",), memory.walk(cpu, half, "sequential"), "operation", f"reads of {half} KiB in order")
     inside, outside = min(4 * private, llc // 2), 4 * llc
     if 2 * private <= inside:
-        probe = probes.walk(cpu, inside, "sequential")
+        probe = memory.walk(cpu, inside, "sequential")
         yield Step(("costs.refill_kib.llc",), probe, "operation", f"reads of {inside} KiB in order")
         how = f"reads in {inside} KiB at random, each after the value of the last"
-        yield Step(("costs.llc_line",), probes.chase(cpu, inside), "operation", how)
+        yield Step(("costs.llc_line",), memory.chase(cpu, inside), "operation", how)
     if outside <= MOST_WALK_KIB:
-        probe = probes.walk(cpu, outside, "sequential")
+        probe = memory.walk(cpu, outside, "sequential")
         yield Step(("costs.refill_kib.node",), probe, "operation", f"reads of {outside} KiB in order")
-        probe = probes.walk(cpu, outside, "random")
+        probe = memory.walk(cpu, outside, "random")
         yield Step(("costs.random_percent",), probe, "operation", f"reads of {outside} KiB at random")
 
 
 def between(waker: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the steps of two CPUs at a distance; the nearest distance comes first."""
-    probe = probes.wake_busy(waker, other, preempts=False)
+    probe = wakeups.wake_busy(waker, other, preempts=False)
     yield Step((f"costs.wakeup.{distance}",), probe, "call", f"waking a thread of a running CPU, {distance}")
 
 
 def of_children(cpu: int) -> Iterator[Step]:
     """Yield the steps of a child process on its parent's CPU, after the steps of memory: each child refills caches."""
-    yield Step(("costs.fork",), probes.child(cpu, None), "clone", "fork() in the parent")
+    yield Step(("costs.fork",), children.child(cpu, None), "clone", "fork() in the parent")
     how = "a child's first operation, from the wait of the parent on"
-    yield Step(("costs.child_start",), probes.child(cpu, None), "start", how)
-    yield Step(("costs.exit",), probes.child(cpu, None), "end", "a child's exit and reaping")
+    yield Step(("costs.child_start",), children.child(cpu, None), "start", how)
+    yield Step(("costs.exit",), children.child(cpu, None), "end", "a child's exit and reaping")
     yield Step(
-        ("costs.exec",), probes.child(cpu, 0), "end", "a child that executes a new image, less the child without"
+        ("costs.exec",), children.child(cpu, 0), "end", "a child that executes a new image, less the child without"
     )
     how = f"a child that executes an image and fills {IMAGE_KIB} KiB"
-    yield Step(("costs.image_fault",), probes.child(cpu, IMAGE_KIB), "end", how)
+    yield Step(("costs.image_fault",), children.child(cpu, IMAGE_KIB), "end", how)
 
 
 def of_children_elsewhere(parent: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the step of a forked process that starts on another CPU, after the steps of interrupts and idle states."""
     if distance != "core":
-        probe = probes.child_start_remote(parent, other)
+        probe = children.child_start_remote(parent, other)
         how = f"fork() up to the child's first operation on another CPU, {distance}"
         # A kernel may keep the child on the parent's CPU until the parent waits.
-        yield Step((f"costs.child_start_remote.{distance}",), probe, "start", how, below_ns=probes.FAR_BEHIND_NS)
+        yield Step((f"costs.child_start_remote.{distance}",), probe, "start", how, below_ns=children.FAR_BEHIND_NS)
 
 
 def overlap(pairs: Mapping[str, tuple[int, int]]) -> Iterator[Step]:
     """Yield the step of the lines of a message, after the step of a line; none if all CPUs are SMT siblings."""
     distance = next((name for name in pairs if name != "core"), None)
     if distance is not None:
-        probe = probes.line(*pairs[distance], MESSAGE_KIB)
+        probe = messages.line(*pairs[distance], MESSAGE_KIB)
         how = f"reading {MESSAGE_KIB} KiB that another CPU wrote, {distance}"
         yield Step(("costs.next_line_permille",), probe, "operation", how)
 
 
 def interrupts(waker: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the step of an interrupt between two CPUs, after the step of :func:`sending`."""
-    probe = probes.wake_busy(waker, other, preempts=True)
+    probe = wakeups.wake_busy(waker, other, preempts=True)
     yield Step((f"costs.ipi.{distance}",), probe, "arrival", f"preempting a running CPU, {distance}")
 
 
@@ -145,7 +145,7 @@ def sending(idle: Sequence[Probe]) -> Iterator[Step]:
 
 def idle_probes(waker: int, other: int) -> Sequence[Probe]:
     """Return the probes of idle CPUs, for each of :data:`IDLE_NS`."""
-    return [probes.wake_idle(waker, other, idle_ns, 300 if idle_ns < 1_000_000 else 60) for idle_ns in IDLE_NS]
+    return [wakeups.wake_idle(waker, other, idle_ns, 300 if idle_ns < 1_000_000 else 60) for idle_ns in IDLE_NS]
 
 
 def idleness(idle: Sequence[Probe]) -> Iterator[Step]:
