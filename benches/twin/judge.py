@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from schedlab.findings.twin import median_noise
 
 FOLDER = Path(__file__).parent
 SCHEDLAB = Path(sys.executable).with_name("schedlab")
@@ -45,6 +48,11 @@ def name(row: Row) -> str:
 def number(value: float) -> str:
     """Four digits."""
     return f"{value:.4g}" if value < 10_000 else f"{value:.0f}"
+
+
+def standard_error(row: Row) -> float:
+    """The standard error of a level's or an effect's logarithm, nan if unknown."""
+    return math.nan if row["standard_error"] is None else float(row["standard_error"])
 
 
 def levels(rows: Sequence[Row]) -> Iterator[str]:
@@ -81,6 +89,8 @@ def scores(rows: Sequence[Row], effects: Sequence[Row]) -> Iterator[str]:
     for label, values in (("all levels", errors), ("levels without a variant", free)):
         median, p90 = np.quantile(values, [0.5, 0.9])
         yield f"error of {len(values)} {label}: median {median:.1%}, 90th percentile {p90:.1%}"
+    noise = median_noise([1.0] * len(rows), [standard_error(row) for row in rows])
+    yield f"error of the levels of a perfect model, by noise alone: median {noise:.1%}"
     beyond = [each for each in effects if each["significant"]]
     right = sum(each["right"] for each in beyond)
     yield f"sign of {len(beyond)} effects of variants beyond noise: {right} right ({right / max(len(beyond), 1):.0%})"
@@ -91,6 +101,8 @@ def scores(rows: Sequence[Row], effects: Sequence[Row]) -> Iterator[str]:
         f"error of {len(effects)} effects: median {np.median(points) * 100:.1f} points, or {np.median(shares):.0%} of "
         f"the effect; within 3 points or a tenth: {near}"
     )
+    noise = median_noise([each["measured"] for each in effects], [standard_error(each) for each in effects])
+    yield f"error of the effects of a perfect model, by noise alone: median {noise * 100:.1f} points"
     pairs = list(sizes(rows))
     agree = sum((measured - 1) * (predicted - 1) > 0 for measured, predicted in pairs if abs(measured - 1) > 0.1)
     large = sum(abs(measured - 1) > 0.1 for measured, _ in pairs)

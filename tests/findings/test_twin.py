@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, log
+from math import exp, log, nan
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.experiment.plan import Trial
 from schedlab.findings.prediction import FEWEST, Backtest, bound, predictions, require_skill
 from schedlab.findings.run import findings
-from schedlab.findings.twin import Twin, compare
+from schedlab.findings.twin import Twin, compare, median_noise
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
 from schedlab.store import reader
@@ -80,6 +80,23 @@ def test_skill_compares_with_predicting_no_change(twin: Callable[..., Twin]) -> 
     assert none.skill == pytest.approx(0, abs=0.02)
     expected = 1 - (abs(log(1.3 / 1.2)) + abs(log(1.1 / 0.9))) / (abs(log(1.2)) + abs(log(0.9)))
     assert twin({1: 1.2, 4: 0.9}, {1: 1.3, 4: 1.1}).skill == pytest.approx(expected, abs=0.02)
+
+
+def test_a_perfect_model_has_the_error_of_the_measurement() -> None:
+    # Half of normal deviates are within 0.6745 standard errors.
+    assert median_noise([1.0, 1.0], [0.01, 0.01]) == pytest.approx(0.006745, rel=0.02)
+    assert median_noise([2.0], [0.01]) == pytest.approx(0.01349, rel=0.02)
+    assert median_noise([1.0, 3.0], [0.01, nan]) == median_noise([1.0], [0.01])
+    assert median_noise([1.0], [nan]) is None
+
+
+def test_the_noise_of_levels_and_effects_comes_from_their_blocks(twin: Callable[..., Twin]) -> None:
+    result = twin({1: 1.2, 4: 0.9}, {1: 1.2, 4: 0.9})
+    # The noise of the fixture's values is uniform within 0.6 %.
+    assert result.level_noise == pytest.approx(0.6745 * 0.006 / 12**0.5 / 6**0.5, rel=0.6)
+    assert result.effect_noise is not None
+    assert result.level_noise is not None
+    assert result.effect_noise > result.level_noise
 
 
 def test_counters_of_both_are_compared_and_the_largest_misses_have_the_simulated_cpu_time(

@@ -6,13 +6,14 @@ variant. An *effect* is the change between the baseline and a variant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, log
+from math import inf, isnan, log, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
@@ -47,15 +48,22 @@ LEDGER = "ledger."
 SHOWN = 3
 """Largest misses that are explained, and accounts of CPU time of each."""
 
+DEVIATES = norm.ppf((np.arange(200) + 0.5) / 200)
+"""Standard normal deviates of equal probability."""
+
 
 @dataclass(frozen=True)
 class Level:
-    """The level of a metric under a variant, measured and predicted."""
+    """The level of a metric under a variant, measured and predicted.
+
+    ``standard_error`` is that of the logarithm of the measured level, nan with a single block.
+    """
 
     question: Question
     variant: str
     measured: float
     predicted: float
+    standard_error: float
 
     @property
     def ratio(self) -> float:
@@ -70,10 +78,14 @@ class Level:
 
 @dataclass(frozen=True)
 class Effect:
-    """The verdicts on a variant, on the machine and on its model."""
+    """The verdicts on a variant, on the machine and on its model.
+
+    ``standard_error`` is that of the logarithm of the measured ratio, nan with a single block.
+    """
 
     measured: Verdict
     predicted: Verdict
+    standard_error: float
 
     @property
     def significant(self) -> bool:
@@ -144,6 +156,28 @@ class Twin:
         """See :func:`skill`."""
         return skill(self.effects)
 
+    @property
+    def level_noise(self) -> float | None:
+        """See :func:`median_noise`."""
+        return median_noise([1.0] * len(self.levels), [level.standard_error for level in self.levels])
+
+    @property
+    def effect_noise(self) -> float | None:
+        """See :func:`median_noise`."""
+        ratios = [effect.measured.ratio for effect in self.effects]
+        return median_noise(ratios, [effect.standard_error for effect in self.effects])
+
+
+def median_noise(ratios: Sequence[float], standard_errors: Sequence[float]) -> float | None:
+    """Return the expected median error of a perfect model: the measurement's own noise; None if that is unknown.
+
+    The logarithm of each measured ratio is normally distributed about its true value with its standard error.
+    """
+    known = [pair for pair in zip(ratios, standard_errors, strict=True) if not isnan(pair[1])]
+    if not known:
+        return None
+    return float(np.median([np.abs(ratio * np.expm1(DEVIATES * error)) for ratio, error in known]))
+
 
 def skill(effects: Sequence[Effect]) -> float | None:
     """Return 1 - mean error of effects / mean error of predicting no change, of ratios' logarithms; None without an
@@ -162,8 +196,13 @@ def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simu
 
     SchedlabError when the runs have no row and variant in common.
     """
-    real, model = levels_of(measured), levels_of(predicted)
-    levels = [Level(*key, real[key], model[key]) for key in real if key in model and real[key] > 0 and model[key] > 0]
+    blocks, model = _blocks(measured), levels_of(predicted)
+    real = _levels(blocks)
+    levels = [
+        Level(*key, real[key], model[key], _standard_error(blocks[key].values()))
+        for key in real
+        if key in model and real[key] > 0 and model[key] > 0
+    ]
     if not levels:
         where = f"runs {measured.run.id} and {predicted.run.id}"
         todo = "name a run on a machine and a run of the same file on a model"
@@ -174,7 +213,7 @@ def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simu
         measured,
         predicted,
         levels,
-        list(_effects(measured, predicted)),
+        _effects(measured, predicted, blocks),
         [
             CounterLevel(name, *key, counters[key][name], of_model[key][name])
             for key in trials
@@ -193,16 +232,30 @@ def of_runs(engine: Engine, measured: Run, predicted: Run) -> Twin:
     return compare(findings(engine, measured), findings(engine, predicted), *counters)
 
 
+Blocks = Mapping[tuple[Question, str], Mapping[int, float]]
+"""Values of each judged row and variant, by block."""
+
+
+def _blocks(results: Findings) -> Blocks:
+    """Return the values in the order of the file, without the A/A control."""
+    design = results.run.design
+    values: dict[tuple[str, str, str, str], dict[int, float]] = {}
+    for row in results.values.iter_rows(named=True):
+        key = (row["workload"], row["parameters"], row["metric"], row["variant"])
+        values.setdefault(key, {})[row["block"]] = row["value"]
+    keys = [(each, variant) for each in design.questions for variant in design.variants if variant != design.control]
+    of_keys = {key: values.get((key[0].workload, key[0].parameters, key[0].metric, key[1]), {}) for key in keys}
+    return {key: blocks for key, blocks in of_keys.items() if blocks}
+
+
 def levels_of(results: Findings) -> dict[tuple[Question, str], float]:
     """Return the geometric mean over blocks of each judged row and variant, in the order of the file, without the A/A
     control."""
-    design = results.run.design
-    values: dict[tuple[str, str, str, str], list[float]] = {}
-    for row in results.values.iter_rows(named=True):
-        values.setdefault((row["workload"], row["parameters"], row["metric"], row["variant"]), []).append(row["value"])
-    keys = [(each, variant) for each in design.questions for variant in design.variants if variant != design.control]
-    of_keys = {key: values.get((key[0].workload, key[0].parameters, key[0].metric, key[1]), []) for key in keys}
-    return {key: _geometric(blocks) for key, blocks in of_keys.items() if blocks}
+    return _levels(_blocks(results))
+
+
+def _levels(blocks: Blocks) -> dict[tuple[Question, str], float]:
+    return {key: _geometric(list(values.values())) for key, values in blocks.items()}
 
 
 def _geometric(values: Sequence[float]) -> float:
@@ -210,14 +263,28 @@ def _geometric(values: Sequence[float]) -> float:
     return float(np.exp(np.mean(np.log(values)))) if min(values) > 0 else float(np.mean(values))
 
 
-def _effects(measured: Findings, predicted: Findings) -> list[Effect]:
+def _standard_error(values: Iterable[float]) -> float:
+    """Return the standard error of the mean logarithm; nan for less than two values, or if a value is not positive."""
+    of_blocks = np.array(list(values))
+    if len(of_blocks) < 2 or of_blocks.min() <= 0:
+        return nan
+    return float(np.std(np.log(of_blocks), ddof=1) / np.sqrt(len(of_blocks)))
+
+
+def _effects(measured: Findings, predicted: Findings, blocks: Blocks) -> list[Effect]:
     of_model = {(each.question, each.variant): each for each in predicted.verdicts if not each.control}
-    pairs = [
-        Effect(each, of_model[each.question, each.variant])
+    return [
+        Effect(each, model, _standard_error(_ratios(blocks, each, measured.baseline)))
         for each in measured.verdicts
-        if not each.control and (each.question, each.variant) in of_model
+        if not each.control and (model := of_model.get((each.question, each.variant)))
+        if 0 < each.ratio < inf and 0 < model.ratio < inf
     ]
-    return [pair for pair in pairs if 0 < pair.measured.ratio < inf and 0 < pair.predicted.ratio < inf]
+
+
+def _ratios(blocks: Blocks, verdict: Verdict, baseline: str) -> list[float]:
+    """Return the ratio of variant and baseline in each block that has both."""
+    base, changed = (blocks.get((verdict.question, variant), {}) for variant in (baseline, verdict.variant))
+    return [changed[block] / value for block, value in base.items() if block in changed and value > 0]
 
 
 def _counters(frame: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:

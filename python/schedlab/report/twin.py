@@ -26,13 +26,19 @@ def to_json(twin: Twin) -> dict[str, Any]:
     return {
         "measured": _run(twin.measured),
         "predicted": _run(twin.predicted),
-        "error": {"levels": len(twin.levels), "median": _quantile(twin, 0.5), "p90": _quantile(twin, 0.9)},
+        "error": {
+            "levels": len(twin.levels),
+            "median": _quantile(twin, 0.5),
+            "p90": _quantile(twin, 0.9),
+            "median_noise": twin.level_noise,
+        },
         "effects": {
             "effects": len(twin.effects),
             "significant": len(twin.significant),
             "right": sum(effect.right for effect in twin.significant),
             "near": sum(effect.near for effect in twin.effects),
             "error_median": _median_error(twin.effects),
+            "median_noise": twin.effect_noise,
             "skill": twin.skill,
         },
         "rows": [_level(level) for level in twin.levels],
@@ -60,7 +66,7 @@ def _row(question: Question, variant: str) -> dict[str, Any]:
 
 def _level(level: Level) -> dict[str, Any]:
     figures = {"measured": level.measured, "predicted": level.predicted, "error": level.error}
-    return _row(level.question, level.variant) | figures
+    return _row(level.question, level.variant) | figures | {"standard_error": finite(level.standard_error)}
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
@@ -69,6 +75,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "measured": measured.ratio,
         "measured_low": finite(measured.low),
         "measured_high": finite(measured.high),
+        "standard_error": finite(effect.standard_error),
         "significant": effect.significant,
         "predicted": predicted.ratio,
         "right": effect.right,
@@ -127,9 +134,13 @@ def source(twin: Twin) -> str:
 def summary(twin: Twin) -> Iterator[str]:
     """Yield the scores as sentences."""
     median, p90 = _quantile(twin, 0.5), _quantile(twin, 0.9)
-    yield f"error of {counted(len(twin.levels), 'level')}: median {median:.1%}, 90th percentile {p90:.1%}"
+    noise = "" if twin.level_noise is None else f"; of a perfect model, by noise alone: median {twin.level_noise:.1%}"
+    yield f"error of {counted(len(twin.levels), 'level')}: median {median:.1%}, 90th percentile {p90:.1%}{noise}"
     if not twin.effects:
         return
+    noise = "" if twin.effect_noise is None else f"; of a perfect model, by noise alone: {twin.effect_noise * 100:.1f}"
+    points = (_median_error(twin.effects) or 0) * 100
+    yield f"error of {counted(len(twin.effects), 'effect')}: median {points:.1f} points{noise}"
     right = sum(effect.right for effect in twin.significant)
     near = sum(effect.near for effect in twin.effects)
     yield (
