@@ -214,9 +214,9 @@ def test_paths_with_idle_cpus_have_the_figures_of_the_plugin() -> None:
 
 
 def test_paths_that_cannot_be_measured_are_left_out_or_refused() -> None:
-    assert not {"sleep", "remote-round", "unix-queue"} & set(PATHS)
+    assert not {"sleep", "remote-round", "fork-round", "unix-queue"} & set(PATHS)
     assert measurable_paths(["unix-queue:100"], "1x1/1", has_plugin=False) == ["unix-queue:100"]
-    assert {"sleep", "remote-round"} <= set(measurable_paths(None, "2x1/1", has_plugin=True))
+    assert {"sleep", "remote-round", "fork-round"} <= set(measurable_paths(None, "2x1/1", has_plugin=True))
     with pytest.raises(ExperimentError, match="--functions"):
         measurable_paths(["sleep"], "2x1/1", has_plugin=False)
     with pytest.raises(ExperimentError, match="two CPUs"):

@@ -180,6 +180,7 @@ fn every_kernel_path_times_each_operation() {
         Path::TcpRound,
         Path::UdpRound,
         Path::RemoteRound,
+        Path::ForkRound,
         Path::FutexRound,
     ];
     let messages = [Path::Pipe, Path::Unix, Path::Tcp, Path::Udp];
@@ -195,7 +196,7 @@ fn every_kernel_path_times_each_operation() {
     ];
     let others = [Path::YieldRound, Path::Wakeup, Path::Sleep, Path::Vmstat];
     for path in [rounds.as_slice(), &messages, &alone, &others].concat() {
-        let sends = if rounds[..5].contains(&path) { 2 } else { u64::from(messages.contains(&path)) };
+        let sends = if rounds[..6].contains(&path) { 2 } else { u64::from(messages.contains(&path)) };
         let size = if sends > 0 { 9 } else { KernelPath::default().size };
         let books = balanced(KernelPath { path, loops: 30, size }.program().unwrap());
         assert_eq!(books.samples.len(), 30, "{path:?}");

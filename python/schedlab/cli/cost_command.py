@@ -48,7 +48,8 @@ def cost(
             "--path",
             metavar="PATH[:BYTES]",
             help="A path to measure, with the bytes of its messages (default 4); may be repeated ('schedlab workloads "
-            "kernel-path' lists paths). Default all but unix-queue; sleep needs --functions, remote-round two CPUs.",
+            "kernel-path' lists paths). Default all but unix-queue; sleep needs --functions, remote-round and "
+            "fork-round two CPUs.",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(metavar="N", min=3, help="Operations, whose median is counted.")] = 300,

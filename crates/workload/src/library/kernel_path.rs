@@ -58,6 +58,9 @@ pub enum Path {
     FutexRound,
     /// `pipe-round` between CPUs 0 and 1: two wake-ups on an idle CPU, and each CPU looks for other tasks and goes idle.
     RemoteRound,
+    /// `remote-round` in which each process forks and reaps a child before its message: the lines of processes that two CPUs
+    /// modify in turn.
+    ForkRound,
     /// A sleep of 1 ms on an idle CPU: a timer is set, the CPU goes idle, an interrupt ends both. Its time is mostly idle.
     Sleep,
     /// The vmstat counters of every CPU are folded, by a write to /proc/sys/vm/stat_refresh.
@@ -84,7 +87,7 @@ impl Path {
             Self::Unix | Self::UnixQueue => Some((ChannelKind::Unix, false)),
             Self::Tcp => Some((ChannelKind::Tcp, false)),
             Self::Udp => Some((ChannelKind::Udp, false)),
-            Self::PipeRound | Self::RemoteRound => Some((ChannelKind::Pipe, true)),
+            Self::PipeRound | Self::RemoteRound | Self::ForkRound => Some((ChannelKind::Pipe, true)),
             Self::UnixRound => Some((ChannelKind::Unix, true)),
             Self::TcpRound => Some((ChannelKind::Tcp, true)),
             Self::UdpRound => Some((ChannelKind::Udp, true)),
@@ -140,7 +143,7 @@ impl Workload for KernelPath {
         let threads = matches!(self.path, Path::FutexRound | Path::Wakeup);
         let mode = if threads { Mode::Thread } else { Mode::Process };
         let place = |cpu| match self.path {
-            Path::RemoteRound => {
+            Path::RemoteRound | Path::ForkRound => {
                 vec![Op::Set { attributes: Attributes { cpus: Some(vec![cpu]), ..Attributes::default() } }]
             }
             _ => Vec::new(),
@@ -263,7 +266,9 @@ impl KernelPath {
         } else {
             (reply("there", self.size), await_reply("there", self.size))
         };
-        (vec![out, answered], vec![arrive, answer])
+        let family =
+            if self.path == Path::ForkRound { vec![fork(Vec::new()), wait_all()] } else { Vec::new() };
+        ([family.clone(), vec![out, answered]].concat(), [vec![arrive], family, vec![answer]].concat())
     }
 }
 
