@@ -153,7 +153,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 }
                 return true;
             }
-            let task_load = self.rq.task_load(task).max(1);
+            let task_load = self.rq.task_load(src_cpu, task, self.time.now).max(1);
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
                 Imbalance::Load(load) => {

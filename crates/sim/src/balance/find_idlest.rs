@@ -10,6 +10,7 @@ use crate::kernel::IdlestGroup;
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
+use crate::sched::weight::UNIT;
 use crate::sched::{NOBODY, TaskIx};
 use crate::time::Ns;
 
@@ -23,6 +24,34 @@ struct GroupLoad {
     number: u64,
     /// Load per CPU, times 1024; 0 if all CPUs are idle.
     per_cpu: u64,
+    /// Sum of the CPUs' average utilisations, of 1024 each; 0 if the group has less tasks than CPUs.
+    util: u64,
+}
+
+impl GroupLoad {
+    fn idle(index: usize, width: usize) -> Self {
+        Self { index, width, idle: width, number: 0, per_cpu: 0, util: 0 }
+    }
+
+    /// Type of the group (`group_classify()`, kernel/sched/fair.c, v5.5 to v6.12, without the sums of runnable time).
+    fn kind(&self, imbalance_pct: u64) -> GroupType {
+        let capacity = self.width as u64 * UNIT * 100;
+        if self.number < self.width as u64 || self.util * imbalance_pct < capacity {
+            GroupType::HasSpare
+        } else if self.number > self.width as u64 {
+            GroupType::Overloaded
+        } else {
+            GroupType::FullyBusy
+        }
+    }
+}
+
+/// How busy a group is (`enum group_type`, kernel/sched/fair.c, v5.5 to v6.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum GroupType {
+    HasSpare,
+    FullyBusy,
+    Overloaded,
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -111,6 +140,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         kind: DomainKind,
     ) -> Option<usize> {
         let settings = &self.world.kernel.domains;
+        let pct = u64::from(self.imbalance_pct(kind));
         let (mut local, mut idlest): (Option<GroupLoad>, Option<GroupLoad>) = (None, None);
         for (load, is_local) in groups {
             if is_local {
@@ -119,9 +149,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let better = idlest.is_none_or(|other| match settings.idlest_group {
                 IdlestGroup::Load => load.per_cpu < other.per_cpu,
-                IdlestGroup::IdleCpus => {
-                    (other.idle, Reverse(other.per_cpu)) < (load.idle, Reverse(load.per_cpu))
-                }
+                IdlestGroup::IdleCpus => idler(&load, &other, pct),
             });
             if better {
                 idlest = Some(load);
@@ -129,20 +157,26 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let idlest = idlest?;
         let Some(local) = local else { return Some(idlest.index) };
-        if settings.idlest_group == IdlestGroup::Load {
+        let numa = matches!(kind, DomainKind::Numa(_));
+        let moves = match settings.idlest_group {
             // The local group keeps the task within half of the domain's imbalance percentage above 100.
-            let pct = 100 + u64::from(self.imbalance_pct(kind) - 100) / 2;
-            return (100 * local.per_cpu >= pct * idlest.per_cpu).then_some(idlest.index);
-        }
-        if local.idle > 0 || idlest.idle > 0 {
-            // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
-            let quiet = settings.allow_numa_imbalance
-                && matches!(kind, DomainKind::Numa(_))
-                && local.number * 4 < local.width as u64;
-            return (idlest.idle > local.idle && !quiet).then_some(idlest.index);
-        }
-        let pct = u64::from(settings.imbalance_pct);
-        (idlest.per_cpu * pct < local.per_cpu * 100).then_some(idlest.index)
+            IdlestGroup::Load => 100 * local.per_cpu >= (100 + (pct - 100) / 2) * idlest.per_cpu,
+            IdlestGroup::IdleCpus => match (local.kind(pct), idlest.kind(pct)) {
+                (here, there) if here != there => here > there,
+                (GroupType::HasSpare, _) => {
+                    // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
+                    let quiet =
+                        settings.allow_numa_imbalance && numa && local.number * 4 < local.width as u64;
+                    idlest.idle > local.idle && !quiet
+                }
+                _ => {
+                    let allowed = UNIT * 1024 * (pct - 100) / 100;
+                    idlest.per_cpu * pct < local.per_cpu * 100
+                        && !(numa && idlest.per_cpu + allowed >= local.per_cpu)
+                }
+            },
+        };
+        moves.then_some(idlest.index)
     }
 
     /// Load of a group without a task that executes, if the group contains the task's CPU `here` (`cpu_load_without()`,
@@ -152,8 +186,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if !executing || self.world.kernel.domains.idlest_group == IdlestGroup::Load {
             return load;
         }
-        let part = self.rq.task_load(task) * 1024 / load.width.max(1) as u64;
-        GroupLoad { number: load.number - 1, per_cpu: load.per_cpu.saturating_sub(part), ..load }
+        let part = self.rq.task_load(self.tasks[task].cpu.into(), task, self.time.now) * 1024
+            / load.width.max(1) as u64;
+        GroupLoad {
+            number: load.number - 1,
+            per_cpu: load.per_cpu.saturating_sub(part),
+            util: load.util.saturating_sub(self.rq.runnable_average(task)),
+            ..load
+        }
     }
 
     /// Load of a group of the tables.
@@ -161,24 +201,31 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn group_load(&self, index: usize, group: &SchedGroup) -> GroupLoad {
         let (width, idle) = (group.cpus.len(), group.span.common(&self.rq.idle));
         if idle == width {
-            return GroupLoad { index, width, idle, number: 0, per_cpu: 0 };
+            return GroupLoad::idle(index, width);
         }
         let sum = self.sum(group);
-        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu() }
+        let util = self.util(width, sum.number, group.cpus.iter().map(|cpu| usize::from(*cpu)));
+        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), util }
     }
 
     /// Load of any set of CPUs.
     fn span_load(&self, index: usize, span: &CpuMask) -> GroupLoad {
         let (width, idle) = (span.count(), self.rq.idle.common(span));
         if idle == width {
-            return GroupLoad { index, width, idle, number: 0, per_cpu: 0 };
+            return GroupLoad::idle(index, width);
         }
         let (mut number, mut load) = (0, 0);
         for cpu in span.iter() {
             number += u64::from(self.rq.nr_running[cpu]);
             load += self.rq.loads[cpu];
         }
-        GroupLoad { index, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64 }
+        let util = self.util(width, number, span.iter());
+        GroupLoad { index, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64, util }
+    }
+
+    /// Utilisation of a group for [`GroupLoad::util`].
+    fn util(&self, width: usize, number: u64, cpus: impl Iterator<Item = usize>) -> u64 {
+        if number < width as u64 { 0 } else { cpus.map(|cpu| self.rq.util(cpu)).sum() }
     }
 
     /// Return the CPU of a set in the shallowest idle state, or the least loaded CPU if none is idle
@@ -200,6 +247,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         span.iter().min_by_key(load).unwrap_or(fallback)
     }
+}
+
+/// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
+/// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
+fn idler(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u64) -> bool {
+    let (kind, than) = (one.kind(imbalance_pct), other.kind(imbalance_pct));
+    kind < than
+        || kind == than
+            && if kind == GroupType::HasSpare {
+                (Reverse(one.idle), one.per_cpu) < (Reverse(other.idle), other.per_cpu)
+            } else {
+                one.per_cpu < other.per_cpu
+            }
 }
 
 #[cfg(test)]

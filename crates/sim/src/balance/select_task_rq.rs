@@ -33,12 +33,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if waker != NOBODY {
             self.record_wakee(waker, task);
         }
-        let target = if cpu == previous { cpu } else { self.wake_affine_target(cpu, previous, task, sync) };
-        if self.world.kernel.recent_cpu == RecentCpu::Waker
-            && waker != NOBODY
-            && self.tasks.allowed(task).contains(cpu)
-            && !self.wake_wide(waker, task)
-        {
+        let notes_waker = self.world.kernel.recent_cpu == RecentCpu::Waker && waker != NOBODY;
+        let wide = (cpu != previous || notes_waker) && waker != NOBODY && self.wake_wide(waker, task);
+        let target =
+            if cpu == previous { cpu } else { self.wake_affine_target(cpu, previous, task, sync, wide) };
+        if notes_waker && !wide && self.tasks.allowed(task).contains(cpu) {
             // The kernel stores this after the search. The search does not read the waker's value.
             self.tasks[waker].recent_cpu = cpu as u16;
         }
@@ -46,13 +45,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Return the CPU around which a wake-up from another CPU searches for an idle CPU: the waker's CPU or the task's
-    /// previous CPU.
+    /// previous CPU. `wide` is the result of [`Engine::wake_wide`].
     #[inline(never)]
-    fn wake_affine_target(&mut self, cpu: usize, previous: usize, task: TaskIx, sync: bool) -> usize {
-        let waker = self.cpus[cpu].current;
+    fn wake_affine_target(
+        &mut self,
+        cpu: usize,
+        previous: usize,
+        task: TaskIx,
+        sync: bool,
+        wide: bool,
+    ) -> usize {
         let mut target = previous;
         if self.tasks.allowed(task).contains(cpu) && self.within_reclaim_distance(cpu, previous) {
-            if waker != NOBODY && self.wake_wide(waker, task) {
+            if wide {
                 self.records.counters.wake_wide += 1;
             } else {
                 let pulled = self.wake_affine(cpu, previous, task, sync);
@@ -114,10 +119,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         // Differences may be negative: averages of tasks and CPUs are not of the same moment.
         let load_of = |cpu: usize| self.rq.loads[cpu] as i64;
         let (mut here, mut there) = (load_of(cpu), load_of(previous));
-        let task_load = self.rq.task_load(task) as i64;
+        let task_load = self.rq.task_load(previous, task, self.time.now) as i64;
         let waker = self.cpus[cpu].current;
         if sync && waker != NOBODY {
-            here -= self.rq.task_load(waker) as i64;
+            here -= self.rq.task_load(cpu, waker, self.time.now) as i64;
         }
         if here < 0 || (here == 0 && kind == WakeAffine::Weight) {
             return true;

@@ -182,6 +182,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.time.agenda.set(self.cpus.len(), self.changes.timers.next());
     }
 
+    /// Run the program's tasks in a group or in no group, as the tunable says.
+    fn retune_autogroup(&mut self) {
+        let on = self.tunables.on(Tunable::AutogroupEnabled);
+        self.rq.set_autogroup(on, self.world.kernel.limits_group_counts, self.time.tick_ns);
+    }
+
     /// Apply changed tunables.
     fn retuned(&mut self) {
         for cpu in 0..self.cpus.len() {
@@ -189,6 +195,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.update_curr(cpu);
         }
         self.rq.policy.retune(&self.tunables);
+        self.retune_autogroup();
         self.retune_vmstat();
         self.numa.retune(&self.tunables);
     }

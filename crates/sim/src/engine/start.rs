@@ -43,7 +43,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             })
             .collect();
         let levels = balance.domains.levels();
-        Self {
+        let mut engine = Self {
             topology,
             costs: machine.costs.clone(),
             time: Clock { now: 0, horizon: config.horizon_ns.unwrap_or(NEVER - 1), tick_ns, agenda, random },
@@ -75,7 +75,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             tunables,
             balance,
             world,
-        }
+        };
+        engine.retune_autogroup();
+        engine
     }
 }
 

@@ -58,6 +58,9 @@ pub struct Kernel {
     /// since 5.8).
     #[serde(default)]
     pub queues_remote_wakeups: bool,
+    /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
+    #[serde(default)]
+    pub limits_group_counts: bool,
     /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
@@ -115,17 +118,19 @@ impl StatsLayout {
     }
 }
 
-/// Cache lines that an operation writes and that all CPUs share: directory entries and their lock, lists of tasks, lists of free
-/// pages. Each line is fetched from the CPU that performed the last such operation. Later kernels keep most of this data per CPU
-/// or read the data without writing.
+/// Cache lines that an operation writes and that all CPUs share: directory entries and their lock, lists of tasks, descriptors of
+/// a program's pages, lists of free pages. Each line is fetched from the CPU that performed the last such operation. Later kernels
+/// look up files without writing and keep lists of free pages per CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedLines {
     /// Fork, exec or exit of a process.
     pub process: u32,
-    /// Looking up, opening, reading and closing a file.
+    /// Looking up, opening, reading and closing a file; 0 if it was not counted.
+    #[serde(default)]
     pub file: u32,
-    /// Allocating or freeing [`SharedLines::BATCH`] pages of a node.
+    /// Allocating or freeing [`SharedLines::BATCH`] pages of a node; 0 if it was not counted.
+    #[serde(default)]
     pub pages: u32,
 }
 
@@ -289,10 +294,17 @@ impl Kernel {
             }
         }
         if kernel.policy != PolicyKind::O1 {
-            if kernel.idle_search == IdleSearch::Utilisation && kernel.cpu_load == CpuLoadKind::Weights {
-                return Err(wrong(
-                    "`idle_search = \"utilisation\"` needs averages: `cpu_load` is \"weights\"".to_owned(),
-                ));
+            for (key, used) in [
+                ("idle_search = \"utilisation\"", kernel.idle_search == IdleSearch::Utilisation),
+                ("idlest_group = \"idle_cpus\"", kernel.domains.idlest_group == IdlestGroup::IdleCpus),
+                (
+                    Tunable::AutogroupEnabled.name(),
+                    kernel.tunables.contains_key(Tunable::AutogroupEnabled.name()),
+                ),
+            ] {
+                if used && kernel.cpu_load == CpuLoadKind::Weights {
+                    return Err(wrong(format!("`{key}` needs averages: `cpu_load` is \"weights\"")));
+                }
             }
             kernel.domains.check().map_err(wrong)?;
         }

@@ -69,6 +69,8 @@ tunables! {
     NiRandom = "sched.features.NI_RANDOM",
     /// New-idle balancing that is seldom tried more often takes place.
     NiRate = "sched.features.NI_RATE",
+    /// The tasks of a session are a group whose weight is divided among CPUs.
+    AutogroupEnabled = "kernel.sched_autogroup_enabled",
     /// Slice of the O(1) scheduler at nice 19.
     MinTimesliceMs = "sched.min_timeslice_ms",
     /// Slice of the O(1) scheduler at nice −20.

@@ -78,7 +78,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some((_, other)) = best {
             return Some(Place::Swap(other));
         }
-        let task_load = self.rq.task_load(task);
+        let task_load = self.rq.task_load(cpu, task, self.time.now);
         let load = |node| self.topology.node_cpus(node).iter().map(|cpu| self.rq.loads[cpu]).sum::<u64>();
         let (here, there) = (load(self.topology.node(cpu)), load(node));
         let apart = (here.saturating_sub(task_load)).abs_diff(there + task_load);

@@ -183,7 +183,7 @@ impl Memory {
         let node = binding.map_or(usize::from(place.node), usize::from);
         let pages = region.first_touch(touch, node);
         // Fetched bytes: complete lines, but not more than the range contains.
-        let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * 64).min(touch.bytes.max(64));
+        let fetched = (touch.bytes.div_ceil(touch.stride.max(1).into()) * LINE).min(touch.bytes.max(LINE));
         let percent = match touch.pattern {
             Pattern::Sequential => 100,
             Pattern::Random => u64::from(costs.random_percent),

@@ -2,7 +2,7 @@
 //!
 //! The task with the least virtual run time runs. Virtual time passes more slowly for greater weights. Sources:
 //! Documentation/scheduler/sched-design-CFS.rst; the announcements of I. Molnar and P. Zijlstra. Defaults are in the kernel
-//! models. Groups of tasks (cgroups, autogroup) and bandwidth control are not modelled.
+//! models. Cgroups and bandwidth control are not modelled; an autogroup divides weight among CPUs (`task_group.rs`), not among tasks.
 
 use super::ordered::{Item, Ordered};
 use super::policy::{Enqueue, Policy, Setting, TaskIx};

@@ -65,17 +65,19 @@ impl<const N: usize> Default for Averages<N> {
 }
 
 impl<const N: usize> Averages<N> {
-    /// Add the time since the last update, in which there were `loads` (`___update_load_sum()` and `___update_load_avg()`,
-    /// kernel/sched/pelt.c, v5.10).
+    /// Add the time since the last update, in which there were `loads`; return whether a period has ended
+    /// (`___update_load_sum()` and `___update_load_avg()`, kernel/sched/pelt.c, v5.10).
     #[inline]
-    pub fn update(&mut self, now: Ns, loads: [u64; N]) {
+    pub fn update(&mut self, now: Ns, loads: [u64; N]) -> bool {
         let from = std::mem::replace(&mut self.updated, now);
         debug_assert!(from <= now, "time does not go back");
-        if now >> PERIOD_BITS == from >> PERIOD_BITS {
-            self.sums.iter_mut().zip(loads).for_each(|(sum, load)| *sum += load * (now - from));
-        } else {
+        let ended = now >> PERIOD_BITS != from >> PERIOD_BITS;
+        if ended {
             self.cross(from, now, loads);
+        } else {
+            self.sums.iter_mut().zip(loads).for_each(|(sum, load)| *sum += load * (now - from));
         }
+        ended
     }
 
     /// As [`Averages::update`], if periods have ended.
@@ -152,15 +154,16 @@ impl CpuLoad {
         self.averages.averages[1]
     }
 
-    #[cfg(any(debug_assertions, feature = "check"))]
+    /// Sum of the weights of the runnable tasks.
+    #[inline]
     pub fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Add the time since the last update.
+    /// Add the time since the last update; return whether the averages have changed.
     #[inline]
-    pub fn update(&mut self, now: Ns) {
-        self.averages.update(now, [self.weight, if self.weight > 0 { weight::UNIT } else { 0 }]);
+    pub fn update(&mut self, now: Ns) -> bool {
+        self.averages.update(now, [self.weight, if self.weight > 0 { weight::UNIT } else { 0 }])
     }
 
     /// Set the sum, and the average with it, so that no load is left without a task. The kernel changes sum and average by the
@@ -171,23 +174,26 @@ impl CpuLoad {
     }
 
     /// A task becomes runnable. Its load is attached unless it is a part of the average (`enqueue_entity()` and
-    /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
+    /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Return whether the averages have changed.
     #[inline]
-    pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
-        self.update(now);
+    pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> bool {
+        let changed = self.update(now);
         self.weight += weight;
         task.update(now, false);
-        if !std::mem::replace(&mut task.attached, true) {
+        let attach = !std::mem::replace(&mut task.attached, true);
+        if attach {
             self.set_load_sum(self.averages.sums[0] + scaled(task.average.sums[0], weight), now);
         }
+        changed | attach
     }
 
-    /// A runnable task sleeps or leaves.
+    /// A runnable task sleeps or leaves. Return whether the averages have changed.
     #[inline]
-    pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
-        self.update(now);
+    pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> bool {
+        let changed = self.update(now);
         task.update(now, true);
         self.weight -= weight;
+        changed
     }
 
     /// Remove the load of a task that is not runnable (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make

@@ -16,6 +16,7 @@ mod policy;
 mod realtime;
 mod runqueues;
 mod switch;
+mod task_group;
 pub mod weight;
 
 pub use cfs::Cfs;

@@ -164,6 +164,12 @@ pub trait Policy: Sized {
     /// Sum of the weights of the queue's tasks, the current task included.
     fn load(queue: &Self::Queue) -> u64;
 
+    /// As [`Policy::load`], with the sleeping tasks that are still in the queue.
+    #[inline(always)]
+    fn queued_load(queue: &Self::Queue) -> u64 {
+        Self::load(queue)
+    }
+
     /// Weight of a task.
     fn weight(entity: &Self::Entity) -> u32;
 

@@ -4,7 +4,8 @@
 //! compares groups of many CPUs, and adds up a few sums instead of reading each CPU.
 
 use super::load_avg::{CpuLoad, TaskLoad};
-use super::{Enqueue, Policy, TaskIx};
+use super::task_group::TaskGroup;
+use super::{Enqueue, Policy, TaskIx, weight};
 use crate::kernel::CpuLoadKind;
 use crate::machine::{CpuMask, Topology};
 use crate::table::Table;
@@ -83,6 +84,8 @@ pub(crate) struct Runqueues<P: Policy> {
     /// Average load of each task and of each CPU; unused under [`CpuLoadKind::Weights`].
     task_loads: Vec<TaskLoad>,
     cpu_loads: Table<CpuLoad>,
+    /// The group of all tasks, with `kernel.sched_autogroup_enabled`.
+    group: Option<TaskGroup>,
     /// Runnable tasks of each CPU, the current task included (`rq->nr_running`).
     pub nr_running: Table<u32>,
     /// Load of each CPU, real-time tasks excepted, in weights (`cpu_load()`, kernel/sched/fair.c, v5.10).
@@ -118,6 +121,7 @@ impl<P: Policy> Runqueues<P> {
             load_kind,
             task_loads: Vec::new(),
             cpu_loads,
+            group: None,
             nr_running,
             loads,
             sums: Sums::new(topology, &housekeeping),
@@ -126,6 +130,15 @@ impl<P: Policy> Runqueues<P> {
             overloaded: CpuMask::EMPTY,
             overload: false,
             housekeeping,
+        }
+    }
+
+    /// Run all tasks in a group, or in no group. `limits_counts`: see [`Kernel::limits_group_counts`](crate::kernel::Kernel).
+    pub fn set_autogroup(&mut self, on: bool, limits_counts: bool, tick_ns: Ns) {
+        if on != self.group.is_some() {
+            let cpus = self.loads.len();
+            self.group = on.then(|| TaskGroup::new(cpus, limits_counts, tick_ns));
+            (0..cpus).for_each(|cpu| _ = self.update_load(cpu));
         }
     }
 
@@ -149,15 +162,28 @@ impl<P: Policy> Runqueues<P> {
         P::weight(&self.entities[task as usize]).into()
     }
 
-    /// Load of an ordinary task, in weights (`task_h_load()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Load of an ordinary task, which is or was on a CPU, in weights (`task_h_load()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[inline]
-    pub fn task_load(&self, task: TaskIx) -> u64 {
+    pub fn task_load(&self, cpu: usize, task: TaskIx, now: Ns) -> u64 {
         let weight = self.weight(task);
         if self.load_kind == CpuLoadKind::Weights {
-            weight
-        } else {
-            self.task_loads[task as usize].at_weight(weight)
+            return weight;
         }
+        let load = self.task_loads[task as usize].at_weight(weight);
+        self.group.as_ref().map_or(load, |group| group.task_load(cpu, load, &self.cpu_loads[cpu], now))
+    }
+
+    /// Divide the weight of the group anew, after a change of a CPU's tasks; `changed`: its averages have changed.
+    #[inline]
+    fn update_group(&mut self, cpu: usize, changed: bool, now: Ns) {
+        if let Some(group) = &mut self.group {
+            group.update(cpu, &self.cpu_loads[cpu], P::queued_load(&self.queues[cpu]), changed, now);
+        }
+    }
+
+    /// Part of the time in which an ordinary task is runnable, of 1024.
+    pub fn runnable_average(&self, task: TaskIx) -> u64 {
+        self.task_loads[task as usize].at_weight(weight::UNIT)
     }
 
     /// Average utilisation of a CPU, of 1024 (`cpu_util_cfs()`, kernel/sched/fair.c, v6.12, without `util_est`).
@@ -171,7 +197,8 @@ impl<P: Policy> Runqueues<P> {
         self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
         if self.load_kind != CpuLoadKind::Weights {
             let weight = self.weight(task);
-            self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
+            let changed = self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
+            self.update_group(cpu, changed, now);
         }
     }
 
@@ -205,10 +232,12 @@ impl<P: Policy> Runqueues<P> {
         }
         let weight = self.weight(task);
         let task_load = &mut self.task_loads[task as usize];
-        self.cpu_loads[cpu].dequeue(task_load, weight, now);
+        let changed = self.cpu_loads[cpu].dequeue(task_load, weight, now);
         if leaves {
             self.cpu_loads[cpu].detach(task_load, weight, now);
         }
+        // A runnable load loses each sleeper, of which the group's load, which contains sleepers, takes no notice.
+        self.update_group(cpu, changed | (leaves && self.load_kind == CpuLoadKind::Average), now);
     }
 
     /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove
@@ -219,6 +248,7 @@ impl<P: Policy> Runqueues<P> {
         if self.load_kind == CpuLoadKind::Average {
             let weight = self.weight(task);
             self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
+            self.update_group(cpu, true, now);
             self.update_load(cpu);
         }
     }
@@ -235,7 +265,8 @@ impl<P: Policy> Runqueues<P> {
     /// Update the average of a CPU, whose tasks may all sleep (`update_blocked_averages()`, kernel/sched/fair.c, v5.10).
     pub fn update_blocked_average(&mut self, cpu: usize, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
-            self.cpu_loads[cpu].update(now);
+            let changed = self.cpu_loads[cpu].update(now);
+            self.update_group(cpu, changed, now);
             self.update_load(cpu);
         }
     }
@@ -244,7 +275,10 @@ impl<P: Policy> Runqueues<P> {
     fn load(&self, cpu: usize) -> u64 {
         match self.load_kind {
             CpuLoadKind::Weights => P::load(&self.queues[cpu]),
-            CpuLoadKind::Runnable | CpuLoadKind::Average => self.cpu_loads[cpu].load(),
+            CpuLoadKind::Runnable | CpuLoadKind::Average => {
+                let load = &self.cpu_loads[cpu];
+                self.group.as_ref().map_or(load.load(), |group| group.load(cpu, load))
+            }
         }
     }
 

@@ -1,12 +1,11 @@
 //! One direction of a channel: bytes in flight, and the tasks that wait to read or to write.
 
-use std::collections::VecDeque;
-
 use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::physics::Waiting;
 use crate::tasks::WaitQueue;
 use crate::tasks::buffers::Buffers;
+use crate::tasks::runs::{Freed, Runs};
 use crate::tasks::tcp::{Acknowledgement, Tcp};
 
 /// A pipe has room for 16 pages of 4 KiB (pipe(7)).
@@ -36,41 +35,11 @@ const TCP_BYTES: u64 = 4 << 20;
 /// Largest segment of the loopback device: its MTU of 65 536 bytes less the headers of IPv4 and of TCP with time stamps.
 const TCP_SEGMENT: u64 = 65_484;
 
-/// Bytes that one CPU has written, in order.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    cpu: u16,
-    bytes: u32,
-    /// Capacity that the bytes occupy.
-    charge: u32,
-    /// What messages had brought into the caches of the CPU's core after these bytes, 0 until it is noted; see
-    /// [`Written`](crate::physics::Written).
-    written: u64,
-}
-
-impl Run {
-    /// The capacities of all kinds are below 2³².
-    fn new(cpu: u16, bytes: u64, charge: u64) -> Self {
-        Self { cpu, bytes: bytes as u32, charge: charge as u32, written: 0 }
-    }
-}
-
-/// Memory of a channel that readers have freed since the previous write, and that the next write uses again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Freed {
-    /// CPU of the last reader.
-    pub cpu: u16,
-    /// There was a read, which also wrote the queue's lines.
-    pub read: bool,
-    /// Bytes that the readers copied.
-    pub bytes: u64,
-}
-
 /// One direction of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub kind: ChannelKind,
-    runs: VecDeque<Run>,
+    runs: Runs,
     capacity: u64,
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
@@ -84,7 +53,9 @@ pub(crate) struct Flow {
     /// Bytes that the sender's TCP has not sent yet, and the CPU that wrote the last of these bytes.
     held: u64,
     held_cpu: u16,
-    freed: Freed,
+    /// CPU that wrote last.
+    last_writer: Option<u16>,
+    pub freed: Freed,
     pub readers: WaitQueue,
     pub writers: WaitQueue,
     /// Tasks that can still send or receive.
@@ -97,7 +68,7 @@ impl Flow {
     /// 100 bytes in a pipe, if the writers are on different CPUs.
     pub fn queue_bytes(kind: ChannelKind) -> u64 {
         let messages = if kind == ChannelKind::Pipe { 1024 } else { 512 };
-        messages * size_of::<Run>() as u64
+        messages * Runs::EACH_BYTES
     }
 
     /// An empty flow. `no_delay`: TCP sends small segments at once; `buffer`: the program's size of the sockets' buffers, which
@@ -114,13 +85,14 @@ impl Flow {
             kind,
             buffers: buffers.map(|bytes| Box::new(Buffers::new(bytes))),
             capacity,
-            runs: VecDeque::new(),
+            runs: Runs::default(),
             bytes: 0,
             used: 0,
             most_held: if kind == ChannelKind::Tcp && !no_delay { TCP_SEGMENT } else { 0 },
             tcp: Tcp::default(),
             held: 0,
             held_cpu: 0,
+            last_writer: None,
             freed: Freed::default(),
             readers: WaitQueue::default(),
             writers: WaitQueue::default(),
@@ -290,7 +262,7 @@ impl Flow {
             self.bytes += bytes;
             self.used += charge;
             self.tcp.sent(bytes, segment);
-            self.runs.push_back(Run::new(self.held_cpu, bytes, charge));
+            self.runs.push(self.held_cpu, bytes, charge);
             segments += 1;
         }
     }
@@ -298,6 +270,7 @@ impl Flow {
     /// Write `bytes`, a part of the rest of a message if `partial`, from a CPU after the bytes that were held back; return `false`
     /// if a datagram is lost. A sender that waits for room sends small segments at once.
     pub fn push(&mut self, bytes: u64, partial: bool, cpu: usize) -> bool {
+        self.last_writer = Some(cpu as u16);
         if let Some(buffers) = &mut self.buffers {
             buffers.write(self.held, bytes);
             self.held += bytes;
@@ -323,14 +296,10 @@ impl Flow {
         if self.kind == ChannelKind::Tcp {
             self.tcp.sent(bytes, self.most_held);
         }
-        let streams = self.streams();
-        match self.runs.back_mut() {
-            Some(last) if streams && usize::from(last.cpu) == cpu => {
-                last.bytes += bytes as u32;
-                last.charge += charge as u32;
-                last.written = 0;
-            }
-            _ => self.runs.push_back(Run::new(cpu as u16, bytes, charge)),
+        if self.streams() {
+            self.runs.extend(cpu as u16, bytes, charge);
+        } else {
+            self.runs.push(cpu as u16, bytes, charge);
         }
     }
 
@@ -350,7 +319,7 @@ impl Flow {
     #[inline]
     pub fn readable(&self, bytes: u64) -> u64 {
         match self.kind {
-            ChannelKind::Udp => self.runs.front().map_or(0, |run| bytes.min(run.bytes.into())),
+            ChannelKind::Udp => bytes.min(self.runs.first_bytes()),
             _ => self.bytes.min(bytes),
         }
     }
@@ -364,23 +333,20 @@ impl Flow {
     /// CPU that wrote the next `bytes` bytes to be read, and the message in the caches of this CPU's core.
     #[inline]
     pub fn front(&self, bytes: u64) -> Option<(usize, Waiting)> {
-        let run = self.runs.front()?;
-        let behind = u64::from(run.bytes).saturating_sub(bytes);
-        Some((run.cpu.into(), Waiting { written: run.written, behind, memory: self.charge(bytes) }))
+        self.runs.front(bytes, self.charge(bytes))
     }
 
     /// Note what messages have brought into the caches of the core that wrote the bytes since the last note.
     #[inline]
     pub fn note_written(&mut self, written: u64) {
-        if self.is_limited() {
-            // Several segments are sent at once.
-            let sent = self.runs.iter_mut().rev().take_while(|run| run.written == 0);
-            sent.for_each(|run| run.written = written);
-        } else if let Some(last) = self.runs.back_mut()
-            && last.written == 0
-        {
-            last.written = written;
-        }
+        // With limited buffers several segments are sent at once.
+        self.runs.note_written(written, self.is_limited());
+    }
+
+    /// CPU that wrote last, unless there was a read since.
+    #[inline]
+    pub fn last_writer(&self) -> Option<usize> {
+        self.last_writer.filter(|_| !self.freed.read).map(usize::from)
     }
 
     /// CPU that wrote the last bytes that were held back.
@@ -392,45 +358,20 @@ impl Flow {
     /// Note that a CPU has read, has copied `bytes` and has freed their memory.
     #[inline]
     pub fn note_freed(&mut self, bytes: u64, cpu: usize) {
-        let bytes = (self.freed.bytes + bytes).min(self.capacity);
-        self.freed = Freed { cpu: cpu as u16, read: true, bytes };
-    }
-
-    /// Use freed memory for a write of `bytes`. Return the part that is used.
-    #[inline]
-    pub fn reuse(&mut self, bytes: u64) -> Freed {
-        let reused = Freed { bytes: self.freed.bytes.min(bytes), ..self.freed };
-        self.freed.read = false;
-        self.freed.bytes -= reused.bytes;
-        reused
+        self.freed.note(bytes, cpu, self.capacity);
     }
 
     /// Read at most `bytes`, or one datagram, whose rest is lost; return the number of bytes read.
     pub fn take(&mut self, bytes: u64) -> u64 {
         if self.kind == ChannelKind::Udp {
-            let Some(run) = self.runs.pop_front() else { return 0 };
-            self.bytes -= u64::from(run.bytes);
-            self.used -= u64::from(run.charge);
-            return bytes.min(run.bytes.into());
+            let (datagram, charge) = self.runs.pop();
+            self.bytes -= datagram;
+            self.used -= charge;
+            return bytes.min(datagram);
         }
-        let mut left = bytes.min(self.bytes);
-        let (taken, streams) = (left, self.streams());
-        self.bytes -= left;
-        while left > 0 {
-            let Some(run) = self.runs.front_mut() else { break };
-            if u64::from(run.bytes) > left {
-                run.bytes -= left as u32;
-                // A socket's message frees its space when the complete message has been read, a stream's bytes at once.
-                if streams {
-                    run.charge -= left as u32;
-                    self.used -= left;
-                }
-                break;
-            }
-            left -= u64::from(run.bytes);
-            self.used -= u64::from(run.charge);
-            self.runs.pop_front();
-        }
+        let taken = bytes.min(self.bytes);
+        self.bytes -= taken;
+        self.used -= self.runs.take(taken, self.streams());
         taken
     }
 

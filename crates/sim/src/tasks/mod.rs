@@ -12,6 +12,7 @@ mod perform;
 mod place;
 mod program;
 mod records;
+mod runs;
 mod sync;
 mod table;
 mod task;

@@ -53,7 +53,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if writer == cpu { 0 } else { lines * self.costs.line.at(self.topology.distance(writer, cpu)) }
     }
 
+    /// Time of fetching lines of files and processes. An operation without lines leaves them where they are.
     fn write_files(&mut self, cpu: usize, lines: u64) -> Ns {
+        if lines == 0 {
+            return 0;
+        }
         let writer = std::mem::replace(&mut self.writers.files, cpu);
         self.fetch_lines(writer, cpu, lines)
     }

@@ -293,6 +293,11 @@ impl Policy for Eevdf {
     }
 
     #[inline]
+    fn queued_load(queue: &Queue) -> u64 {
+        queue.load()
+    }
+
+    #[inline]
     fn weight(entity: &Entity) -> u32 {
         entity.weight
     }

@@ -6,17 +6,24 @@ use crate::machine::DomainKind;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
-/// A group of 24 CPUs with `number` tasks of weight 1024, each on a CPU of its own.
+/// A group of 24 CPUs with `number` tasks of weight 1024 that never sleep.
 fn group(index: usize, number: u64) -> GroupLoad {
-    GroupLoad { index, width: 24, idle: 24 - number as usize, number, per_cpu: number * 1024 * 1024 / 24 }
+    let busy = number.min(24);
+    let per_cpu = number * 1024 * 1024 / 24;
+    GroupLoad { index, width: 24, idle: 24 - busy as usize, number, per_cpu, util: busy * 1024 }
 }
 
 /// Whether a task that is forked on a node with `here` tasks goes to a node with `there` tasks.
 fn leaves(kernel_name: &str, here: u64, there: u64) -> bool {
+    moves(kernel_name, group(0, here), group(1, there))
+}
+
+/// Whether a task that is forked in the group `here` goes to the group `there`.
+fn moves(kernel_name: &str, here: GroupLoad, there: GroupLoad) -> bool {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
-        let groups = [(group(0, here), true), (group(1, there), false)];
+        let groups = [(here, true), (there, false)];
         engine.find_idlest_group(groups.into_iter(), DomainKind::Numa(21)).is_some()
     })
 }
@@ -34,4 +41,21 @@ fn before_5_5_load_beyond_half_of_the_imbalance_percentage_decides() {
     // imbalance_pct is 125: the other node gets the task from 112 % of its load on.
     assert!(!leaves("linux-4.5", 10, 10) && !leaves("linux-4.5", 11, 10) && leaves("linux-4.5", 12, 10));
     assert!(leaves("linux-5.14", 11, 10));
+}
+
+#[test]
+fn since_5_5_a_group_with_more_tasks_than_cpus_gives_its_children_to_a_group_without() {
+    // The difference of loads is within 25 %.
+    assert!(leaves("linux-5.14", 25, 24) && !leaves("linux-4.5", 25, 24));
+    assert!(!leaves("linux-5.14", 24, 25));
+    // Both groups are overloaded: loads decide.
+    assert!(!leaves("linux-5.14", 27, 25) && leaves("linux-5.14", 50, 30));
+}
+
+#[test]
+fn since_5_5_a_group_whose_tasks_mostly_sleep_has_spare_capacity() {
+    let quiet = |index, number| GroupLoad { idle: 0, util: 24 * 512, ..group(index, number) };
+    assert!(moves("linux-5.14", group(0, 26), quiet(1, 26)));
+    // Groups with spare capacity are compared by their idle CPUs.
+    assert!(!moves("linux-5.14", quiet(0, 30), quiet(1, 24)));
 }

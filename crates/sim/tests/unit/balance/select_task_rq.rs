@@ -127,6 +127,7 @@ fn a_waking_task_does_not_count_on_its_previous_cpu_since_4_14() {
     {
         simulation("laptop-4", name).with_engine(|engine| {
             engine.boot();
+            engine.rq.set_autogroup(false, false, 1);
             engine.rq.idle = CpuMask::EMPTY;
             // The task is new and has its whole weight, 1024.
             (engine.rq.loads[0], engine.rq.loads[1]) = (100, 1200);
@@ -141,6 +142,7 @@ fn an_idle_previous_cpu_keeps_its_task_since_5_11() {
     for (name, pulled) in [("linux-5.10", true), ("linux-5.14", false), ("linux-6.12", false)] {
         simulation("kunpeng920", name).with_engine(|engine| {
             engine.boot();
+            engine.rq.set_autogroup(false, false, 1);
             engine.rq.idle = CpuMask::EMPTY;
             engine.rq.mark_idle(96, engine.topology);
             // The task is new and has its whole weight, 1024.

@@ -18,15 +18,29 @@ fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
 #[test]
 fn a_write_uses_the_memory_that_reads_have_freed() {
     let mut pipe = Flow::new(ChannelKind::Pipe, false, None);
-    assert_eq!(pipe.reuse(100), Freed::default());
+    assert_eq!(pipe.freed.reuse(100), Freed::default());
     pipe.note_freed(100, 3);
     pipe.note_freed(50, 2);
-    assert_eq!(pipe.reuse(120), Freed { cpu: 2, read: true, bytes: 120 });
-    assert_eq!(pipe.reuse(120), Freed { cpu: 2, read: false, bytes: 30 });
-    assert_eq!(pipe.reuse(120).bytes, 0);
+    assert_eq!(pipe.freed.reuse(120), Freed { cpu: 2, read: true, bytes: 120 });
+    assert_eq!(pipe.freed.reuse(120), Freed { cpu: 2, read: false, bytes: 30 });
+    assert_eq!(pipe.freed.reuse(120).bytes, 0);
     // A pipe has no more memory than this.
     pipe.note_freed(1 << 30, 2);
-    assert_eq!(pipe.reuse(1 << 30).bytes, 65_536);
+    assert_eq!(pipe.freed.reuse(1 << 30).bytes, 65_536);
+}
+
+#[test]
+fn the_last_writer_has_the_queue_until_a_read() {
+    let mut pipe = Flow::new(ChannelKind::Pipe, false, None);
+    assert_eq!(pipe.last_writer(), None);
+    pipe.push(100, false, 3);
+    assert_eq!(pipe.last_writer(), Some(3));
+    pipe.take(100);
+    pipe.note_freed(100, 2);
+    assert_eq!(pipe.last_writer(), None);
+    pipe.freed.reuse(50);
+    pipe.push(50, false, 1);
+    assert_eq!(pipe.last_writer(), Some(1));
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! The task group of the program, an autogroup: its weight is divided among CPUs.
+//!
+//! ```text
+//! root of a CPU ── the group's entity: a share of the weight 1024 ── the program's tasks on the CPU
+//! ```
+//! Since 2.6.38 a kernel with `CONFIG_SCHED_AUTOGROUP` runs the tasks of each session in a group. A CPU's share follows its part of
+//! the group's load, as the CPUs have last told it. The load of a CPU is the load of the group's entity, not the load of its tasks:
+//! a program never has more load than a single task. Because the parts are old, the loads of equally busy CPUs differ.
+//!
+//! Limits: kernel threads belong to the group too. A change of the tunable at run time applies to all tasks, in a kernel to tasks that
+//! are forked later.
+
+use std::cell::Cell;
+
+use super::load_avg::CpuLoad;
+use super::weight::UNIT;
+use crate::table::Table;
+use crate::time::{MS, Ns};
+
+/// Least weight of the group's entity on a CPU (`MIN_SHARES`, kernel/sched/sched.h).
+const MIN_SHARES: u64 = 2;
+
+/// The group on a CPU.
+#[derive(Debug, Clone)]
+struct Share {
+    /// Weight of the group's entity.
+    weight: u64,
+    /// Load of the CPU that is a part of the group's load (`tg_load_avg_contrib`).
+    counted: u64,
+    /// Earliest time of the next change of `counted`.
+    next_count: Ns,
+    /// Load of the group's entity, in which all searches of a tick express loads of tasks (`h_load`), and the tick's end.
+    h_load: Cell<u64>,
+    h_load_until: Cell<Ns>,
+}
+
+/// A task group.
+#[derive(Debug)]
+pub(super) struct TaskGroup {
+    shares: Table<Share>,
+    /// Sum of the CPUs' loads, as far as counted (`tg->load_avg`).
+    load: u64,
+    /// Least time between two counts of a CPU's load.
+    count_interval: Ns,
+    tick_ns: Ns,
+}
+
+impl TaskGroup {
+    /// A group without load. `limited`: a CPU's load is counted at most once in a millisecond (since 6.7).
+    pub fn new(cpus: usize, limited: bool, tick_ns: Ns) -> Self {
+        let share = Share {
+            weight: UNIT,
+            counted: 0,
+            next_count: 0,
+            h_load: Cell::new(0),
+            h_load_until: Cell::new(0),
+        };
+        // SAFETY: by CPU, with an entry for each CPU of the topology.
+        let shares = unsafe { Table::trusted(vec![share; cpus]) };
+        Self { shares, load: 0, count_interval: if limited { MS } else { 0 }, tick_ns }
+    }
+
+    /// Count the load of a CPU if its average may have `changed` (`update_tg_load_avg()`, kernel/sched/fair.c, v4.5 to v6.12), and
+    /// divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, v5.10 to v6.12; 4.5 takes the queued weight alone).
+    /// `queued` is the sum of the weights in the queue, tasks whose dequeue is delayed included.
+    #[inline]
+    pub fn update(&mut self, cpu: usize, load: &CpuLoad, queued: u64, changed: bool, now: Ns) {
+        let share = &mut self.shares[cpu];
+        let average = load.load();
+        if changed && now >= share.next_count && average.abs_diff(share.counted) > share.counted / 64 {
+            self.load = self.load - share.counted + average;
+            (share.counted, share.next_count) = (average, now + self.count_interval);
+        }
+        // An empty group keeps its weight.
+        if queued > 0 {
+            let part = queued.max(average);
+            share.weight = (UNIT * part / (self.load - share.counted + part)).max(MIN_SHARES);
+        }
+    }
+
+    /// Load of the group's entity on a CPU: its weight, for the part of the time in which the group has a runnable task there.
+    /// Without load of a task there is none (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10).
+    #[inline]
+    pub fn load(&self, cpu: usize, load: &CpuLoad) -> u64 {
+        let weight = load.weight();
+        let of_tasks = if weight == 0 || weight >= UNIT { load.load() } else { load.load() * UNIT / weight };
+        self.shares[cpu].weight * load.util().min(of_tasks) / UNIT
+    }
+
+    /// Load of a task, whose load in the group is `own`, as a part of its CPU's load (`task_h_load()`, kernel/sched/fair.c, v4.5 to
+    /// v6.12).
+    #[inline]
+    pub fn task_load(&self, cpu: usize, own: u64, load: &CpuLoad, now: Ns) -> u64 {
+        let share = &self.shares[cpu];
+        if now >= share.h_load_until.get() {
+            share.h_load.set(self.load(cpu, load));
+            share.h_load_until.set(now - now % self.tick_ns + self.tick_ns);
+        }
+        own * share.h_load.get() / (load.load() + 1)
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/sched/task_group.rs"]
+mod tests;
