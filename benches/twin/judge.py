@@ -7,7 +7,7 @@ of this machine are measured between the trials of each file, and the machine fi
 output is the tables of docs/twin.md: levels, effects of variants, effects of sizes, and the scores. With --runs 1,2,3,4
 the stored runs (measured, predicted, measured, predicted) are compared again.
 
-The calibration's probes are programs of its own (python/schedlab/simulation/host/probes.py). No program of the two
+The calibration's probes are programs of its own (python/schedlab/simulation/host/probes). No program of the two
 files takes part in it. Use a quiet machine; the share of CPU time that the measurement did not use is not checked.
 """
 

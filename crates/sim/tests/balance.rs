@@ -78,8 +78,8 @@ fn a_cache_hot_task_moves_after_two_failed_passes() {
         program.groups.push(group("short", 1, Mode::Process, short));
         let outcome = run("laptop-4", kernel_name, program.clone(), "2,3", -1);
         assert_eq!(idle_passes(&outcome.counters), (2, 1, 1), "{kernel_name}");
-        // Each failed pass refuses a task, or several if the main task waits beside the two.
-        assert!(outcome.counters.idle_balance.hot >= 2, "{kernel_name}");
+        // Each of the failed passes refuses the waiting task, and each pass may refuse the main task beside it.
+        assert!((2..=5).contains(&outcome.counters.idle_balance.hot), "{kernel_name}");
         let never_hot = run("laptop-4", kernel_name, program, "2,3", 0).counters;
         assert_eq!((never_hot.idle_balance.failed, never_hot.newidle_balance.hot), (0, 0), "{kernel_name}");
         assert!(never_hot.newidle_balance.moved > 0, "{kernel_name}");

@@ -7,12 +7,13 @@ use schedlab_sim::{
     machine,
 };
 use schedlab_workload::Plan;
+use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
     ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode, Window, at,
     channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send, slots,
-    stamp, times, within_window,
+    stamp, times, up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -416,6 +417,66 @@ fn a_message_is_freed_once_although_two_readers_began_to_read_it() {
     let (raced, apart) = (lines(0), lines(MS / 5));
     assert_eq!(raced.0, apart.0);
     assert!(raced.1 > apart.1 * 11 / 10, "a reader has read in vain: {raced:?}, {apart:?}");
+}
+
+/// Two writers on different cores take the lines of a queue from each other: five of a pipe, seven of a Unix socket.
+#[test]
+fn a_write_after_another_cores_write_fetches_the_queues_lines() {
+    let line = u64::from(machine("i7-3770").unwrap().costs.line.llc);
+    for (kind, lines) in [(ChannelKind::Pipe, 5), (ChannelKind::Unix, 7)] {
+        let fetched = |second: usize| {
+            let resources = Resources {
+                channels: vec![channels("queue", kind, 1)],
+                semaphores: vec![
+                    semaphores("there", 1, Scope::Program, 0),
+                    semaphores("back", 1, Scope::Program, 0),
+                ],
+                ..Resources::default()
+            };
+            // The writes alternate. Nobody reads before the end.
+            let groups = vec![
+                group(
+                    "a",
+                    1,
+                    Mode::Process,
+                    vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])],
+                ),
+                group(
+                    "b",
+                    1,
+                    Mode::Process,
+                    vec![
+                        times(10u64, vec![down("there"), send("queue", 64u64), up("back", 1u64)]),
+                        receive("queue", 1280u64),
+                    ],
+                ),
+            ];
+            let config = attributes([("a", on_cpu(0)), ("b", on_cpu(second))]);
+            run("i7-3770", "linux-6.12", program(groups, resources, 0), config)
+                .ledger
+                .total(Account::Messages)
+        };
+        // Writes 2 to 20 follow a write of the other core. On one CPU there is none; the rest of the difference is the read.
+        let (apart, together) = (fetched(1), fetched(0));
+        assert!(apart - together >= 19 * lines * line, "{kind:?}: {apart} and {together}");
+        assert!(apart - together < 19 * lines * line + 60 * line, "{kind:?}: {apart} and {together}");
+    }
+}
+
+/// Tasks that fork on equally busy CPUs compare shares that were counted at different times.
+#[test]
+fn in_an_autogroup_more_children_start_on_another_cpu() {
+    for kernel_name in ["linux-5.14", "linux-6.12"] {
+        let spread = |on: i64| {
+            let forks = Forkstorm { tasks: 4, exec: false, warmup_ns: MS, duration_ns: 200 * MS };
+            let tunables = vec![("kernel.sched_autogroup_enabled".to_owned(), on)];
+            let config = Config { tunables, ..Config::default() };
+            let counters = run("laptop-4", kernel_name, forks.program().unwrap(), config).counters;
+            counters.spread_migrations.iter().sum::<u64>()
+        };
+        let (grouped, alone) = (spread(1), spread(0));
+        assert!(grouped > 2 * alone, "{kernel_name}: {grouped} and {alone} children");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ struct GroupLoad {
     number: u64,
     /// Load per CPU, times 1024; 0 if all CPUs are idle.
     per_cpu: u64,
-    /// Sum of the CPUs' average utilisations, of 1024 each; 0 if the group has less tasks than CPUs.
+    /// Sum of the CPUs' average utilisations, of 1024 each; 0 if the group has fewer tasks than CPUs.
     util: u64,
 }
 
@@ -34,7 +34,7 @@ impl GroupLoad {
     }
 
     /// Type of the group (`group_classify()`, kernel/sched/fair.c, v5.5 to v6.12, without the sums of runnable time).
-    fn kind(&self, imbalance_pct: u64) -> GroupType {
+    fn group_classify(&self, imbalance_pct: u64) -> GroupType {
         let capacity = self.width as u64 * UNIT * 100;
         if self.number < self.width as u64 || self.util * imbalance_pct < capacity {
             GroupType::HasSpare
@@ -149,7 +149,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let better = idlest.is_none_or(|other| match settings.idlest_group {
                 IdlestGroup::Load => load.per_cpu < other.per_cpu,
-                IdlestGroup::IdleCpus => idler(&load, &other, pct),
+                IdlestGroup::IdleCpus => update_pick_idlest(&load, &other, pct),
             });
             if better {
                 idlest = Some(load);
@@ -161,7 +161,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let moves = match settings.idlest_group {
             // The local group keeps the task within half of the domain's imbalance percentage above 100.
             IdlestGroup::Load => 100 * local.per_cpu >= (100 + (pct - 100) / 2) * idlest.per_cpu,
-            IdlestGroup::IdleCpus => match (local.kind(pct), idlest.kind(pct)) {
+            IdlestGroup::IdleCpus => match (local.group_classify(pct), idlest.group_classify(pct)) {
                 (here, there) if here != there => here > there,
                 (GroupType::HasSpare, _) => {
                     // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
@@ -191,7 +191,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         GroupLoad {
             number: load.number - 1,
             per_cpu: load.per_cpu.saturating_sub(part),
-            util: load.util.saturating_sub(self.rq.runnable_average(task)),
+            // The tasks of a CPU share its utilisation; the kernel subtracts the task's own.
+            util: load.util.saturating_sub(self.rq.runnable_average(task) / load.number.max(1)),
             ..load
         }
     }
@@ -251,11 +252,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
 /// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
 /// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
-fn idler(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u64) -> bool {
-    let (kind, than) = (one.kind(imbalance_pct), other.kind(imbalance_pct));
-    kind < than
-        || kind == than
-            && if kind == GroupType::HasSpare {
+fn update_pick_idlest(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u64) -> bool {
+    let (one_type, other_type) = (one.group_classify(imbalance_pct), other.group_classify(imbalance_pct));
+    one_type < other_type
+        || one_type == other_type
+            && if one_type == GroupType::HasSpare {
                 (Reverse(one.idle), one.per_cpu) < (Reverse(other.idle), other.per_cpu)
             } else {
                 one.per_cpu < other.per_cpu

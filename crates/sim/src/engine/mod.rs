@@ -185,7 +185,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// Run the program's tasks in a group or in no group, as the tunable says.
     fn retune_autogroup(&mut self) {
         let on = self.tunables.on(Tunable::AutogroupEnabled);
-        self.rq.set_autogroup(on, self.world.kernel.limits_group_counts, self.time.tick_ns);
+        self.rq.set_autogroup(on, self.world.kernel.tg_load_avg_ratelimit, self.time.tick_ns);
     }
 
     /// Apply changed tunables.

@@ -60,7 +60,7 @@ pub struct Kernel {
     pub queues_remote_wakeups: bool,
     /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
     #[serde(default)]
-    pub limits_group_counts: bool,
+    pub tg_load_avg_ratelimit: bool,
     /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
@@ -297,14 +297,14 @@ impl Kernel {
             for (key, used) in [
                 ("idle_search = \"utilisation\"", kernel.idle_search == IdleSearch::Utilisation),
                 ("idlest_group = \"idle_cpus\"", kernel.domains.idlest_group == IdlestGroup::IdleCpus),
-                (
-                    Tunable::AutogroupEnabled.name(),
-                    kernel.tunables.contains_key(Tunable::AutogroupEnabled.name()),
-                ),
             ] {
                 if used && kernel.cpu_load == CpuLoadKind::Weights {
                     return Err(wrong(format!("`{key}` needs averages: `cpu_load` is \"weights\"")));
                 }
+            }
+            let autogroup = Tunable::AutogroupEnabled.name();
+            if kernel.tunables.contains_key(autogroup) && kernel.cpu_load != CpuLoadKind::Average {
+                return Err(wrong(format!("tunable `{autogroup}` needs `cpu_load = \"average\"`")));
             }
             kernel.domains.check().map_err(wrong)?;
         }

@@ -133,11 +133,11 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Run all tasks in a group, or in no group. `limits_counts`: see [`Kernel::limits_group_counts`](crate::kernel::Kernel).
-    pub fn set_autogroup(&mut self, on: bool, limits_counts: bool, tick_ns: Ns) {
+    /// Run all tasks in a group, or in no group. `ratelimit`: see [`Kernel::tg_load_avg_ratelimit`](crate::kernel::Kernel).
+    pub fn set_autogroup(&mut self, on: bool, ratelimit: bool, tick_ns: Ns) {
         if on != self.group.is_some() {
             let cpus = self.loads.len();
-            self.group = on.then(|| TaskGroup::new(cpus, limits_counts, tick_ns));
+            self.group = on.then(|| TaskGroup::new(cpus, ratelimit, tick_ns));
             (0..cpus).for_each(|cpu| _ = self.update_load(cpu));
         }
     }
@@ -170,14 +170,18 @@ impl<P: Policy> Runqueues<P> {
             return weight;
         }
         let load = self.task_loads[task as usize].at_weight(weight);
-        self.group.as_ref().map_or(load, |group| group.task_load(cpu, load, &self.cpu_loads[cpu], now))
+        self.group.as_ref().map_or(load, |group| group.task_h_load(cpu, load, &self.cpu_loads[cpu], now))
     }
 
     /// Divide the weight of the group anew, after a change of a CPU's tasks; `changed`: its averages have changed.
     #[inline]
     fn update_group(&mut self, cpu: usize, changed: bool, now: Ns) {
         if let Some(group) = &mut self.group {
-            group.update(cpu, &self.cpu_loads[cpu], P::queued_load(&self.queues[cpu]), changed, now);
+            let average = self.cpu_loads[cpu].load();
+            if changed {
+                group.update_tg_load_avg(cpu, average, now);
+            }
+            group.update_cfs_group(cpu, average, P::queued_load(&self.queues[cpu]));
         }
     }
 
@@ -236,8 +240,7 @@ impl<P: Policy> Runqueues<P> {
         if leaves {
             self.cpu_loads[cpu].detach(task_load, weight, now);
         }
-        // A runnable load loses each sleeper, of which the group's load, which contains sleepers, takes no notice.
-        self.update_group(cpu, changed | (leaves && self.load_kind == CpuLoadKind::Average), now);
+        self.update_group(cpu, changed | leaves, now);
     }
 
     /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove

@@ -4,10 +4,11 @@
 //! root of a CPU ── the group's entity: a share of the weight 1024 ── the program's tasks on the CPU
 //! ```
 //! Since 2.6.38 a kernel with `CONFIG_SCHED_AUTOGROUP` runs the tasks of each session in a group. A CPU's share follows its part of
-//! the group's load, as the CPUs have last told it. The load of a CPU is the load of the group's entity, not the load of its tasks:
-//! a program never has more load than a single task. Because the parts are old, the loads of equally busy CPUs differ.
+//! the group's load, as last counted. The load of a CPU is the load of the group's entity, not the load of its tasks: a program
+//! never has more load than a single task. Because the counts are old, the loads of equally busy CPUs differ.
 //!
-//! Limits: kernel threads belong to the group too. A change of the tunable at run time applies to all tasks, in a kernel to tasks that
+//! Limits: a task that joins a CPU does not at once raise the part of the time in which the group is runnable there, as
+//! `propagate_entity_load_avg()` does. Kernel threads belong to the group too. A change of the tunable at run time applies to all tasks, in a kernel to tasks that
 //! are forked later.
 
 use std::cell::Cell;
@@ -46,8 +47,8 @@ pub(super) struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// A group without load. `limited`: a CPU's load is counted at most once in a millisecond (since 6.7).
-    pub fn new(cpus: usize, limited: bool, tick_ns: Ns) -> Self {
+    /// A group without load. `ratelimit`: a CPU's load is counted at most once in a millisecond (since 6.7).
+    pub fn new(cpus: usize, ratelimit: bool, tick_ns: Ns) -> Self {
         let share = Share {
             weight: UNIT,
             counted: 0,
@@ -57,20 +58,24 @@ impl TaskGroup {
         };
         // SAFETY: by CPU, with an entry for each CPU of the topology.
         let shares = unsafe { Table::trusted(vec![share; cpus]) };
-        Self { shares, load: 0, count_interval: if limited { MS } else { 0 }, tick_ns }
+        Self { shares, load: 0, count_interval: if ratelimit { MS } else { 0 }, tick_ns }
     }
 
-    /// Count the load of a CPU if its average may have `changed` (`update_tg_load_avg()`, kernel/sched/fair.c, v4.5 to v6.12), and
-    /// divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, v5.10 to v6.12; 4.5 takes the queued weight alone).
-    /// `queued` is the sum of the weights in the queue, tasks whose dequeue is delayed included.
+    /// Count the average load of a CPU (`update_tg_load_avg()`, kernel/sched/fair.c, v5.10 to v6.12).
     #[inline]
-    pub fn update(&mut self, cpu: usize, load: &CpuLoad, queued: u64, changed: bool, now: Ns) {
+    pub fn update_tg_load_avg(&mut self, cpu: usize, average: u64, now: Ns) {
         let share = &mut self.shares[cpu];
-        let average = load.load();
-        if changed && now >= share.next_count && average.abs_diff(share.counted) > share.counted / 64 {
+        if now >= share.next_count && average.abs_diff(share.counted) > share.counted / 64 {
             self.load = self.load - share.counted + average;
             (share.counted, share.next_count) = (average, now + self.count_interval);
         }
+    }
+
+    /// Divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, kernel/sched/fair.c, v5.10 to v6.12). `queued` is the sum
+    /// of the weights in the CPU's queue, tasks whose dequeue is delayed included.
+    #[inline]
+    pub fn update_cfs_group(&mut self, cpu: usize, average: u64, queued: u64) {
+        let share = &mut self.shares[cpu];
         // An empty group keeps its weight.
         if queued > 0 {
             let part = queued.max(average);
@@ -79,7 +84,7 @@ impl TaskGroup {
     }
 
     /// Load of the group's entity on a CPU: its weight, for the part of the time in which the group has a runnable task there.
-    /// Without load of a task there is none (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10).
+    /// It is 0 if no task has load on the CPU (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10).
     #[inline]
     pub fn load(&self, cpu: usize, load: &CpuLoad) -> u64 {
         let weight = load.weight();
@@ -87,16 +92,16 @@ impl TaskGroup {
         self.shares[cpu].weight * load.util().min(of_tasks) / UNIT
     }
 
-    /// Load of a task, whose load in the group is `own`, as a part of its CPU's load (`task_h_load()`, kernel/sched/fair.c, v4.5 to
-    /// v6.12).
+    /// Load of a task, whose load in the group is `task_load`, as a part of its CPU's load (`task_h_load()`, kernel/sched/fair.c, v5.10
+    /// to v6.12).
     #[inline]
-    pub fn task_load(&self, cpu: usize, own: u64, load: &CpuLoad, now: Ns) -> u64 {
+    pub fn task_h_load(&self, cpu: usize, task_load: u64, load: &CpuLoad, now: Ns) -> u64 {
         let share = &self.shares[cpu];
         if now >= share.h_load_until.get() {
             share.h_load.set(self.load(cpu, load));
             share.h_load_until.set(now - now % self.tick_ns + self.tick_ns);
         }
-        own * share.h_load.get() / (load.load() + 1)
+        task_load * share.h_load.get() / (load.load() + 1)
     }
 }
 

@@ -43,11 +43,13 @@ impl Runs {
         }
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Bytes of the first run, 0 without a run.
+    #[inline]
     pub fn first_bytes(&self) -> u64 {
         self.0.front().map_or(0, |run| run.bytes.into())
     }
@@ -81,6 +83,7 @@ impl Runs {
 
     /// Remove `bytes` bytes; return the capacity that becomes free: of a socket's message when the complete message has been read,
     /// in a stream at once.
+    #[inline]
     pub fn take(&mut self, bytes: u64, streams: bool) -> u64 {
         let (mut left, mut freed) = (bytes, 0);
         while left > 0 {

@@ -59,3 +59,11 @@ fn since_5_5_a_group_whose_tasks_mostly_sleep_has_spare_capacity() {
     // Groups with spare capacity are compared by their idle CPUs.
     assert!(!moves("linux-5.14", quiet(0, 30), quiet(1, 24)));
 }
+
+#[test]
+fn since_5_5_a_full_node_keeps_its_children_if_the_difference_is_a_part_of_one_task() {
+    // 1.5 times the load, and a difference of 100 for each CPU, where 17 % of a task are 174.
+    let full = |index, load: u64| GroupLoad { per_cpu: load * 1024, ..group(index, 30) };
+    assert!(!moves("linux-5.14", full(0, 300), full(1, 200)));
+    assert!(moves("linux-5.14", full(0, 450), full(1, 200)));
+}

@@ -13,7 +13,8 @@ fn busy(tasks: usize, weight: u64, until: Ns) -> CpuLoad {
 
 /// Update the group after a change of a CPU's average.
 fn update(group: &mut TaskGroup, cpu: usize, load: &CpuLoad, now: Ns) {
-    group.update(cpu, load, load.weight(), true, now);
+    group.update_tg_load_avg(cpu, load.load(), now);
+    group.update_cfs_group(cpu, load.load(), load.weight());
 }
 
 /// A group on CPUs with some tasks each, after half a second in which all CPUs counted their loads.
@@ -32,8 +33,8 @@ fn the_weight_of_one_task_is_divided_in_proportion_to_the_load() {
     let (group, loads) = group_of(&[1, 3]);
     assert_eq!((group.load(0, &loads[0]), group.load(1, &loads[1])), (255, 767));
     // A task has its part of its CPU's share.
-    assert_eq!(group.task_load(0, UNIT, &loads[0], 500 * MS), 255 * UNIT / (loads[0].load() + 1));
-    assert_eq!(group.task_load(1, UNIT, &loads[1], 500 * MS), 767 * UNIT / (loads[1].load() + 1));
+    assert_eq!(group.task_h_load(0, UNIT, &loads[0], 500 * MS), 255 * UNIT / (loads[0].load() + 1));
+    assert_eq!(group.task_h_load(1, UNIT, &loads[1], 500 * MS), 767 * UNIT / (loads[1].load() + 1));
 }
 
 #[test]
@@ -67,15 +68,15 @@ fn a_cpu_that_all_tasks_have_left_has_no_load() {
     let mut group = TaskGroup::new(1, true, 4 * MS);
     update(&mut group, 0, &load, 500 * MS);
     assert!(load.util() > 1000);
-    assert_eq!((group.load(0, &load), group.task_load(0, UNIT, &load, 500 * MS)), (0, 0));
+    assert_eq!((group.load(0, &load), group.task_h_load(0, UNIT, &load, 500 * MS)), (0, 0));
 }
 
 #[test]
 fn loads_of_tasks_are_expressed_in_the_load_of_the_tick_before() {
     let (mut group, loads) = group_of(&[1, 1]);
-    let first = group.task_load(0, UNIT, &loads[0], 500 * MS);
+    let first = group.task_h_load(0, UNIT, &loads[0], 500 * MS);
     let more = busy(3, UNIT, 500 * MS);
     update(&mut group, 0, &more, 502 * MS);
-    assert_eq!(group.task_load(0, UNIT, &loads[0], 503 * MS), first);
-    assert!(group.task_load(0, UNIT, &loads[0], 504 * MS) > first);
+    assert_eq!(group.task_h_load(0, UNIT, &loads[0], 503 * MS), first);
+    assert!(group.task_h_load(0, UNIT, &loads[0], 504 * MS) > first);
 }
