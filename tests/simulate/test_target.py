@@ -254,7 +254,7 @@ def test_missing_features_of_the_simulated_machine_are_reported_before_the_first
 
 
 def test_a_fault_of_several_variants_is_reported_once() -> None:
-    setting = 'tunables = { "kernel.sched_autogroup_enabled" = 1 }'
+    setting = 'tunables = { "kernel.sched_rt_period_us" = 1000000 }'
     old = 'tunables = { "kernel.sched_wakeup_granularity_ns" = "2ms" }'
     (message,) = missing_requirements({'slice = "3ms"': setting, old: setting, 'kernel = "linux-5.14"': ""})
     assert "'cfs', 'eevdf'" in message
