@@ -47,6 +47,8 @@ pub struct Topology {
     pub(crate) caches: Vec<CpuMask>,
     pub(crate) nodes: Vec<CpuMask>,
     pub(crate) threads: usize,
+    /// Difference between the numbers of two CPUs of a core.
+    sibling_step: usize,
     /// Distance from a CPU of node `from` to memory of node `to`, at index `from * nodes + to`.
     memory: Vec<Distance>,
 }
@@ -57,12 +59,14 @@ impl Topology {
         let threads = machine.threads_per_core as usize;
         let cores = machine.cpus() / threads;
         let (per_cache, per_node) = (machine.cores_per_cache, machine.caches_per_node);
+        let sibling_step = match machine.numbering {
+            Numbering::Adjacent => 1,
+            Numbering::Split => cores,
+        };
         let mut places = vec![Place::default(); machine.cpus()];
-        for (core, thread) in (0..cores).flat_map(|core| (0..threads).map(move |thread| (core, thread))) {
-            let cpu = match machine.numbering {
-                Numbering::Adjacent => core * threads + thread,
-                Numbering::Split => thread * cores + core,
-            };
+        for (core, cpu) in
+            (0..cores).flat_map(|core| siblings(core, threads, sibling_step).map(move |cpu| (core, cpu)))
+        {
             let cache = core / per_cache as usize;
             let node = cache / per_node as usize;
             let socket = node / machine.nodes_per_socket as usize;
@@ -86,6 +90,7 @@ impl Topology {
             nodes: sets(nodes, |place| place.node),
             places,
             threads,
+            sibling_step,
             memory,
         }
     }
@@ -147,6 +152,12 @@ impl Topology {
         &self.cores[core]
     }
 
+    /// CPUs of a core, ascending, without a search of the set.
+    #[inline]
+    pub fn siblings(&self, core: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+        siblings(core, self.threads, self.sibling_step)
+    }
+
     /// CPUs of a last-level cache.
     pub fn cache_cpus(&self, cache: usize) -> &CpuMask {
         &self.caches[cache]
@@ -156,6 +167,13 @@ impl Topology {
     pub fn node_cpus(&self, node: usize) -> &CpuMask {
         &self.nodes[node]
     }
+}
+
+/// CPUs of a core: consecutive numbers, or the core's number and its sum with multiples of the number of cores.
+#[inline]
+fn siblings(core: usize, threads: usize, step: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+    let first = if step == 1 { core * threads } else { core };
+    (0..threads).map(move |thread| first + thread * step)
 }
 
 fn memory_distance(machine: &Machine, from: usize, to: usize) -> Distance {

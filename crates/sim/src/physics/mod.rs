@@ -72,9 +72,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Set the speed of each CPU of a core: Simultaneously busy SMT siblings slow each other.
     fn retime_core(&mut self, cpu: usize) {
-        let core = *self.topology.core_cpus(self.topology.core(cpu));
-        let busy = core.iter().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();
-        for sibling in core.iter() {
+        let core = self.topology.siblings(self.topology.core(cpu));
+        let busy = core.clone().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();
+        for sibling in core {
             let rate = if busy > 1 { u64::from(self.costs.smt_percent) * FULL / 100 } else { FULL };
             if self.cpus[sibling].rate != rate {
                 self.settle(sibling);
