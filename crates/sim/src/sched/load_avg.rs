@@ -80,6 +80,12 @@ impl<const N: usize> Averages<N> {
         ended
     }
 
+    /// The averages.
+    #[inline]
+    pub fn get(&self) -> [u64; N] {
+        self.averages
+    }
+
     /// As [`Averages::update`], if periods have ended.
     fn cross(&mut self, from: Ns, now: Ns, loads: [u64; N]) {
         let periods = (now >> PERIOD_BITS) - (from >> PERIOD_BITS);
@@ -90,6 +96,15 @@ impl<const N: usize> Averages<N> {
             *sum = decay_load(*sum + load * first, periods) + load * (between + last);
             *average = *sum / pelt_divider(now);
         }
+    }
+}
+
+impl Averages<1> {
+    /// Change the sum, and the average with it; the sum is at most that of a load of [`weight::UNIT`] without end.
+    pub fn change(&mut self, now: Ns, sum: impl FnOnce(u64) -> u64) {
+        let divider = pelt_divider(now);
+        self.sums = [sum(self.sums[0]).min(weight::UNIT * divider)];
+        self.averages = [self.sums[0] / divider];
     }
 }
 
@@ -136,6 +151,19 @@ impl TaskLoad {
     }
 }
 
+/// What an operation did to the averages of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing: no period has ended.
+    None,
+    /// Time has passed.
+    Time,
+    /// The load of a task was added: its sum at weight [`weight::UNIT`].
+    Attached(u64),
+    /// The load of a task was removed.
+    Detached,
+}
+
 /// A CPU's average load, and its average utilisation: the part of the time in which the CPU had a runnable ordinary task, of
 /// [`weight::UNIT`]. A task that changes its CPU leaves its part of the utilisation behind, unlike in the kernel.
 #[derive(Debug, Clone, Copy, Default)]
@@ -160,10 +188,18 @@ impl CpuLoad {
         self.weight
     }
 
-    /// Add the time since the last update; return whether the averages have changed.
+    /// Sum of the load, divided by the weight of the runnable tasks: as if all had run for equal times; 0 without a task.
+    pub fn sum_per_weight(&self) -> u64 {
+        (u128::from(self.averages.sums[0]) * u128::from(weight::UNIT))
+            .checked_div(self.weight.into())
+            .unwrap_or(0) as u64
+    }
+
+    /// Add the time since the last update.
     #[inline]
-    pub fn update(&mut self, now: Ns) -> bool {
-        self.averages.update(now, [self.weight, if self.weight > 0 { weight::UNIT } else { 0 }])
+    pub fn update(&mut self, now: Ns) -> Change {
+        let runnable = if self.weight > 0 { weight::UNIT } else { 0 };
+        if self.averages.update(now, [self.weight, runnable]) { Change::Time } else { Change::None }
     }
 
     /// Set the sum, and the average with it, so that no load is left without a task. The kernel changes sum and average by the
@@ -174,40 +210,40 @@ impl CpuLoad {
     }
 
     /// A task becomes runnable. Its load is attached unless it is a part of the average (`enqueue_entity()` and
-    /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Return whether the averages have changed.
+    /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
     #[inline]
-    pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> bool {
-        let changed = self.update(now);
+    pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+        let change = self.update(now);
         self.weight += weight;
         task.update(now, false);
-        let attach = !std::mem::replace(&mut task.attached, true);
-        if attach {
-            self.set_load_sum(self.averages.sums[0] + scaled(task.average.sums[0], weight), now);
+        if std::mem::replace(&mut task.attached, true) {
+            return change;
         }
-        changed | attach
+        let sum = task.average.sums[0];
+        self.set_load_sum(self.averages.sums[0] + scaled(sum, weight), now);
+        Change::Attached(sum)
     }
 
-    /// A runnable task sleeps or leaves. Return whether the averages have changed.
+    /// A runnable task sleeps or leaves.
     #[inline]
-    pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> bool {
-        let changed = self.update(now);
+    pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+        let change = self.update(now);
         task.update(now, true);
         self.weight -= weight;
-        changed
+        change
     }
 
     /// Remove the load of a task that is not runnable (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make
     /// the task's part greater than the sum.
     #[inline]
-    pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
-        if std::mem::take(&mut task.attached) {
-            self.update(now);
-            task.update(now, false);
-            self.set_load_sum(
-                self.averages.sums[0].saturating_sub(scaled(task.average.sums[0], weight)),
-                now,
-            );
+    pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+        if !std::mem::take(&mut task.attached) {
+            return Change::None;
         }
+        self.update(now);
+        task.update(now, false);
+        self.set_load_sum(self.averages.sums[0].saturating_sub(scaled(task.average.sums[0], weight)), now);
+        Change::Detached
     }
 }
 

@@ -3,7 +3,7 @@
 //! The sums over the CPUs of each last-level cache are updated at each enqueue and dequeue. Balancing over wide domains
 //! compares groups of many CPUs, and adds up a few sums instead of reading each CPU.
 
-use super::load_avg::{CpuLoad, TaskLoad};
+use super::load_avg::{Change, CpuLoad, TaskLoad};
 use super::task_group::TaskGroup;
 use super::{Enqueue, Policy, TaskIx, weight};
 use crate::kernel::CpuLoadKind;
@@ -173,15 +173,11 @@ impl<P: Policy> Runqueues<P> {
         self.group.as_ref().map_or(load, |group| group.task_h_load(cpu, load, &self.cpu_loads[cpu], now))
     }
 
-    /// Divide the weight of the group anew, after a change of a CPU's tasks; `changed`: its averages have changed.
+    /// Tell the group of a change of a CPU's tasks or averages.
     #[inline]
-    fn update_group(&mut self, cpu: usize, changed: bool, now: Ns) {
+    fn update_group(&mut self, cpu: usize, change: Change, now: Ns) {
         if let Some(group) = &mut self.group {
-            let average = self.cpu_loads[cpu].load();
-            if changed {
-                group.update_tg_load_avg(cpu, average, now);
-            }
-            group.update_cfs_group(cpu, average, P::queued_load(&self.queues[cpu]));
+            group.update(cpu, &self.cpu_loads[cpu], P::queued_load(&self.queues[cpu]), change, now);
         }
     }
 
@@ -201,8 +197,8 @@ impl<P: Policy> Runqueues<P> {
         self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
         if self.load_kind != CpuLoadKind::Weights {
             let weight = self.weight(task);
-            let changed = self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
-            self.update_group(cpu, changed, now);
+            let change = self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
+            self.update_group(cpu, change, now);
         }
     }
 
@@ -236,11 +232,11 @@ impl<P: Policy> Runqueues<P> {
         }
         let weight = self.weight(task);
         let task_load = &mut self.task_loads[task as usize];
-        let changed = self.cpu_loads[cpu].dequeue(task_load, weight, now);
+        let mut change = self.cpu_loads[cpu].dequeue(task_load, weight, now);
         if leaves {
-            self.cpu_loads[cpu].detach(task_load, weight, now);
+            change = self.cpu_loads[cpu].detach(task_load, weight, now);
         }
-        self.update_group(cpu, changed | leaves, now);
+        self.update_group(cpu, change, now);
     }
 
     /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove
@@ -250,8 +246,8 @@ impl<P: Policy> Runqueues<P> {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
         if self.load_kind == CpuLoadKind::Average {
             let weight = self.weight(task);
-            self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
-            self.update_group(cpu, true, now);
+            let change = self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
+            self.update_group(cpu, change, now);
             self.update_load(cpu);
         }
     }
@@ -268,8 +264,8 @@ impl<P: Policy> Runqueues<P> {
     /// Update the average of a CPU, whose tasks may all sleep (`update_blocked_averages()`, kernel/sched/fair.c, v5.10).
     pub fn update_blocked_average(&mut self, cpu: usize, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
-            let changed = self.cpu_loads[cpu].update(now);
-            self.update_group(cpu, changed, now);
+            let change = self.cpu_loads[cpu].update(now);
+            self.update_group(cpu, change, now);
             self.update_load(cpu);
         }
     }
@@ -279,8 +275,7 @@ impl<P: Policy> Runqueues<P> {
         match self.load_kind {
             CpuLoadKind::Weights => P::load(&self.queues[cpu]),
             CpuLoadKind::Runnable | CpuLoadKind::Average => {
-                let load = &self.cpu_loads[cpu];
-                self.group.as_ref().map_or(load.load(), |group| group.load(cpu, load))
+                self.group.as_ref().map_or_else(|| self.cpu_loads[cpu].load(), |group| group.load(cpu))
             }
         }
     }

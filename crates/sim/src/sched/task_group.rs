@@ -7,13 +7,13 @@
 //! the group's load, as last counted. The load of a CPU is the load of the group's entity, not the load of its tasks: a program
 //! never has more load than a single task. Because the counts are old, the loads of equally busy CPUs differ.
 //!
-//! Limits: a task that joins a CPU does not at once raise the part of the time in which the group is runnable there, as
-//! `propagate_entity_load_avg()` does. Kernel threads belong to the group too. A change of the tunable at run time applies to all tasks, in a kernel to tasks that
-//! are forked later.
+//! Limits: kernel threads belong to the group too. A change of the tunable at run time applies to all tasks, in a kernel to tasks
+//! that are forked later. A task that leaves may take the whole load with it, although others have run meanwhile (the kernel keeps
+//! at least the average utilisation).
 
 use std::cell::Cell;
 
-use super::load_avg::CpuLoad;
+use super::load_avg::{Averages, Change, CpuLoad};
 use super::weight::UNIT;
 use crate::table::Table;
 use crate::time::{MS, Ns};
@@ -26,6 +26,9 @@ const MIN_SHARES: u64 = 2;
 struct Share {
     /// Weight of the group's entity.
     weight: u64,
+    /// The CPU has a runnable task of the group, and the part of the time in which it had one, of [`UNIT`].
+    is_runnable: bool,
+    runnable: Averages<1>,
     /// Load of the CPU that is a part of the group's load (`tg_load_avg_contrib`).
     counted: u64,
     /// Earliest time of the next change of `counted`.
@@ -51,6 +54,8 @@ impl TaskGroup {
     pub fn new(cpus: usize, ratelimit: bool, tick_ns: Ns) -> Self {
         let share = Share {
             weight: UNIT,
+            is_runnable: false,
+            runnable: Averages::default(),
             counted: 0,
             next_count: 0,
             h_load: Cell::new(0),
@@ -61,9 +66,33 @@ impl TaskGroup {
         Self { shares, load: 0, count_interval: if ratelimit { MS } else { 0 }, tick_ns }
     }
 
-    /// Count the average load of a CPU (`update_tg_load_avg()`, kernel/sched/fair.c, v5.10 to v6.12).
+    /// Follow a change of a CPU's load. `queued` is the sum of the weights in the CPU's queue, tasks whose dequeue is delayed
+    /// included.
     #[inline]
-    pub fn update_tg_load_avg(&mut self, cpu: usize, average: u64, now: Ns) {
+    pub fn update(&mut self, cpu: usize, load: &CpuLoad, queued: u64, change: Change, now: Ns) {
+        self.update_runnable(cpu, load, change, now);
+        if change != Change::None {
+            self.update_tg_load_avg(cpu, load.load(), now);
+        }
+        self.update_cfs_group(cpu, load.load(), queued);
+    }
+
+    /// Update the part of the time in which the group is runnable on a CPU. A task that joins the CPU adds its own part; when a task
+    /// leaves, the part is at most the mean of the tasks that stay (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10 to v6.12).
+    #[inline]
+    fn update_runnable(&mut self, cpu: usize, load: &CpuLoad, change: Change, now: Ns) {
+        let share = &mut self.shares[cpu];
+        let was_runnable = std::mem::replace(&mut share.is_runnable, load.weight() > 0);
+        share.runnable.update(now, [if was_runnable { UNIT } else { 0 }]);
+        match change {
+            Change::None | Change::Time => {}
+            Change::Attached(sum) => share.runnable.change(now, |before| before + sum),
+            Change::Detached => share.runnable.change(now, |before| before.min(load.sum_per_weight())),
+        }
+    }
+
+    /// Count the average load of a CPU (`update_tg_load_avg()`, kernel/sched/fair.c, v5.10 to v6.12).
+    fn update_tg_load_avg(&mut self, cpu: usize, average: u64, now: Ns) {
         let share = &mut self.shares[cpu];
         if now >= share.next_count && average.abs_diff(share.counted) > share.counted / 64 {
             self.load = self.load - share.counted + average;
@@ -71,10 +100,9 @@ impl TaskGroup {
         }
     }
 
-    /// Divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, kernel/sched/fair.c, v5.10 to v6.12). `queued` is the sum
-    /// of the weights in the CPU's queue, tasks whose dequeue is delayed included.
+    /// Divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, kernel/sched/fair.c, v5.10 to v6.12).
     #[inline]
-    pub fn update_cfs_group(&mut self, cpu: usize, average: u64, queued: u64) {
+    fn update_cfs_group(&mut self, cpu: usize, average: u64, queued: u64) {
         let share = &mut self.shares[cpu];
         // An empty group keeps its weight.
         if queued > 0 {
@@ -84,12 +112,10 @@ impl TaskGroup {
     }
 
     /// Load of the group's entity on a CPU: its weight, for the part of the time in which the group has a runnable task there.
-    /// It is 0 if no task has load on the CPU (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10).
     #[inline]
-    pub fn load(&self, cpu: usize, load: &CpuLoad) -> u64 {
-        let weight = load.weight();
-        let of_tasks = if weight == 0 || weight >= UNIT { load.load() } else { load.load() * UNIT / weight };
-        self.shares[cpu].weight * load.util().min(of_tasks) / UNIT
+    pub fn load(&self, cpu: usize) -> u64 {
+        let share = &self.shares[cpu];
+        share.weight * share.runnable.get()[0] / UNIT
     }
 
     /// Load of a task, whose load in the group is `task_load`, as a part of its CPU's load (`task_h_load()`, kernel/sched/fair.c, v5.10
@@ -98,7 +124,7 @@ impl TaskGroup {
     pub fn task_h_load(&self, cpu: usize, task_load: u64, load: &CpuLoad, now: Ns) -> u64 {
         let share = &self.shares[cpu];
         if now >= share.h_load_until.get() {
-            share.h_load.set(self.load(cpu, load));
+            share.h_load.set(self.load(cpu));
             share.h_load_until.set(now - now % self.tick_ns + self.tick_ns);
         }
         task_load * share.h_load.get() / (load.load() + 1)
