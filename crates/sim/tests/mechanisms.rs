@@ -11,9 +11,9 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
-    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode, Window, at,
-    channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send, slots,
-    stamp, times, up, within_window,
+    ChannelKind, Direction, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode,
+    Window, at, channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send,
+    slots, stamp, times, up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -456,11 +456,60 @@ fn a_write_after_another_cores_write_fetches_the_queues_lines() {
                 .ledger
                 .total(Account::Messages)
         };
-        // Writes 2 to 20 follow a write of the other core. On one CPU there is none; the rest of the difference is the read.
+        // Writes 2 to 20 follow a write of the other core, and none does on one CPU. The rest of the difference is the read.
         let (apart, together) = (fetched(1), fetched(0));
         assert!(apart - together >= 19 * lines * line, "{kind:?}: {apart} and {together}");
         assert!(apart - together < 19 * lines * line + 60 * line, "{kind:?}: {apart} and {together}");
     }
+}
+
+/// A task that has sent a request over a Unix socket and waits for the reply also wakes up when the request has been read.
+#[test]
+fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {
+    let wakeups = |kind: ChannelKind| {
+        let (out, back) = if kind == ChannelKind::Unix { ("a", "a") } else { ("a", "b") };
+        let reply = |op: Op| match (kind, op) {
+            (ChannelKind::Unix, Op::Send { channel, bytes, .. }) => {
+                Op::Send { channel, bytes, direction: Direction::Backward }
+            }
+            (ChannelKind::Unix, Op::Receive { channel, bytes, counter, take, .. }) => {
+                Op::Receive { channel, bytes, direction: Direction::Backward, counter, take }
+            }
+            (_, op) => op,
+        };
+        let client = vec![times(100u64, vec![send(out, 64u64), reply(receive(back, 64u64))])];
+        let server =
+            vec![times(100u64, vec![receive(out, 64u64), compute(50_000u64), reply(send(back, 64u64))])];
+        let resources = Resources {
+            channels: vec![channels("a", kind, 1), channels("b", kind, 1)],
+            ..Resources::default()
+        };
+        let groups = vec![group("c", 1, Mode::Process, client), group("s", 1, Mode::Process, server)];
+        let config = attributes([("c", on_cpu(0)), ("s", on_cpu(1))]);
+        let counters = run("laptop-4", "linux-6.12", program(groups, resources, 0), config).counters;
+        counters.wakeups.iter().sum::<u64>()
+    };
+    let (pipe, unix) = (wakeups(ChannelKind::Pipe), wakeups(ChannelKind::Unix));
+    assert!((200..210).contains(&pipe) && (299..=pipe + 100).contains(&unix), "{pipe} and {unix}");
+}
+
+/// Before 5.6 a page that becomes free wakes all writers of a pipe, of which one fills the page.
+#[test]
+fn a_pipe_wakes_one_writer_at_a_time_since_5_6() {
+    let wakeups = |kernel_name: &str| {
+        let writers = group("w", 5, Mode::Process, vec![times(40u64, vec![send("pipe", 4096u64)])]);
+        let reading = times(200u64, vec![compute(100_000u64), receive("pipe", 4096u64)]);
+        let resources =
+            Resources { channels: vec![channels("pipe", ChannelKind::Pipe, 1)], ..Resources::default() };
+        let groups = vec![writers, group("r", 1, Mode::Process, vec![reading])];
+        let counters =
+            run("laptop-4", kernel_name, program(groups, resources, 0), Config::default()).counters;
+        assert_eq!(counters.messages, 200);
+        counters.wakeups.iter().sum::<u64>()
+    };
+    let (all, one) = (wakeups("linux-4.5"), wakeups("linux-5.10"));
+    // The last 184 messages find the pipe full. Most of the time all five writers wait.
+    assert!((184..220).contains(&one) && all > 3 * one, "{all} and {one}");
 }
 
 /// Tasks that fork on equally busy CPUs compare shares that were counted at different times.

@@ -58,6 +58,9 @@ pub struct Kernel {
     /// since 5.8).
     #[serde(default)]
     pub queues_remote_wakeups: bool,
+    /// A pipe wakes one reader or one writer at a time (fs/pipe.c, since v5.6), otherwise all tasks that wait at the pipe.
+    #[serde(default)]
+    pub exclusive_pipe_waits: bool,
     /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
     #[serde(default)]
     pub tg_load_avg_ratelimit: bool,

@@ -176,9 +176,6 @@ pub struct Costs {
     pub pipe_page: u32,
     /// Read or write of a Unix socket, without the system call and the copy.
     pub unix: u32,
-    /// Waiting for a message at a Unix socket, beyond the system call and the switch.
-    #[serde(default)]
-    pub unix_wait: u32,
     /// A TCP send over loopback, with the softirq's work up to the receiver's queue.
     pub tcp_send: u32,
     /// A TCP receive.
@@ -266,8 +263,7 @@ impl Costs {
     #[inline]
     pub(crate) fn waiting(&self, kind: ChannelKind) -> u32 {
         match kind {
-            ChannelKind::Pipe => 0,
-            ChannelKind::Unix => self.unix_wait,
+            ChannelKind::Pipe | ChannelKind::Unix => 0,
             ChannelKind::Tcp | ChannelKind::Udp => self.inet_wait,
         }
     }

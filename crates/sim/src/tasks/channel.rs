@@ -375,6 +375,12 @@ impl Flow {
         taken
     }
 
+    /// Capacity in use.
+    #[inline]
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
     /// Whether there is enough free space to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
     /// (`unix_writable()`); a third of a TCP connection's (`sk_stream_min_wspace()`).
     pub fn wakes_writer(&self) -> bool {

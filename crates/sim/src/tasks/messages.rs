@@ -33,25 +33,46 @@ const fn writer_lines(kind: ChannelKind) -> u64 {
 /// message of 100 bytes over a Unix socket that is written, leaves the private caches and is read (`schedlab cost --path
 /// unix-queue:100 --cache xeon-e5-2670v3`, docs/exact-cost.md): on each side about these five and the two lines of the bytes. TCP's
 /// segments have them too, which the model leaves out because a segment of a stream has many messages.
-const DESCRIPTOR_LINES: u64 = 5;
+const fn descriptor_lines(kind: ChannelKind) -> u64 {
+    match kind {
+        ChannelKind::Pipe | ChannelKind::Tcp => 0,
+        ChannelKind::Unix | ChannelKind::Udp => 5,
+    }
+}
+
+/// What has happened at a flow.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// There are bytes to be read.
+    Written,
+    /// There is room to write.
+    Read,
+}
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_send(
         &mut self,
         cpu: usize,
         task: TaskIx,
-        channel: u32,
-        bytes: u64,
-        direction: Direction,
+        (channel, bytes, direction): (u32, u64, Direction),
+        ahead: bool,
     ) -> Progress {
         let at = Flow::at(channel, direction);
         let sender = &mut self.tasks[task];
-        if sender.left == u64::MAX {
-            sender.left = bytes;
-        }
+        let calls = sender.left == u64::MAX;
+        sender.left = sender.left.min(bytes);
         let left = sender.left;
         let flow = &mut self.program.flows[at];
         let kind = flow.kind;
+        // Room comes first, then the copy. TCP's room depends on what it sends meanwhile.
+        if kind != ChannelKind::Tcp && left > 0 && flow.room(left) == 0 && flow.receivers > 0 {
+            if self.too_early(cpu, task, ahead) {
+                return Progress::Later;
+            }
+            self.book(cpu, Account::Syscall, if calls { self.costs.syscall } else { 0 });
+            self.program.flows[at].writers.push(&mut self.tasks, task);
+            return Progress::Again;
+        }
         let (mut segments, mut alone) = (1, false);
         if kind == ChannelKind::Tcp {
             segments = flow.segments(left);
@@ -99,7 +120,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let refill = || self.refill(kind, bytes);
             return queue + self.physics.written.fetch_last(self.topology.core(cpu), refill);
         }
-        queue + self.transfer(distance, read, reused)
+        queue + self.transfer(kind, distance, read, reused)
     }
 
     /// Time to fetch the lines of a queue to which another CPU has written last.
@@ -111,22 +132,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Time to fetch `bytes` that a CPU at a distance has used last, and the lines of the queue if `queue`.
+    /// Time to fetch the memory of a message of `bytes` bytes that a CPU at a distance has used last, and the lines of the queue if
+    /// `queue`.
     #[inline]
-    fn transfer(&self, distance: Distance, queue: bool, bytes: u64) -> Ns {
+    fn transfer(&self, kind: ChannelKind, distance: Distance, queue: bool, bytes: u64) -> Ns {
         let line = self.costs.line.at(distance);
-        let bookkeeping = if queue { BOOKKEEPING_LINES * line } else { 0 };
-        bookkeeping + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
+        let bookkeeping = if queue { BOOKKEEPING_LINES } else { 0 };
+        let _ = kind;
+        bookkeeping * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
     }
 
     /// Time to fetch the memory of a message of `bytes` bytes that the core's caches have lost.
     #[inline]
     fn refill(&self, kind: ChannelKind, bytes: u64) -> Ns {
-        let descriptors = match kind {
-            ChannelKind::Pipe | ChannelKind::Tcp => 0,
-            ChannelKind::Unix | ChannelKind::Udp => DESCRIPTOR_LINES,
-        };
-        self.costs.refill_lines(bytes.div_ceil(LINE), descriptors)
+        self.costs.refill_lines(bytes.div_ceil(LINE), descriptor_lines(kind))
     }
 
     pub(super) fn effect_send(
@@ -137,7 +156,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         direction: Direction,
     ) -> Progress {
         let left = self.tasks[task].left;
-        let flow = &mut self.program.flows[Flow::at(channel, direction)];
+        let at = Flow::at(channel, direction);
+        let flow = &mut self.program.flows[at];
         flow.tcp.sending = None;
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
@@ -166,11 +186,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let memory = flow.charge(part);
             flow.note_written(self.physics.written.write(self.topology.core(cpu), memory));
-            let reader = if flow.ready() { flow.readers.pop(&self.tasks) } else { None };
-            if let Some(reader) = reader {
+            if flow.ready() {
                 // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
                 let sync = P::wakes_sync(pipe, part < left);
-                self.try_to_wake_up(cpu, reader, sync);
+                self.wake_waiters(cpu, at, Event::Written, sync);
             }
             self.tasks[task].left -= part;
         }
@@ -178,8 +197,43 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.records.counters.messages += 1;
             return Progress::Done;
         }
-        self.program.flows[Flow::at(channel, direction)].writers.push(&mut self.tasks, task);
+        self.program.flows[at].writers.push(&mut self.tasks, task);
         Progress::Again
+    }
+
+    /// Wake the tasks for which an event at a flow is meant, or all tasks that wait in their queue.
+    ///
+    /// The waiters of a socket are in one queue. Those of a Unix socket are not exclusive: whatever happens at the socket wakes the
+    /// readers of the flow that it receives and the writers of the other flow (`sock_def_readable()`, net/core/sock.c;
+    /// `unix_write_space()`, `unix_stream_data_wait()`, net/unix/af_unix.c, v4.5 to v6.18). So a task that has sent a request and
+    /// waits for the reply wakes up when the request has been read, and sleeps again. Readers and writers of a pipe were such
+    /// waiters of one queue up to 5.5 (fs/pipe.c, v4.5).
+    #[inline]
+    fn wake_waiters(&mut self, cpu: usize, at: usize, event: Event, sync: bool) {
+        let (readers, writers) = match (self.program.flows[at].kind, event) {
+            (ChannelKind::Unix, Event::Written) => (at, at ^ 1),
+            (ChannelKind::Unix, Event::Read) => (at ^ 1, at),
+            (ChannelKind::Pipe, _) if !self.world.kernel.exclusive_pipe_waits => (at, at),
+            (_, Event::Written) => return self.wake_reader(cpu, at, sync),
+            (_, Event::Read) => {
+                if let Some(writer) = self.program.flows[at].writers.pop(&self.tasks) {
+                    self.try_to_wake_up(cpu, writer, sync);
+                }
+                return;
+            }
+        };
+        while let Some(waiter) = {
+            let flows = &mut self.program.flows;
+            flows[readers].readers.pop(&self.tasks).or_else(|| flows[writers].writers.pop(&self.tasks))
+        } {
+            self.try_to_wake_up(cpu, waiter, sync);
+        }
+    }
+
+    fn wake_reader(&mut self, cpu: usize, at: usize, sync: bool) {
+        if let Some(reader) = self.program.flows[at].readers.pop(&self.tasks) {
+            self.try_to_wake_up(cpu, reader, sync);
+        }
     }
 
     pub(super) fn begin_receive(
@@ -191,9 +245,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         early: bool,
     ) -> Progress {
         let receiver = &mut self.tasks[task];
-        if receiver.left == u64::MAX {
-            receiver.left = bytes;
-        }
+        // Woken up in vain, it continues the call.
+        let calls = receiver.left == u64::MAX || receiver.moved > 0;
+        receiver.left = receiver.left.min(bytes);
         let (left, moved) = (receiver.left, receiver.moved);
         let at = Flow::at(channel, direction);
         let flow = &self.program.flows[at];
@@ -217,7 +271,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             };
         }
         let wait = self.costs.waiting(self.program.flows[at].kind);
-        self.book(cpu, Account::Syscall, self.costs.syscall + wait);
+        let call = if calls { self.costs.syscall } else { 0 };
+        self.book(cpu, Account::Syscall, call + wait);
         self.program.flows[at].readers.push(&mut self.tasks, task);
         Progress::Again
     }
@@ -242,7 +297,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let refill = || self.refill(flow.kind, copied);
             self.physics.written.fetch(self.topology.core(cpu), &message, refill)
         } else {
-            self.transfer(distance, true, copied)
+            self.transfer(flow.kind, distance, true, copied)
         };
         segment.add(MESSAGES, fetched);
         segment
@@ -270,6 +325,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.physics.written.read(core, &message);
             }
         }
+        let used = flow.used();
         let taken = flow.take(left);
         flow.note_freed(if take == Take::Discard { 0 } else { taken }, cpu);
         if kind == ChannelKind::Tcp {
@@ -281,25 +337,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         receiver.moved += taken;
         let (left, moved) = (receiver.left, receiver.moved);
         let goes_on = left > 0 && !datagram && take != Take::Available;
-        let flow = &mut self.program.flows[at];
-        if !flow.writers.is_empty()
-            && flow.wakes_writer()
-            && let Some(writer) = flow.writers.pop(&self.tasks)
-        {
+        let flow = &self.program.flows[at];
+        // A Unix socket gets room when the last byte of a message has been read.
+        if (kind != ChannelKind::Unix || flow.used() < used) && flow.wakes_writer() {
             // sk_stream_write_space() wakes without the hint that the waker will sleep.
             let sync = kind != ChannelKind::Tcp && P::wakes_sync(pipe, goes_on);
-            self.try_to_wake_up(cpu, writer, sync);
+            self.wake_waiters(cpu, at, Event::Read, sync);
         }
         if goes_on {
             return Progress::Repeat;
         }
         // Other readers may wait for the bytes that this reader has left.
-        let flow = &mut self.program.flows[at];
-        if flow.ready()
-            && let Some(reader) = flow.readers.pop(&self.tasks)
-        {
-            let sync = P::wakes_sync(pipe, false);
-            self.try_to_wake_up(cpu, reader, sync);
+        if self.program.flows[at].ready() {
+            self.wake_reader(cpu, at, P::wakes_sync(pipe, false));
         }
         if let Some(counter) = counter {
             self.count(cpu, task, counter, moved);
@@ -370,15 +420,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         self.acknowledge(cpu, at);
-        if self.program.flows[at].ready()
-            && let Some(reader) = self.program.flows[at].readers.pop(&self.tasks)
-        {
-            self.try_to_wake_up(cpu, reader, false);
+        if self.program.flows[at].ready() {
+            self.wake_waiters(cpu, at, Event::Written, false);
         }
-        if self.program.flows[at].wakes_writer()
-            && let Some(writer) = self.program.flows[at].writers.pop(&self.tasks)
-        {
-            self.try_to_wake_up(cpu, writer, false);
+        if self.program.flows[at].wakes_writer() {
+            self.wake_waiters(cpu, at, Event::Read, false);
         }
     }
 

@@ -23,7 +23,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return self.begin_life(cpu, task, ahead);
         };
         match *step {
-            Step::Send { channel, bytes, direction } => self.begin_send(cpu, task, channel, bytes, direction),
+            Step::Send { channel, bytes, direction } => {
+                self.begin_send(cpu, task, (channel, bytes, direction), ahead)
+            }
             Step::Receive { channel, bytes, direction, take, .. } => {
                 let early = self.too_early(cpu, task, ahead);
                 self.begin_receive(cpu, task, (channel, bytes, direction), take, early)
