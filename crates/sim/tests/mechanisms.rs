@@ -512,6 +512,30 @@ fn a_pipe_wakes_one_writer_at_a_time_since_5_6() {
     assert!((184..220).contains(&one) && all > 3 * one, "{all} and {one}");
 }
 
+/// A message over a Unix socket has five lines more than a message through a pipe, which its reader fetches from the writer's core, and
+/// the next writer from the reader's.
+#[test]
+fn descriptors_of_messages_move_between_cores() {
+    let line = u64::from(machine("i7-3770").unwrap().costs.line.llc);
+    let fetched = |kind: ChannelKind| {
+        let resources = Resources {
+            channels: vec![channels("queue", kind, 1)],
+            semaphores: vec![
+                semaphores("there", 1, Scope::Program, 0),
+                semaphores("back", 1, Scope::Program, 0),
+            ],
+            ..Resources::default()
+        };
+        let writes = vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])];
+        let reads = vec![times(10u64, vec![down("there"), receive("queue", 64u64), up("back", 1u64)])];
+        let groups = vec![group("a", 1, Mode::Process, writes), group("b", 1, Mode::Process, reads)];
+        let config = attributes([("a", on_cpu(0)), ("b", on_cpu(1))]);
+        run("i7-3770", "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
+    };
+    // Ten reads, and nine writes into memory that the reader has freed.
+    assert_eq!(fetched(ChannelKind::Unix) - fetched(ChannelKind::Pipe), 19 * 5 * line);
+}
+
 /// Tasks that fork on equally busy CPUs compare shares that were counted at different times.
 #[test]
 fn in_an_autogroup_more_children_start_on_another_cpu() {

@@ -138,8 +138,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn transfer(&self, kind: ChannelKind, distance: Distance, queue: bool, bytes: u64) -> Ns {
         let line = self.costs.line.at(distance);
         let bookkeeping = if queue { BOOKKEEPING_LINES } else { 0 };
-        let _ = kind;
-        bookkeeping * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
+        let descriptors = if bytes > 0 { descriptor_lines(kind) } else { 0 };
+        (bookkeeping + descriptors) * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
     }
 
     /// Time to fetch the memory of a message of `bytes` bytes that the core's caches have lost.
