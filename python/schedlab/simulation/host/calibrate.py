@@ -36,8 +36,8 @@ NOISE_FACTOR, QUANTILES = 3, 16
 equal shares."""
 
 OPTIONAL = (
-    "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "unix_wait",
-    "inet_wait", "shared_fault", "image_fault", "next_line_permille", "llc_line", "child_start",
+    "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "inet_wait",
+    "shared_fault", "image_fault", "next_line_permille", "llc_line", "child_start",
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 

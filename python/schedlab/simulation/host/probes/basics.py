@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schedlab.simulation.host.probes.operations import (
+    IN_TURN,
     LOOPS,
     YIELD,
     compute,
@@ -46,8 +47,8 @@ def yields(cpu: int, tasks: int) -> Probe:
 def futex_round(cpu: int) -> Probe:
     """Two threads on the CPU that wake each other: series ``operation``."""
     groups = {
-        "first": [times(LOOPS, [up("there"), down("back"), lap("turn", "operation")])],
-        "second": [times(LOOPS, [down("there"), up("back")])],
+        "first": [IN_TURN, times(LOOPS, [up("there"), down("back"), lap("turn", "operation")])],
+        "second": [IN_TURN, times(LOOPS, [down("there"), up("back")])],
     }
     program = make_program("futex-round", groups, ["operation"], threads=True, semaphores=semaphores("there", "back"))
     return Probe("futex round", program, (cpu,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schedlab.simulation.host.probes.operations import (
+    IN_TURN,
     LOOPS,
     Op,
     channel,
@@ -63,8 +64,8 @@ def pipe_round(cpu: int) -> Probe:
     out, back = ({"send": {"channel": name, "bytes": 4}} for name in ("there", "back"))
     arrive, answered = ({"receive": {"channel": name, "bytes": 4}} for name in ("there", "back"))
     groups = {
-        "first": [times(LOOPS, [out, answered, lap("turn", "operation")])],
-        "second": [times(LOOPS, [arrive, back])],
+        "first": [IN_TURN, times(LOOPS, [out, answered, lap("turn", "operation")])],
+        "second": [IN_TURN, times(LOOPS, [arrive, back])],
     }
     channels = [channel("there", "pipe"), channel("back", "pipe")]
     return Probe("pipe round", make_program("pipe-round", groups, ["operation"], channels=channels), (cpu,))
@@ -75,39 +76,24 @@ def pipe_ring(cpu: int, tasks: int) -> Probe:
     places = [f"pipe{n}" for n in range(tasks)]
     sends = [{"send": {"channel": name, "bytes": 4}} for name in places]
     takes = [{"receive": {"channel": name, "bytes": 4}} for name in places]
-    groups = {"first": [times(LOOPS, [sends[0], takes[-1], lap("turn", "operation")])]}
-    groups |= {f"other{n}": [times(LOOPS, [takes[n - 1], sends[n]])] for n in range(1, tasks)}
+    groups = {"first": [IN_TURN, times(LOOPS, [sends[0], takes[-1], lap("turn", "operation")])]}
+    groups |= {f"other{n}": [IN_TURN, times(LOOPS, [takes[n - 1], sends[n]])] for n in range(1, tasks)}
     channels = [channel(name, "pipe") for name in places]
     return Probe("pipe ring", make_program("pipe-ring", groups, ["operation"], channels=channels), (cpu,))
 
 
-def unix_round(cpu: int) -> Probe:
-    """A message of 4 bytes over a Unix socket to another process on the CPU, and its answer: series ``operation``."""
-    out = {"send": {"channel": "there", "bytes": 4}}
-    arrive = {"receive": {"channel": "there", "bytes": 4}}
-    back = {"send": {"channel": "there", "bytes": 4, "direction": "backward"}}
-    answered = {"receive": {"channel": "there", "bytes": 4, "direction": "backward"}}
-    groups = {
-        "first": [times(LOOPS, [out, answered, lap("turn", "operation")])],
-        "second": [times(LOOPS, [arrive, back])],
-    }
-    program = make_program("unix-round", groups, ["operation"], channels=[channel("there", "unix")])
-    return Probe("unix round", program, (cpu,))
-
-
 def delivery(cpu: int) -> Probe:
-    """4 bytes over UDP to a process on the CPU that waits for them: series ``operation``.
+    """4 bytes over UDP to a process that waits for them, and 4 bytes back through a pipe: series ``operation``.
 
-    The receiver wakes the sender over a semaphore, so that no message goes back. Over TCP this would measure how a
-    congestion control such as BBR paces small segments: 0 to 20 µs.
+    Over TCP this would measure how a congestion control such as BBR paces small segments: 0 to 20 µs.
     """
-    message = {"channel": "there", "bytes": 4}
+    there, back = ({"channel": name, "bytes": 4} for name in ("there", "back"))
     groups = {
-        "first": [times(LOOPS, [{"send": message}, down("taken"), lap("turn", "operation")])],
-        "second": [times(LOOPS, [{"receive": message}, up("taken")])],
+        "first": [IN_TURN, times(LOOPS, [{"send": there}, {"receive": back}, lap("turn", "operation")])],
+        "second": [IN_TURN, times(LOOPS, [{"receive": there}, {"send": back}])],
     }
-    channels = [channel("there", "udp")]
-    program = make_program("delivery", groups, ["operation"], channels=channels, semaphores=semaphores("taken"))
+    channels = [channel("there", "udp"), channel("back", "pipe")]
+    program = make_program("delivery", groups, ["operation"], channels=channels)
     return Probe("udp delivery", program, (cpu,))
 
 

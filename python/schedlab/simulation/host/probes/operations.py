@@ -30,6 +30,14 @@ def policy(name: str, priority: int | None = None) -> Op:
     return {"set": {"attributes": attributes}}
 
 
+IN_TURN = policy("batch")
+"""Start of a task that shares its CPU with the tasks that it wakes.
+
+Such tasks do not preempt each other when they wake up, so that they run in one order. Others alternate between two
+orders with different numbers of switches, on a machine at other moments than in a model.
+"""
+
+
 def stamp(slot: str) -> Op:
     """Write the time to a slot."""
     return {"stamp": {"slot": slot}}
