@@ -1,22 +1,26 @@
 //! Tasks: their attributes, their programs, and their shared objects.
 
+mod acknowledge;
 mod attributes;
 mod buffers;
 mod channel;
 mod deadlock;
 mod exec;
 mod family;
+mod fetch;
 mod gate;
-mod messages;
 mod perform;
 mod place;
 mod program;
+mod receive;
 mod records;
 mod runs;
+mod send;
 mod sync;
 mod table;
 mod task;
 mod tcp;
+mod waiters;
 
 pub use attributes::Attributes;
 pub use task::Class;

@@ -48,9 +48,12 @@ impl Writers {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Time of fetching `lines` lines from the CPU that wrote them last.
-    fn fetch_lines(&self, writer: usize, cpu: usize, lines: u64) -> Ns {
-        if writer == cpu { 0 } else { lines * self.costs.line.at(self.topology.distance(writer, cpu)) }
+    /// Time of fetching `lines` lines from the CPU that wrote them last. CPUs of one core share their caches.
+    pub(super) fn fetch_lines(&self, writer: usize, cpu: usize, lines: u64) -> Ns {
+        match self.topology.distance(writer, cpu) {
+            Distance::Core => 0,
+            distance => lines * self.costs.line.at(distance),
+        }
     }
 
     /// Time of fetching lines of files and processes. An operation without lines leaves them where they are.

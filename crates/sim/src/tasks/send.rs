@@ -1,0 +1,119 @@
+//! Sending messages over channels.
+
+use schedlab_workload::program::{ChannelKind, Direction};
+
+use crate::balance::KernelPolicy;
+use crate::engine::Engine;
+use crate::ledger::Account;
+use crate::observe::Observer;
+use crate::sched::TaskIx;
+use crate::tasks::exec::Progress;
+use crate::tasks::waiters::Event;
+use crate::tasks::{Flow, MESSAGES, Segment};
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    pub(super) fn begin_send(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        (channel, bytes, direction): (u32, u64, Direction),
+        ahead: bool,
+    ) -> Progress {
+        let at = Flow::at(channel, direction);
+        let sender = &mut self.tasks[task];
+        let calls = sender.left == u64::MAX;
+        sender.left = sender.left.min(bytes);
+        let left = sender.left;
+        let flow = &mut self.program.flows[at];
+        let kind = flow.kind;
+        // Room comes first, then the copy. TCP's room depends on what it sends meanwhile.
+        if kind != ChannelKind::Tcp && left > 0 && flow.room(left) == 0 && flow.receivers > 0 {
+            if self.too_early(cpu, task, ahead) {
+                return Progress::Later;
+            }
+            self.book(cpu, Account::Syscall, if calls { self.costs.syscall } else { 0 });
+            self.program.flows[at].writers.push(&mut self.tasks, task);
+            return Progress::Again;
+        }
+        let (mut segments, mut alone) = (1, false);
+        if kind == ChannelKind::Tcp {
+            segments = flow.segments(left);
+            flow.tcp.sending = Some(cpu as u16);
+        }
+        // During a send `moved` is the number of segments whose way through the protocols has been booked.
+        sender.moved = segments;
+        if kind == ChannelKind::Tcp && segments > 0 {
+            self.modify_line(cpu, |engine| &mut engine.physics.route);
+            // Flows of both directions are neighbours.
+            self.program.flows[at ^ 1].acknowledged_by_data();
+            alone = self.program.flows[at].tcp.acknowledged_alone();
+        }
+        let costs = &self.costs;
+        let protocol = match kind {
+            ChannelKind::Pipe => costs.pipe.into(),
+            ChannelKind::Unix => costs.unix.into(),
+            ChannelKind::Tcp => self.tcp_transmission(segments),
+            ChannelKind::Udp => costs.udp_send.into(),
+        };
+        // The sender processes the acknowledgement when it releases its socket.
+        let acknowledgement = if alone { self.tcp_ack() } else { 0 };
+        let copy = self.costs.sending(kind, left) + self.costs.pipe_pages(kind, left);
+        let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + copy;
+        let mut segment = Segment::new(Account::Syscall, cost);
+        segment.add(MESSAGES, self.fetch_buffers(cpu, at, left));
+        Progress::Segment(segment)
+    }
+
+    pub(super) fn effect_send(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        channel: u32,
+        direction: Direction,
+    ) -> Progress {
+        let left = self.tasks[task].left;
+        let at = Flow::at(channel, direction);
+        let flow = &mut self.program.flows[at];
+        flow.tcp.sending = None;
+        if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
+            return Progress::Failed("sending: every receiver has closed the channel".to_owned());
+        }
+        let part = flow.room(left);
+        if flow.kind == ChannelKind::Tcp {
+            let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
+            if booked == 0 && segments == 0 && part == left {
+                flow.hold(left, cpu);
+                self.physics.written.write(self.topology.core(cpu), left);
+                self.tasks[task].left = 0;
+                self.records.counters.messages += 1;
+                return Progress::Done;
+            }
+            if segments > booked {
+                // Meanwhile the receiver has acknowledged previous bytes, or the bytes fill a segment.
+                self.tasks[task].moved = segments;
+                let rest = self.tcp_transmission(segments).saturating_sub(self.tcp_transmission(booked));
+                return Progress::Segment(Segment::new(Account::Syscall, rest));
+            }
+        }
+        let pipe = flow.kind == ChannelKind::Pipe;
+        if part > 0 || left == 0 || flow.is_limited() {
+            if !flow.push(part, part < left, cpu) {
+                self.records.counters.datagrams_lost += 1;
+            }
+            let memory = flow.charge(part);
+            flow.note_written(self.physics.written.write(self.topology.core(cpu), memory));
+            if flow.ready() {
+                // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
+                let sync = P::wakes_sync(pipe, part < left);
+                self.wake_waiters(cpu, at, Event::Written, sync);
+            }
+            self.tasks[task].left -= part;
+        }
+        if self.tasks[task].left == 0 {
+            self.records.counters.messages += 1;
+            return Progress::Done;
+        }
+        self.program.flows[at].writers.push(&mut self.tasks, task);
+        Progress::Again
+    }
+}
