@@ -512,10 +512,10 @@ fn a_pipe_wakes_one_writer_at_a_time_since_5_6() {
     assert!((184..220).contains(&one) && all > 3 * one, "{all} and {one}");
 }
 
-/// A message over a Unix socket has five lines more than a message through a pipe, which its reader fetches from the writer's core, and
-/// the next writer from the reader's.
+/// A message over a socket has more lines than a message through a pipe, which its reader fetches from the writer's core, and the next
+/// writer from the reader's.
 #[test]
-fn descriptors_of_messages_move_between_cores() {
+fn lines_of_sockets_and_descriptors_move_between_cores() {
     let line = u64::from(machine("i7-3770").unwrap().costs.line.llc);
     let fetched = |kind: ChannelKind| {
         let resources = Resources {
@@ -533,7 +533,12 @@ fn descriptors_of_messages_move_between_cores() {
         run("i7-3770", "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
     };
     // Ten reads, and nine writes into memory that the reader has freed.
-    assert_eq!(fetched(ChannelKind::Unix) - fetched(ChannelKind::Pipe), 19 * 5 * line);
+    for (kind, write, read) in
+        [(ChannelKind::Unix, 2 + 5, 2 + 5), (ChannelKind::Udp, 4 + 5, 4 + 5), (ChannelKind::Tcp, 50, 17)]
+    {
+        let lines = 9 * write + 10 * read;
+        assert_eq!(fetched(kind) - fetched(ChannelKind::Pipe), lines * line, "{kind:?}");
+    }
 }
 
 /// Tasks that fork on equally busy CPUs compare shares that were counted at different times.

@@ -180,6 +180,9 @@ fn every_kernel_path_times_each_operation() {
         Path::TcpRound,
         Path::UdpRound,
         Path::RemoteRound,
+        Path::RemoteUnix,
+        Path::RemoteTcp,
+        Path::RemoteUdp,
         Path::ForkRound,
         Path::FutexRound,
     ];
@@ -196,7 +199,7 @@ fn every_kernel_path_times_each_operation() {
     ];
     let others = [Path::YieldRound, Path::Wakeup, Path::Sleep, Path::Vmstat];
     for path in [rounds.as_slice(), &messages, &alone, &others].concat() {
-        let sends = if rounds[..6].contains(&path) { 2 } else { u64::from(messages.contains(&path)) };
+        let sends = if rounds[..9].contains(&path) { 2 } else { u64::from(messages.contains(&path)) };
         let size = if sends > 0 { 9 } else { KernelPath::default().size };
         let books = balanced(KernelPath { path, loops: 30, size }.program().unwrap());
         assert_eq!(books.samples.len(), 30, "{path:?}");

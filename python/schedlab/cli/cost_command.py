@@ -48,7 +48,7 @@ def cost(
             "--path",
             metavar="PATH[:BYTES]",
             help="A path to measure, with the bytes of its messages (default 4); may be repeated ('schedlab workloads "
-            "kernel-path' lists paths). Default all but unix-queue; sleep needs --functions, remote-round and "
+            "kernel-path' lists paths). Default all but unix-queue; sleep needs --functions, remote paths and "
             "fork-round two CPUs.",
         ),
     ] = None,

@@ -25,7 +25,7 @@ IDLE = ("sleep",)
 MANY_MESSAGES = ("unix-queue",)
 """Paths of 1000 messages for each operation, which are measured only if they are named."""
 
-BETWEEN_CPUS = ("remote-round", "fork-round")
+BETWEEN_CPUS = ("remote-round", "remote-unix", "remote-tcp", "remote-udp", "fork-round")
 """Paths that need CPUs 0 and 1."""
 
 

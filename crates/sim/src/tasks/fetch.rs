@@ -6,11 +6,28 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::machine::{Distance, LINE};
 use crate::observe::Observer;
+use crate::tasks::Flow;
 use crate::tasks::runs::Freed;
 use crate::time::Ns;
 
-/// Cache lines that a message needs in addition to its bytes: the queue's head and tail, and the buffer's descriptor.
-const BOOKKEEPING_LINES: u64 = 2;
+/// Lines of a queue that a writer and a reader on different CPUs take from each other for each message.
+const QUEUE_LINES: u64 = 2;
+
+/// Further lines of sockets, of a writer that finds an empty queue and of a reader that empties the queue.
+///
+/// Debian's 6.12 moves 96 lines for a round of two messages of 4 bytes over pipes between two CPUs, 124 over a Unix socket, 230 over TCP and
+/// 133 over UDP (`schedlab cost --path remote-round` and `remote-unix`, `remote-tcp`, `remote-udp`, docs/exact-cost.md): 14, 67 and 18
+/// more for a message, of which five on each side are its descriptors (`descriptor_lines`). The parts of writer and reader follow from
+/// times on two CPUs of a Xeon of the fifth generation: a TCP message takes 1.3 µs longer to send and 0.4 µs longer to receive than a
+/// pipe's, because the sender's CPU also does the work of the receiver's socket.
+const fn socket_lines(kind: ChannelKind) -> (u64, u64) {
+    match kind {
+        ChannelKind::Pipe => (0, 0),
+        ChannelKind::Unix => (2, 2),
+        ChannelKind::Tcp => (50, 17),
+        ChannelKind::Udp => (4, 4),
+    }
+}
 
 /// Lines of a queue that a writer fetches after another CPU's write. On two CPUs of a Xeon of the fifth generation, whose lines move in
 /// 61 ns, writes of 100 bytes of two CPUs to the same twenty pipes at once take 300 ns longer than to pipes of their own, and to the
@@ -27,7 +44,7 @@ const fn writer_lines(kind: ChannelKind) -> u64 {
 /// `struct skb_shared_info`, and the link of free objects. Debian's 6.12 without `init_on_alloc` fetches 13.1 lines for a
 /// message of 100 bytes over a Unix socket that is written, leaves the private caches and is read (`schedlab cost --path
 /// unix-queue:100 --cache xeon-e5-2670v3`, docs/exact-cost.md): on each side about these five and the two lines of the bytes. TCP's
-/// segments have them too, which the model leaves out because a segment of a stream has many messages.
+/// segments have them too. The model leaves them out, but for [`socket_lines`], because a segment of a stream has many messages.
 const fn descriptor_lines(kind: ChannelKind) -> u64 {
     match kind {
         ChannelKind::Pipe | ChannelKind::Tcp => 0,
@@ -42,7 +59,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline]
     pub(super) fn fetch_buffers(&mut self, cpu: usize, at: usize, bytes: u64) -> Ns {
         let flow = &self.program.flows[at];
-        let (kind, bytes) = (flow.kind, flow.room(bytes));
+        let (kind, bytes, empty) = (flow.kind, flow.room(bytes), !flow.ready());
         let queue = match flow.last_writer() {
             Some(writer) if writer != cpu => self.fetch_lines(writer, cpu, writer_lines(kind)),
             _ => 0,
@@ -54,17 +71,26 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let refill = || self.refill(kind, bytes);
             return queue + self.physics.written.fetch_last(self.topology.core(cpu), refill);
         }
-        queue + self.transfer(kind, distance, read, reused)
+        let mut lines = if read { QUEUE_LINES } else { 0 };
+        if read && empty {
+            lines += socket_lines(kind).0;
+        }
+        queue + self.transfer(kind, distance, lines, reused)
     }
 
-    /// Time to fetch the memory of a message of `bytes` bytes that a CPU at a distance has used last, and the lines of the queue if
-    /// `queue`.
+    /// Time to fetch a message of which a reader takes `readable` bytes, and copies `copied` bytes, from the caches of a CPU at a distance.
     #[inline]
-    pub(super) fn transfer(&self, kind: ChannelKind, distance: Distance, queue: bool, bytes: u64) -> Ns {
+    pub(super) fn fetch_message(&self, flow: &Flow, distance: Distance, readable: u64, copied: u64) -> Ns {
+        let socket = if readable == flow.bytes { socket_lines(flow.kind).1 } else { 0 };
+        self.transfer(flow.kind, distance, QUEUE_LINES + socket, copied)
+    }
+
+    /// Time to fetch `lines` lines, and the memory of a message of `bytes` bytes, that a CPU at a distance has used last.
+    #[inline]
+    fn transfer(&self, kind: ChannelKind, distance: Distance, lines: u64, bytes: u64) -> Ns {
         let line = self.costs.line.at(distance);
-        let bookkeeping = if queue { BOOKKEEPING_LINES } else { 0 };
         let descriptors = if bytes > 0 { descriptor_lines(kind) } else { 0 };
-        (bookkeeping + descriptors) * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
+        (lines + descriptors) * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
     }
 
     /// Time to fetch the memory of a message of `bytes` bytes that the core's caches have lost.

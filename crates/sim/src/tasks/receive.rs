@@ -74,7 +74,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let refill = || self.refill(flow.kind, copied);
             self.physics.written.fetch(self.topology.core(cpu), &message, refill)
         } else {
-            self.transfer(flow.kind, distance, true, copied)
+            self.fetch_message(flow, distance, readable, copied)
         };
         segment.add(MESSAGES, fetched);
         segment

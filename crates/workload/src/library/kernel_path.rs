@@ -58,6 +58,12 @@ pub enum Path {
     FutexRound,
     /// `pipe-round` between CPUs 0 and 1: two wake-ups on an idle CPU, and each CPU looks for other tasks and goes idle.
     RemoteRound,
+    /// `unix-round` between CPUs 0 and 1.
+    RemoteUnix,
+    /// `tcp-round` between CPUs 0 and 1.
+    RemoteTcp,
+    /// `udp-round` between CPUs 0 and 1.
+    RemoteUdp,
     /// `remote-round` in which each process forks and reaps a child before its message: the lines of processes that two CPUs
     /// modify in turn.
     ForkRound,
@@ -88,11 +94,19 @@ impl Path {
             Self::Tcp => Some((ChannelKind::Tcp, false)),
             Self::Udp => Some((ChannelKind::Udp, false)),
             Self::PipeRound | Self::RemoteRound | Self::ForkRound => Some((ChannelKind::Pipe, true)),
-            Self::UnixRound => Some((ChannelKind::Unix, true)),
-            Self::TcpRound => Some((ChannelKind::Tcp, true)),
-            Self::UdpRound => Some((ChannelKind::Udp, true)),
+            Self::UnixRound | Self::RemoteUnix => Some((ChannelKind::Unix, true)),
+            Self::TcpRound | Self::RemoteTcp => Some((ChannelKind::Tcp, true)),
+            Self::UdpRound | Self::RemoteUdp => Some((ChannelKind::Udp, true)),
             _ => None,
         }
+    }
+
+    /// Whether the processes are bound to CPUs 0 and 1.
+    fn is_remote(self) -> bool {
+        matches!(
+            self,
+            Self::RemoteRound | Self::RemoteUnix | Self::RemoteTcp | Self::RemoteUdp | Self::ForkRound
+        )
     }
 }
 
@@ -142,11 +156,9 @@ impl Workload for KernelPath {
         let (timed, answer) = self.timed(&mut resources);
         let threads = matches!(self.path, Path::FutexRound | Path::Wakeup);
         let mode = if threads { Mode::Thread } else { Mode::Process };
-        let place = |cpu| match self.path {
-            Path::RemoteRound | Path::ForkRound => {
-                vec![Op::Set { attributes: Attributes { cpus: Some(vec![cpu]), ..Attributes::default() } }]
-            }
-            _ => Vec::new(),
+        let place = |cpu| {
+            let attributes = Attributes { cpus: Some(vec![cpu]), ..Attributes::default() };
+            if self.path.is_remote() { vec![Op::Set { attributes }] } else { Vec::new() }
         };
         let body = |cpu, body: Vec<Op>| [place(cpu), body].concat();
         let mut groups =
