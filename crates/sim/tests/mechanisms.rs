@@ -534,7 +534,7 @@ fn lines_of_sockets_and_descriptors_move_between_cores() {
     };
     // Ten reads, and nine writes into memory that the reader has freed.
     for (kind, write, read) in
-        [(ChannelKind::Unix, 2 + 5, 2 + 5), (ChannelKind::Udp, 4 + 5, 4 + 5), (ChannelKind::Tcp, 50, 17)]
+        [(ChannelKind::Unix, 5, 6 + 5), (ChannelKind::Udp, 5, 5), (ChannelKind::Tcp, 21, 6)]
     {
         let lines = 9 * write + 10 * read;
         assert_eq!(fetched(kind) - fetched(ChannelKind::Pipe), lines * line, "{kind:?}");
