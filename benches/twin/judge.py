@@ -114,9 +114,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--machine", help="machine file; default: calibrate this machine meanwhile")
     options.add_argument("--store", default="twin.db", help="store of the runs (default twin.db)")
-    options.add_argument("--blocks", type=int, default=6, help="blocks of each file (default 6)")
+    options.add_argument("--blocks", type=int, default=6, help="blocks of each file, at least 2 (default 6)")
     options.add_argument("--runs", help="stored runs to compare again: measured, predicted, measured, predicted")
     chosen = options.parse_args()
+    if chosen.blocks < 2:
+        options.error("--blocks: a single block has no standard error; give at least 2")
     if chosen.runs:
         runs = chosen.runs.split(",")
         documents = [twin(["--runs", ",".join(pair)], chosen.store) for pair in zip(runs[::2], runs[1::2], strict=True)]
