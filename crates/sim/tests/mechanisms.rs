@@ -463,6 +463,45 @@ fn a_write_after_another_cores_write_fetches_the_queues_lines() {
     }
 }
 
+/// A read that waits pays for its system call, also if it begins while its CPU is ahead of the simulation's clock, and once only if
+/// the task is woken up in vain.
+#[test]
+fn a_read_that_waits_pays_for_its_system_call() {
+    let costs = machine("laptop-4").unwrap().costs;
+    for (kind, each) in [(ChannelKind::Pipe, costs.pipe), (ChannelKind::Unix, costs.unix)] {
+        let back = |op: Op| match op {
+            Op::Send { channel, bytes, .. } => Op::Send { channel, bytes, direction: Direction::Backward },
+            Op::Receive { channel, bytes, counter, take, .. } => {
+                Op::Receive { channel, bytes, direction: Direction::Backward, counter, take }
+            }
+            op => op,
+        };
+        // Over the Unix socket the client sends a request, and waits for the reply while the request is read.
+        let calls = |rounds: u64| {
+            let (first, second) = if kind == ChannelKind::Unix {
+                (
+                    vec![send("a", 4u64), back(receive("a", 4u64))],
+                    vec![receive("a", 4u64), compute(50_000u64), back(send("a", 4u64))],
+                )
+            } else {
+                (vec![compute(50_000u64), send("a", 4u64)], vec![receive("a", 4u64)])
+            };
+            let resources = Resources { channels: vec![channels("a", kind, 1)], ..Resources::default() };
+            let groups = vec![
+                group("c", 1, Mode::Process, vec![times(rounds, first)]),
+                group("s", 1, Mode::Process, vec![times(rounds, second)]),
+            ];
+            let config = attributes([("c", on_cpu(0)), ("s", on_cpu(1))]);
+            let outcome = run("laptop-4", "linux-6.12", program(groups, resources, 0), config);
+            (outcome.counters.messages, outcome.ledger.total(Account::Syscall))
+        };
+        let ((few, before), (many, after)) = (calls(100), calls(300));
+        // Each message is written, waited for, and read.
+        let message = 3 * costs.syscall + 2 * each;
+        assert_eq!(after - before, (many - few) * u64::from(message), "{kind:?}");
+    }
+}
+
 /// A task that has sent a request over a Unix socket and waits for the reply also wakes up when the request has been read.
 #[test]
 fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {

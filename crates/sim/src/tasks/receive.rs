@@ -21,18 +21,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         take: Take,
         early: bool,
     ) -> Progress {
+        let at = Flow::at(channel, direction);
+        let flow = &self.program.flows[at];
+        if !flow.ready() && early {
+            return Progress::Later;
+        }
         let receiver = &mut self.tasks[task];
-        // Woken up in vain, it continues the call.
+        // A task that is woken up in vain before the first byte continues its call. A part of a message ends the call.
         let calls = receiver.left == u64::MAX || receiver.moved > 0;
         receiver.left = receiver.left.min(bytes);
         let (left, moved) = (receiver.left, receiver.moved);
-        let at = Flow::at(channel, direction);
-        let flow = &self.program.flows[at];
         if flow.ready() {
             return Progress::Segment(self.receiving(cpu, at, left, take));
-        }
-        if early {
-            return Progress::Later;
         }
         if flow.senders == 0 {
             if moved > 0 {

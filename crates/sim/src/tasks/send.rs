@@ -20,28 +20,29 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         ahead: bool,
     ) -> Progress {
         let at = Flow::at(channel, direction);
-        let sender = &mut self.tasks[task];
-        let calls = sender.left == u64::MAX;
-        sender.left = sender.left.min(bytes);
-        let left = sender.left;
-        let flow = &mut self.program.flows[at];
+        let calls = self.tasks[task].left == u64::MAX;
+        let left = self.tasks[task].left.min(bytes);
+        let flow = &self.program.flows[at];
         let kind = flow.kind;
         // Room comes first, then the copy. TCP's room depends on what it sends meanwhile.
-        if kind != ChannelKind::Tcp && left > 0 && flow.room(left) == 0 && flow.receivers > 0 {
-            if self.too_early(cpu, task, ahead) {
-                return Progress::Later;
-            }
+        let waits = kind != ChannelKind::Tcp && left > 0 && flow.room(left) == 0 && flow.receivers > 0;
+        if waits && self.too_early(cpu, task, ahead) {
+            return Progress::Later;
+        }
+        self.tasks[task].left = left;
+        if waits {
             self.book(cpu, Account::Syscall, if calls { self.costs.syscall } else { 0 });
             self.program.flows[at].writers.push(&mut self.tasks, task);
             return Progress::Again;
         }
         let (mut segments, mut alone) = (1, false);
         if kind == ChannelKind::Tcp {
+            let flow = &mut self.program.flows[at];
             segments = flow.segments(left);
             flow.tcp.sending = Some(cpu as u16);
         }
         // During a send `moved` is the number of segments whose way through the protocols has been booked.
-        sender.moved = segments;
+        self.tasks[task].moved = segments;
         if kind == ChannelKind::Tcp && segments > 0 {
             self.modify_line(cpu, |engine| &mut engine.physics.route);
             // Flows of both directions are neighbours.

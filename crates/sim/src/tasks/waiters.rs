@@ -24,6 +24,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// `unix_write_space()`, `unix_stream_data_wait()`, net/unix/af_unix.c, v4.5 to v6.18). So a task that has sent a request and
     /// waits for the reply wakes up when the request has been read, and sleeps again. Readers and writers of a pipe were such
     /// waiters of one queue up to 5.5 (fs/pipe.c, v4.5).
+    ///
+    /// Limits: readers wake up before writers, and both in the order in which they began to wait, where the kernel wakes the
+    /// waiter first that came last. TCP's waiters are not exclusive in a kernel; here one reader or writer wakes up.
     #[inline]
     pub(super) fn wake_waiters(&mut self, cpu: usize, at: usize, event: Event, sync: bool) {
         let idle = |flow: &Flow| flow.readers.is_empty() && flow.writers.is_empty();

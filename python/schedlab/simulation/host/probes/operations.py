@@ -33,8 +33,9 @@ def policy(name: str, priority: int | None = None) -> Op:
 IN_TURN = policy("batch")
 """Start of a task that shares its CPU with the tasks that it wakes.
 
-Such tasks do not preempt each other when they wake up, so that they run in one order. Others alternate between two
-orders with different numbers of switches, on a machine at other moments than in a model.
+A woken task of this policy does not preempt its waker (``check_preempt_wakeup_fair()``, kernel/sched/fair.c, v6.12), so
+that the tasks run in one order. Others alternate between two orders with different numbers of switches, on a machine
+at other moments than in a model.
 """
 
 
