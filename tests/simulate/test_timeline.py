@@ -160,7 +160,8 @@ def test_memory_does_not_grow_with_the_timeline(tmp_path: Path) -> None:
         return int(done.stdout), path.stat().st_size
 
     (short, small), (long, large) = peak_kib("100ms"), peak_kib("2s")
-    assert large > 15 * small
+    # The start has more events than the rest.
+    assert large > 10 * small
     # A timeline in memory would take at least its size in the file.
     assert (long - short) * 1024 < (large - small) / 4
     assert large - small > 4 << 20, "the difference is large enough to be measured"

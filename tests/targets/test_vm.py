@@ -365,9 +365,10 @@ def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(cou
 def test_another_seed_gives_another_sample(counted: StoredRun, tmp_path: Path) -> None:
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
     baseline = experiment.model_copy(update={"variant": experiment.variant[:1]})
-    second_run = run_in_guests(smallest(baseline), open_store(tmp_path / "store.sqlite", create=True), text, seed=2)
+    # Under some seeds, 2 among them, a kernel has a double fault under QEMU 7.2's counting of instructions.
+    second_run = run_in_guests(smallest(baseline), open_store(tmp_path / "store.sqlite", create=True), text, seed=3)
     first, second = (each.measurement_of("500000", "wakeup") for each in (counted, second_run))
-    assert second.state == "ok"
+    assert second.state == "ok", second.reason
     assert first.counters != second.counters
 
 
