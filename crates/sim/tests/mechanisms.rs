@@ -11,9 +11,9 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
-    ChannelKind, Direction, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode,
-    Window, at, channels, compute, count, down, group, higher, lap, locked, locks, receive, semaphores, send,
-    slots, stamp, times, up, within_window,
+    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode, Window, at,
+    await_reply, channels, compute, count, down, group, higher, lap, locked, locks, receive, reply,
+    semaphores, send, slots, stamp, times, up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -419,42 +419,28 @@ fn a_message_is_freed_once_although_two_readers_began_to_read_it() {
     assert!(raced.1 > apart.1 * 11 / 10, "a reader has read in vain: {raced:?}, {apart:?}");
 }
 
+/// Time to fetch lines of messages while CPU 0 writes ten messages, each of which another task answers by its `body` on a CPU.
+fn lines_time(kind: ChannelKind, cpu: usize, body: Vec<Op>) -> u64 {
+    let resources = Resources {
+        channels: vec![channels("queue", kind, 1)],
+        semaphores: vec![semaphores("there", 1, Scope::Program, 0), semaphores("back", 1, Scope::Program, 0)],
+        ..Resources::default()
+    };
+    let writes = vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])];
+    let groups = vec![group("a", 1, Mode::Process, writes), group("b", 1, Mode::Process, body)];
+    let config = attributes([("a", on_cpu(0)), ("b", on_cpu(cpu))]);
+    run("i7-3770", "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
+}
+
 /// Two writers on different cores take the lines of a queue from each other: five of a pipe, seven of a Unix socket.
 #[test]
 fn a_write_after_another_cores_write_fetches_the_queues_lines() {
     let line = u64::from(machine("i7-3770").unwrap().costs.line.llc);
     for (kind, lines) in [(ChannelKind::Pipe, 5), (ChannelKind::Unix, 7)] {
         let fetched = |second: usize| {
-            let resources = Resources {
-                channels: vec![channels("queue", kind, 1)],
-                semaphores: vec![
-                    semaphores("there", 1, Scope::Program, 0),
-                    semaphores("back", 1, Scope::Program, 0),
-                ],
-                ..Resources::default()
-            };
             // The writes alternate. Nobody reads before the end.
-            let groups = vec![
-                group(
-                    "a",
-                    1,
-                    Mode::Process,
-                    vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])],
-                ),
-                group(
-                    "b",
-                    1,
-                    Mode::Process,
-                    vec![
-                        times(10u64, vec![down("there"), send("queue", 64u64), up("back", 1u64)]),
-                        receive("queue", 1280u64),
-                    ],
-                ),
-            ];
-            let config = attributes([("a", on_cpu(0)), ("b", on_cpu(second))]);
-            run("i7-3770", "linux-6.12", program(groups, resources, 0), config)
-                .ledger
-                .total(Account::Messages)
+            let alternating = times(10u64, vec![down("there"), send("queue", 64u64), up("back", 1u64)]);
+            lines_time(kind, second, vec![alternating, receive("queue", 1280u64)])
         };
         // Writes 2 to 20 follow a write of the other core, and none does on one CPU. The rest of the difference is the read.
         let (apart, together) = (fetched(1), fetched(0));
@@ -469,19 +455,12 @@ fn a_write_after_another_cores_write_fetches_the_queues_lines() {
 fn a_read_that_waits_pays_for_its_system_call() {
     let costs = machine("laptop-4").unwrap().costs;
     for (kind, each) in [(ChannelKind::Pipe, costs.pipe), (ChannelKind::Unix, costs.unix)] {
-        let back = |op: Op| match op {
-            Op::Send { channel, bytes, .. } => Op::Send { channel, bytes, direction: Direction::Backward },
-            Op::Receive { channel, bytes, counter, take, .. } => {
-                Op::Receive { channel, bytes, direction: Direction::Backward, counter, take }
-            }
-            op => op,
-        };
         // Over the Unix socket the client sends a request, and waits for the reply while the request is read.
         let calls = |rounds: u64| {
             let (first, second) = if kind == ChannelKind::Unix {
                 (
-                    vec![send("a", 4u64), back(receive("a", 4u64))],
-                    vec![receive("a", 4u64), compute(50_000u64), back(send("a", 4u64))],
+                    vec![send("a", 4u64), await_reply("a", 4u64)],
+                    vec![receive("a", 4u64), compute(50_000u64), reply("a", 4u64)],
                 )
             } else {
                 (vec![compute(50_000u64), send("a", 4u64)], vec![receive("a", 4u64)])
@@ -506,19 +485,13 @@ fn a_read_that_waits_pays_for_its_system_call() {
 #[test]
 fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {
     let wakeups = |kind: ChannelKind| {
-        let (out, back) = if kind == ChannelKind::Unix { ("a", "a") } else { ("a", "b") };
-        let reply = |op: Op| match (kind, op) {
-            (ChannelKind::Unix, Op::Send { channel, bytes, .. }) => {
-                Op::Send { channel, bytes, direction: Direction::Backward }
-            }
-            (ChannelKind::Unix, Op::Receive { channel, bytes, counter, take, .. }) => {
-                Op::Receive { channel, bytes, direction: Direction::Backward, counter, take }
-            }
-            (_, op) => op,
+        let (reply, replied) = if kind == ChannelKind::Unix {
+            (reply("a", 64u64), await_reply("a", 64u64))
+        } else {
+            (send("b", 64u64), receive("b", 64u64))
         };
-        let client = vec![times(100u64, vec![send(out, 64u64), reply(receive(back, 64u64))])];
-        let server =
-            vec![times(100u64, vec![receive(out, 64u64), compute(50_000u64), reply(send(back, 64u64))])];
+        let client = vec![times(100u64, vec![send("a", 64u64), replied])];
+        let server = vec![times(100u64, vec![receive("a", 64u64), compute(50_000u64), reply])];
         let resources = Resources {
             channels: vec![channels("a", kind, 1), channels("b", kind, 1)],
             ..Resources::default()
@@ -557,19 +530,8 @@ fn a_pipe_wakes_one_writer_at_a_time_since_5_6() {
 fn lines_of_sockets_and_descriptors_move_between_cores() {
     let line = u64::from(machine("i7-3770").unwrap().costs.line.llc);
     let fetched = |kind: ChannelKind| {
-        let resources = Resources {
-            channels: vec![channels("queue", kind, 1)],
-            semaphores: vec![
-                semaphores("there", 1, Scope::Program, 0),
-                semaphores("back", 1, Scope::Program, 0),
-            ],
-            ..Resources::default()
-        };
-        let writes = vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])];
-        let reads = vec![times(10u64, vec![down("there"), receive("queue", 64u64), up("back", 1u64)])];
-        let groups = vec![group("a", 1, Mode::Process, writes), group("b", 1, Mode::Process, reads)];
-        let config = attributes([("a", on_cpu(0)), ("b", on_cpu(1))]);
-        run("i7-3770", "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
+        let reads = vec![down("there"), receive("queue", 64u64), up("back", 1u64)];
+        lines_time(kind, 1, vec![times(10u64, reads)])
     };
     // Ten reads, and nine writes into memory that the reader has freed.
     for (kind, write, read) in

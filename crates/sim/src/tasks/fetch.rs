@@ -78,7 +78,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         queue + self.transfer(kind, distance, lines, reused)
     }
 
-    /// Time to fetch a message of which a reader takes `readable` bytes, and copies `copied` bytes, from the caches of a CPU at a distance.
+    /// Time to fetch a message from the caches of a CPU at a distance. The reader takes `readable` bytes and copies `copied` bytes.
     #[inline]
     pub(super) fn fetch_message(&self, flow: &Flow, distance: Distance, readable: u64, copied: u64) -> Ns {
         let socket = if readable == flow.bytes { socket_lines(flow.kind).1 } else { 0 };

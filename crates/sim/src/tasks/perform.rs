@@ -27,8 +27,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.begin_send(cpu, task, (channel, bytes, direction), ahead)
             }
             Step::Receive { channel, bytes, direction, take, .. } => {
-                let early = self.too_early(cpu, task, ahead);
-                self.begin_receive(cpu, task, (channel, bytes, direction), take, early)
+                self.begin_receive(cpu, task, (channel, bytes, direction), take, ahead)
             }
             Step::Touch { bytes, .. } => {
                 if self.tasks[task].left == u64::MAX {

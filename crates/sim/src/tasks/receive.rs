@@ -19,11 +19,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         task: TaskIx,
         (channel, bytes, direction): (u32, u64, Direction),
         take: Take,
-        early: bool,
+        ahead: bool,
     ) -> Progress {
         let at = Flow::at(channel, direction);
         let flow = &self.program.flows[at];
-        if !flow.ready() && early {
+        if !flow.ready() && self.too_early(cpu, task, ahead) {
             return Progress::Later;
         }
         let receiver = &mut self.tasks[task];
