@@ -32,7 +32,7 @@ impl Bench {
     }
 
     fn pick(&mut self, previous: Option<u32>) -> Option<u32> {
-        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, self.now)
+        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, self.now, |_, _| {})
     }
 
     /// Call the tick handler `many` times, at intervals of a millisecond. Return whether the last tick requests a reschedule.

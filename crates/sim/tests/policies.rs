@@ -30,7 +30,7 @@ impl<P: Policy> Bench<P> {
     }
 
     fn pick(&mut self, previous: Option<u32>) -> Option<u32> {
-        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, 0)
+        self.policy.pick_next_task(&mut self.queue, &mut self.all, previous, 0, |_, _| {})
     }
 
     fn charge(&mut self, current: u32, ns: u64) -> bool {

@@ -47,7 +47,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.rq.verify_sums(self.topology);
         self.rq.verify_loads(
             self.time.now,
-            living().map(|(task, data)| (task, data.cpu.into(), queued(data.state))),
+            living().map(|(task, data)| {
+                (
+                    task,
+                    data.cpu.into(),
+                    queued(data.state) || P::sched_delayed(&self.rq.entities[task as usize]),
+                )
+            }),
         );
         self.check_stats();
     }

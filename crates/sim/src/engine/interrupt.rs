@@ -143,7 +143,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ) {
                 self.cpus[cpu].need_resched = true;
             }
-            self.rq.tick_load(cpu, current, self.time.now);
+            self.rq.update_load_avg(cpu, current, self.time.now);
             migrates = self.numa.on && self.task_tick_numa(cpu, current);
         }
         P::balance_tick(self, cpu);

@@ -279,6 +279,7 @@ impl Policy for Cfs {
         all: &mut [Entity],
         previous: Option<TaskIx>,
         _: Ns,
+        _: impl FnMut(TaskIx, u32),
     ) -> Option<TaskIx> {
         if let Some(task) = previous {
             Self::insert(queue, all, task);

@@ -118,7 +118,7 @@ fn scaled(load: u64, weight: u64) -> u64 {
     }
 }
 
-/// A task's average of the time in which it is runnable, at weight [`weight::UNIT`].
+/// A task's average of the time in which it is in a queue, at weight [`weight::UNIT`]: it is runnable, or sleeps and is still in the queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskLoad {
     average: Averages<1>,
@@ -139,7 +139,7 @@ impl TaskLoad {
         scaled(self.average.averages[0], weight)
     }
 
-    /// Add the time since the last update, in which the task was runnable or not.
+    /// Add the time since the last update, in which the task was in a queue or not.
     #[inline]
     pub fn update(&mut self, now: Ns, runnable: bool) {
         self.average.update(now, [if runnable { weight::UNIT } else { 0 }]);
@@ -169,7 +169,7 @@ pub(crate) enum Change {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuLoad {
     averages: Averages<2>,
-    /// Sum of the weights of the runnable tasks.
+    /// Sum of the weights of the tasks in the CPU's queue.
     weight: u64,
 }
 
@@ -182,13 +182,13 @@ impl CpuLoad {
         self.averages.averages[1]
     }
 
-    /// Sum of the weights of the runnable tasks.
+    /// Sum of the weights of the tasks in the CPU's queue.
     #[inline]
     pub fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Sum of the load, divided by the weight of the runnable tasks: as if all had run for equal times; 0 without a task.
+    /// Sum of the load, divided by the weight of the tasks in the queue: as if all had run for equal times; 0 without a task.
     pub fn sum_per_weight(&self) -> u64 {
         (u128::from(self.averages.sums[0]) * u128::from(weight::UNIT))
             .checked_div(self.weight.into())
@@ -209,7 +209,7 @@ impl CpuLoad {
         self.averages.averages[0] = sum / pelt_divider(now);
     }
 
-    /// A task becomes runnable. Its load is attached unless it is a part of the average (`enqueue_entity()` and
+    /// A task joins the queue. Its load is attached unless it is a part of the average (`enqueue_entity()` and
     /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
     #[inline]
     pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
@@ -224,7 +224,7 @@ impl CpuLoad {
         Change::Attached(sum)
     }
 
-    /// A runnable task sleeps or leaves.
+    /// A task leaves the queue.
     #[inline]
     pub fn dequeue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
         let change = self.update(now);
@@ -233,7 +233,7 @@ impl CpuLoad {
         change
     }
 
-    /// Remove the load of a task that is not runnable (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make
+    /// Remove the load of a task that is on no queue (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make
     /// the task's part greater than the sum.
     #[inline]
     pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {

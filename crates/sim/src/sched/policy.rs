@@ -131,13 +131,15 @@ pub trait Policy: Sized {
     fn put_prev_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, now: Ns);
 
     /// Choose the next task and make this task current. `previous` is the current task if the task is still runnable.
-    /// `previous` waits again if another task is chosen.
+    /// `previous` waits again if another task is chosen. `left` is called with each sleeping task that leaves the queue, and its
+    /// weight.
     fn pick_next_task(
         &self,
         queue: &mut Self::Queue,
         all: &mut [Self::Entity],
         previous: Option<TaskIx>,
         now: Ns,
+        left: impl FnMut(TaskIx, u32),
     ) -> Option<TaskIx>;
 
     /// Charge `ns` of run time to the current task. Return whether the CPU should reschedule (`update_curr()`,
@@ -161,14 +163,8 @@ pub trait Policy: Sized {
     /// Let the current task yield.
     fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
 
-    /// Sum of the weights of the queue's tasks, the current task included.
+    /// Sum of the weights of the queue's tasks, the current task and sleeping tasks that are still in the queue included.
     fn load(queue: &Self::Queue) -> u64;
-
-    /// As [`Policy::load`], with the sleeping tasks that are still in the queue.
-    #[inline(always)]
-    fn queued_load(queue: &Self::Queue) -> u64 {
-        Self::load(queue)
-    }
 
     /// Weight of a task.
     fn weight(entity: &Self::Entity) -> u32;

@@ -177,7 +177,7 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     fn update_group(&mut self, cpu: usize, change: Change, now: Ns) {
         if let Some(group) = &mut self.group {
-            group.update(cpu, &self.cpu_loads[cpu], P::queued_load(&self.queues[cpu]), change, now);
+            group.update(cpu, &self.cpu_loads[cpu], change, now);
         }
     }
 
@@ -194,7 +194,11 @@ impl<P: Policy> Runqueues<P> {
     /// Put an ordinary task on a CPU's queue.
     #[inline(always)]
     pub fn enqueue(&mut self, cpu: usize, task: TaskIx, how: Enqueue, now: Ns) {
+        let sched_delayed = P::sched_delayed(&self.entities[task as usize]);
         self.policy.enqueue(&mut self.queues[cpu], &mut self.entities, task, how, now);
+        if sched_delayed {
+            return self.update_load_avg(cpu, task, now);
+        }
         if self.load_kind != CpuLoadKind::Weights {
             let weight = self.weight(task);
             let change = self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
@@ -217,10 +221,13 @@ impl<P: Policy> Runqueues<P> {
         self.dequeue_load(cpu, task, now, true);
     }
 
-    /// The current ordinary task of a CPU sleeps.
+    /// The current ordinary task of a CPU sleeps. While the task is still in the queue, its load grows.
     #[inline]
     pub fn sleep(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.sleep(&mut self.queues[cpu], &mut self.entities, task, now);
+        if P::sched_delayed(&self.entities[task as usize]) {
+            return self.update_load_avg(cpu, task, now);
+        }
         self.dequeue_load(cpu, task, now, self.load_kind == CpuLoadKind::Runnable);
     }
 
@@ -252,11 +259,28 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Update the averages of a CPU and of its current ordinary task at a tick (`entity_tick()`, kernel/sched/fair.c, v4.5 to
-    /// v6.12).
-    pub fn tick_load(&mut self, cpu: usize, current: TaskIx, now: Ns) {
+    /// Choose the next ordinary task of a CPU, see [`Policy::pick_next_task`]. The load of a sleeping task that leaves the queue no
+    /// longer grows.
+    #[inline(always)]
+    pub fn pick_next_task(&mut self, cpu: usize, previous: Option<TaskIx>, now: Ns) -> Option<TaskIx> {
+        let mut change = None;
+        let (loads, load) = (&mut self.task_loads, &mut self.cpu_loads[cpu]);
+        let left = |task, weight: u32| {
+            let dequeued = load.dequeue(&mut loads[task as usize], weight.into(), now);
+            change.get_or_insert(dequeued);
+        };
+        let next = self.policy.pick_next_task(&mut self.queues[cpu], &mut self.entities, previous, now, left);
+        if let Some(change) = change {
+            self.update_group(cpu, change, now);
+            self.update_load(cpu);
+        }
+        next
+    }
+
+    /// Update the averages of a CPU and of an ordinary task in its queue (`update_load_avg()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub fn update_load_avg(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
-            self.task_loads[current as usize].update(now, true);
+            self.task_loads[task as usize].update(now, true);
             self.update_blocked_average(cpu, now);
         }
     }
@@ -345,7 +369,7 @@ impl<P: Policy> Runqueues<P> {
     }
 
     /// Panic if a CPU's average differs from the sum of its tasks' averages. `tasks` are the living tasks, each with its CPU, and
-    /// whether it is runnable.
+    /// whether it is in the CPU's queue.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn verify_loads(&self, now: Ns, tasks: impl Iterator<Item = (TaskIx, usize, bool)>) {
         let mut cpus = vec![(0, 0, 0); self.loads.len()];
@@ -387,3 +411,7 @@ impl<P: Policy> Runqueues<P> {
         assert_eq!(*self.sums.caches, caches, "sums by cache");
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/sched/runqueues.rs"]
+mod tests;

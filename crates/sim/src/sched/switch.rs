@@ -56,12 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if priority.is_some() {
             return previous;
         }
-        self.rq.policy.pick_next_task(
-            &mut self.rq.queues[cpu],
-            &mut self.rq.entities,
-            previous,
-            self.time.now,
-        )
+        self.rq.pick_next_task(cpu, previous, self.time.now)
     }
 
     /// As [`Engine::pick_next_task`], when a real-time task of priority `highest` waits. `priority` is the priority of

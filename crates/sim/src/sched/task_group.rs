@@ -66,15 +66,14 @@ impl TaskGroup {
         Self { shares, load: 0, count_interval: if ratelimit { MS } else { 0 }, tick_ns }
     }
 
-    /// Follow a change of a CPU's load. `queued` is the sum of the weights in the CPU's queue, tasks whose dequeue is delayed
-    /// included.
+    /// Follow a change of a CPU's load.
     #[inline]
-    pub fn update(&mut self, cpu: usize, load: &CpuLoad, queued: u64, change: Change, now: Ns) {
+    pub fn update(&mut self, cpu: usize, load: &CpuLoad, change: Change, now: Ns) {
         self.update_runnable(cpu, load, change, now);
         if change != Change::None {
             self.update_tg_load_avg(cpu, load.load(), now);
         }
-        self.update_cfs_group(cpu, load.load(), queued);
+        self.update_cfs_group(cpu, load);
     }
 
     /// Update the part of the time in which the group is runnable on a CPU. A task that joins the CPU adds its own part; when a task
@@ -102,11 +101,11 @@ impl TaskGroup {
 
     /// Divide the weight anew (`update_cfs_group()`, `calc_group_shares()`, kernel/sched/fair.c, v5.10 to v6.12).
     #[inline]
-    fn update_cfs_group(&mut self, cpu: usize, average: u64, queued: u64) {
+    fn update_cfs_group(&mut self, cpu: usize, load: &CpuLoad) {
         let share = &mut self.shares[cpu];
         // An empty group keeps its weight.
-        if queued > 0 {
-            let part = queued.max(average);
+        if load.weight() > 0 {
+            let part = load.weight().max(load.load());
             share.weight = (UNIT * part / (self.load - share.counted + part)).max(MIN_SHARES);
         }
     }

@@ -214,11 +214,12 @@ impl Policy for Eevdf {
         all: &mut [Entity],
         previous: Option<TaskIx>,
         _: Ns,
+        left: impl FnMut(TaskIx, u32),
     ) -> Option<TaskIx> {
         debug_assert_eq!(queue.current(), previous.unwrap_or(NOBODY));
         let chosen = match previous {
-            None => self.pick_next_waiting(queue, all)?,
-            Some(current) => match self.pick_next_entity(queue, all, current) {
+            None => self.pick_next_waiting(queue, all, left)?,
+            Some(current) => match self.pick_next_entity(queue, all, current, left) {
                 best if best == current => {
                     queue.note_current(all);
                     return previous;
@@ -289,11 +290,6 @@ impl Policy for Eevdf {
 
     #[inline]
     fn load(queue: &Queue) -> u64 {
-        queue.runnable_load()
-    }
-
-    #[inline]
-    fn queued_load(queue: &Queue) -> u64 {
         queue.load()
     }
 

@@ -7,26 +7,39 @@ impl Eevdf {
     /// Choose the next task of a CPU without a current task. Delayed tasks that are chosen leave the queue
     /// (`pick_next_entity()`, kernel/sched/fair.c, v6.12).
     #[inline]
-    pub(super) fn pick_next_waiting(&self, queue: &mut Queue, all: &mut [Entity]) -> Option<TaskIx> {
+    pub(super) fn pick_next_waiting(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        mut left: impl FnMut(TaskIx, u32),
+    ) -> Option<TaskIx> {
         loop {
             let best = *queue.best_waiting()?;
             if !best.sched_delayed {
                 return Some(best.task);
             }
             self.dequeue_delayed(queue, all, best.task);
+            left(best.task, all[best.task as usize].weight);
         }
     }
 
     /// Choose the next task of a CPU whose current task may continue. Delayed tasks that are chosen leave the queue
     /// (`pick_next_entity()`, kernel/sched/fair.c, v6.12).
     #[inline(never)]
-    pub(super) fn pick_next_entity(&self, queue: &mut Queue, all: &mut [Entity], current: TaskIx) -> TaskIx {
+    pub(super) fn pick_next_entity(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        current: TaskIx,
+        mut left: impl FnMut(TaskIx, u32),
+    ) -> TaskIx {
         loop {
             let best = self.pick_eevdf(queue, all, current);
             if !all[best as usize].sched_delayed {
                 return best;
             }
             self.dequeue_delayed(queue, all, best);
+            left(best, all[best as usize].weight);
         }
     }
 

@@ -19,8 +19,6 @@ pub struct Queue {
     base: i64,
     /// Virtual time of the current task at the kernel's last update (update_curr()).
     pub noted: i64,
-    /// Sum of the weights of delayed tasks.
-    pub delayed_load: u64,
     current: TaskIx,
     /// Weight of the current task; 0 without a current task.
     current_weight: u32,
@@ -64,7 +62,6 @@ impl Default for Queue {
             load: 0,
             base: 0,
             noted: 0,
-            delayed_load: 0,
             current: NOBODY,
             current_weight: 0,
             tasks: Ordered::default(),
@@ -109,12 +106,6 @@ impl Queue {
         self.load + u64::from(self.current_weight)
     }
 
-    /// Sum of the weights of all tasks that are not delayed.
-    #[inline]
-    pub fn runnable_load(&self) -> u64 {
-        self.load - self.delayed_load + u64::from(self.current_weight)
-    }
-
     /// The sums, with the current task at `vruntime`.
     #[inline(always)]
     pub fn sums_at(&self, vruntime: i64) -> Sums {
@@ -146,7 +137,6 @@ impl Queue {
         let Entity { deadline, vruntime, sched_delayed, .. } = *entity;
         let weight = u64::from(entity.weight);
         self.tasks.insert(Queued { deadline, vruntime, task, sched_delayed });
-        self.delayed_load += if sched_delayed { weight } else { 0 };
         self.sum += i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load += weight;
     }
@@ -157,7 +147,6 @@ impl Queue {
         let weight = u64::from(entity.weight);
         let there = self.tasks.remove(&Queued { deadline, vruntime, task, sched_delayed });
         debug_assert!(there, "task {task} is in the queue");
-        self.delayed_load -= if sched_delayed { weight } else { 0 };
         self.sum -= i128::from(vruntime - self.base) * i128::from(weight as i64);
         self.load -= weight;
     }
@@ -218,7 +207,7 @@ impl Queue {
         assert_eq!(self.current, current.unwrap_or(NOBODY), "the current task of the queue");
         let weight = current.map_or(0, |task| all[task as usize].weight);
         assert_eq!(self.current_weight, weight, "weight of the current task");
-        let (mut sum, mut load, mut delayed_load) = (0, 0, 0);
+        let (mut sum, mut load) = (0, 0);
         for queued in self.tasks.iter() {
             let entity = &all[queued.task as usize];
             assert_eq!(queued.sched_delayed, entity.sched_delayed);
@@ -226,10 +215,8 @@ impl Queue {
             assert_eq!(copied, (entity.deadline, entity.vruntime), "deadline and vruntime of a waiting task");
             sum += i128::from(entity.vruntime - self.base) * i128::from(entity.weight);
             load += u64::from(entity.weight);
-            delayed_load += if entity.sched_delayed { u64::from(entity.weight) } else { 0 };
         }
         assert_eq!((self.sum, self.load), (sum, load), "sums over the queue");
-        assert_eq!(self.delayed_load, delayed_load, "load of delayed tasks");
         // Σ w (V − v) = 0: the lags add up to zero, up to the rounding of V.
         let Sums { sum, load, .. } = self.sums(all);
         let mean = i128::from(self.avg_vruntime(all) - self.base);

@@ -204,6 +204,7 @@ impl Policy for O1 {
         all: &mut [Entity],
         previous: Option<TaskIx>,
         now: Ns,
+        _: impl FnMut(TaskIx, u32),
     ) -> Option<TaskIx> {
         if let Some(task) = previous {
             all[task as usize].last_run = self.knobs.jiffies(now);

@@ -28,7 +28,7 @@ impl Group {
 
     fn tell(&mut self, cpu: usize, change: Change, now: Ns) {
         let load = &self.loads[cpu];
-        self.group.update(cpu, load, load.weight(), change, now);
+        self.group.update(cpu, load, change, now);
     }
 
     fn enqueue(&mut self, cpu: usize, task: &mut TaskLoad, weight: u64, now: Ns) {
