@@ -28,9 +28,10 @@ pub struct Instructions {
     pub tcp: u32,
     /// As `pipe`, over UDP.
     pub udp: u32,
-    /// A message to another process and its answer, over pipes.
+    /// A message to another process and its answer, over pipes, under the policy batch: no wake-up preempts, and a round has two
+    /// switches.
     pub pipe_round: u32,
-    /// Two threads wake each other.
+    /// Two threads wake each other, under the policy batch.
     pub futex_round: u32,
     /// The first write to a page.
     pub page_fault: u32,
