@@ -191,8 +191,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         GroupLoad {
             number: load.number - 1,
             per_cpu: load.per_cpu.saturating_sub(part),
-            // The tasks of a CPU share its utilisation; the kernel subtracts the task's own.
-            util: load.util.saturating_sub(self.rq.runnable_average(task) / load.number.max(1)),
+            // The tasks of a CPU share its utilisation; the kernel subtracts the task's own, to which sleep in a queue adds nothing.
+            util: load.util.saturating_sub(self.rq.queued_average(task) / load.number.max(1)),
             ..load
         }
     }

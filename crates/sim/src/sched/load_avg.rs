@@ -118,7 +118,8 @@ fn scaled(load: u64, weight: u64) -> u64 {
     }
 }
 
-/// A task's average of the time in which it is in a queue, at weight [`weight::UNIT`]: it is runnable, or sleeps and is still in the queue.
+/// A task's average of the time in which it is in a queue, at weight [`weight::UNIT`]: the task is runnable, or sleeps and is still in
+/// the queue.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskLoad {
     average: Averages<1>,
@@ -141,8 +142,8 @@ impl TaskLoad {
 
     /// Add the time since the last update, in which the task was in a queue or not.
     #[inline]
-    pub fn update(&mut self, now: Ns, runnable: bool) {
-        self.average.update(now, [if runnable { weight::UNIT } else { 0 }]);
+    pub fn update(&mut self, now: Ns, queued: bool) {
+        self.average.update(now, [if queued { weight::UNIT } else { 0 }]);
     }
 
     #[cfg(any(debug_assertions, feature = "check"))]
@@ -164,8 +165,11 @@ pub(crate) enum Change {
     Detached,
 }
 
-/// A CPU's average load, and its average utilisation: the part of the time in which the CPU had a runnable ordinary task, of
-/// [`weight::UNIT`]. A task that changes its CPU leaves its part of the utilisation behind, unlike in the kernel.
+/// A CPU's average load, and its average utilisation: the part of the time in which the CPU had an ordinary task in its queue, of
+/// [`weight::UNIT`].
+///
+/// Limits, unlike in the kernel: a task that changes its CPU leaves its part of the utilisation behind, and sleepers that are still in
+/// the queue count while a real-time task runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuLoad {
     averages: Averages<2>,
@@ -198,8 +202,8 @@ impl CpuLoad {
     /// Add the time since the last update.
     #[inline]
     pub fn update(&mut self, now: Ns) -> Change {
-        let runnable = if self.weight > 0 { weight::UNIT } else { 0 };
-        if self.averages.update(now, [self.weight, runnable]) { Change::Time } else { Change::None }
+        let queued = if self.weight > 0 { weight::UNIT } else { 0 };
+        if self.averages.update(now, [self.weight, queued]) { Change::Time } else { Change::None }
     }
 
     /// Set the sum, and the average with it, so that no load is left without a task. The kernel changes sum and average by the

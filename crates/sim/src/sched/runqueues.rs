@@ -181,8 +181,8 @@ impl<P: Policy> Runqueues<P> {
         }
     }
 
-    /// Part of the time in which an ordinary task is runnable, of 1024.
-    pub fn runnable_average(&self, task: TaskIx) -> u64 {
+    /// Part of the time in which an ordinary task is in a queue, of 1024.
+    pub fn queued_average(&self, task: TaskIx) -> u64 {
         self.task_loads[task as usize].at_weight(weight::UNIT)
     }
 
@@ -231,7 +231,7 @@ impl<P: Policy> Runqueues<P> {
         self.dequeue_load(cpu, task, now, self.load_kind == CpuLoadKind::Runnable);
     }
 
-    /// Update the averages of a CPU and of a task that was runnable; `leaves`: the CPU's load loses the task's load.
+    /// Update the averages of a CPU and of a task that leaves the queue; `leaves`: the CPU's load loses the task's load.
     #[inline]
     fn dequeue_load(&mut self, cpu: usize, task: TaskIx, now: Ns, leaves: bool) {
         if self.load_kind == CpuLoadKind::Weights {
@@ -277,7 +277,8 @@ impl<P: Policy> Runqueues<P> {
         next
     }
 
-    /// Update the averages of a CPU and of an ordinary task in its queue (`update_load_avg()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Update the averages of a CPU and of an ordinary task in its queue (`update_load_avg()`, kernel/sched/fair.c, v4.5 to v6.12). For
+    /// sleepers that stay in the queue the kernel waits with the group's counts and shares until another update.
     pub fn update_load_avg(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
             self.task_loads[task as usize].update(now, true);

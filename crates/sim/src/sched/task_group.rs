@@ -26,9 +26,9 @@ const MIN_SHARES: u64 = 2;
 struct Share {
     /// Weight of the group's entity.
     weight: u64,
-    /// The CPU has a runnable task of the group, and the part of the time in which it had one, of [`UNIT`].
-    is_runnable: bool,
-    runnable: Averages<1>,
+    /// The CPU's queue has a task of the group, and the part of the time in which it had one, of [`UNIT`].
+    is_queued: bool,
+    queued: Averages<1>,
     /// Load of the CPU that is a part of the group's load (`tg_load_avg_contrib`).
     counted: u64,
     /// Earliest time of the next change of `counted`.
@@ -54,8 +54,8 @@ impl TaskGroup {
     pub fn new(cpus: usize, ratelimit: bool, tick_ns: Ns) -> Self {
         let share = Share {
             weight: UNIT,
-            is_runnable: false,
-            runnable: Averages::default(),
+            is_queued: false,
+            queued: Averages::default(),
             counted: 0,
             next_count: 0,
             h_load: Cell::new(0),
@@ -69,24 +69,24 @@ impl TaskGroup {
     /// Follow a change of a CPU's load.
     #[inline]
     pub fn update(&mut self, cpu: usize, load: &CpuLoad, change: Change, now: Ns) {
-        self.update_runnable(cpu, load, change, now);
+        self.update_queued(cpu, load, change, now);
         if change != Change::None {
             self.update_tg_load_avg(cpu, load.load(), now);
         }
         self.update_cfs_group(cpu, load);
     }
 
-    /// Update the part of the time in which the group is runnable on a CPU. A task that joins the CPU adds its own part; when a task
+    /// Update the part of the time in which the group is in a CPU's queue. A task that joins the CPU adds its own part; when a task
     /// leaves, the part is at most the mean of the tasks that stay (`update_tg_cfs_load()`, kernel/sched/fair.c, v5.10 to v6.12).
     #[inline]
-    fn update_runnable(&mut self, cpu: usize, load: &CpuLoad, change: Change, now: Ns) {
+    fn update_queued(&mut self, cpu: usize, load: &CpuLoad, change: Change, now: Ns) {
         let share = &mut self.shares[cpu];
-        let was_runnable = std::mem::replace(&mut share.is_runnable, load.weight() > 0);
-        share.runnable.update(now, [if was_runnable { UNIT } else { 0 }]);
+        let was_queued = std::mem::replace(&mut share.is_queued, load.weight() > 0);
+        share.queued.update(now, [if was_queued { UNIT } else { 0 }]);
         match change {
             Change::None | Change::Time => {}
-            Change::Attached(sum) => share.runnable.change(now, |before| before + sum),
-            Change::Detached => share.runnable.change(now, |before| before.min(load.sum_per_weight())),
+            Change::Attached(sum) => share.queued.change(now, |before| before + sum),
+            Change::Detached => share.queued.change(now, |before| before.min(load.sum_per_weight())),
         }
     }
 
@@ -110,11 +110,11 @@ impl TaskGroup {
         }
     }
 
-    /// Load of the group's entity on a CPU: its weight, for the part of the time in which the group has a runnable task there.
+    /// Load of the group's entity on a CPU: its weight, for the part of the time in which the queue has a task of the group.
     #[inline]
     pub fn load(&self, cpu: usize) -> u64 {
         let share = &self.shares[cpu];
-        share.weight * share.runnable.get()[0] / UNIT
+        share.weight * share.queued.get()[0] / UNIT
     }
 
     /// Load of a task, whose load in the group is `task_load`, as a part of its CPU's load (`task_h_load()`, kernel/sched/fair.c, v5.10

@@ -28,7 +28,7 @@ fn with_a_delayed_sleeper() -> Runqueues<Eevdf> {
 /// Average load of task 0 after a wake-up at `now`.
 fn load_at(mut rq: Runqueues<Eevdf>, now: Ns) -> u64 {
     rq.enqueue(0, 0, Enqueue::Wake { moved: false, sync: false }, now);
-    rq.runnable_average(0)
+    rq.queued_average(0)
 }
 
 /// 33.6 ms of load make half of the unit, from nothing.
@@ -39,9 +39,20 @@ fn the_load_of_a_sleeper_grows_while_it_is_still_in_its_queue() {
     let mut rq = with_a_delayed_sleeper();
     rq.update_blocked_average(0, 32 * MS);
     // The CPU has the loads of both tasks.
+    assert_eq!(rq.cpu_loads[0].weight(), 2 * weight::UNIT);
     assert!((2 * HALF.start..2 * HALF.end).contains(&rq.loads[0]), "{}", rq.loads[0]);
     let load = load_at(rq, 32 * MS);
     assert!(HALF.contains(&load), "{load}");
+}
+
+#[test]
+fn the_weight_of_a_sleeper_that_wakes_up_in_its_queue_counts_once() {
+    let mut rq = with_a_delayed_sleeper();
+    rq.enqueue(0, 0, Enqueue::Wake { moved: false, sync: false }, 3 * MS);
+    assert_eq!(rq.cpu_loads[0].weight(), 2 * weight::UNIT);
+    rq.sleep(0, 1, 3 * MS);
+    assert_eq!(rq.pick_next_task(0, None, 3 * MS), Some(0));
+    assert_eq!(rq.cpu_loads[0].weight(), weight::UNIT);
 }
 
 #[test]
@@ -51,6 +62,9 @@ fn the_load_of_a_sleeper_shrinks_from_when_it_leaves_its_queue() {
     rq.policy.update_curr(&mut rq.queues[0], &mut rq.entities, 1, 8 * MS);
     assert_eq!(rq.pick_next_task(0, Some(1), 10 * MS), Some(1));
     assert!(!Eevdf::sched_delayed(&rq.entities[0]));
+    // One task is left, whose average after 10 ms is a fifth, as the sleeper's.
+    assert_eq!(rq.cpu_loads[0].weight(), weight::UNIT);
+    assert!((2 * 190..2 * 208).contains(&rq.loads[0]), "{}", rq.loads[0]);
     // A fifth after 10 ms; 32 ms later half of it.
     let load = load_at(rq, 42 * MS);
     assert!((94..104).contains(&load), "{load}");
