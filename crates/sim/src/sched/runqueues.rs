@@ -1,77 +1,13 @@
 //! The runqueues of all CPUs, with the sums and masks that load balancing and wake-ups read.
-//!
-//! The sums over the CPUs of each last-level cache are updated at each enqueue and dequeue. Balancing over wide domains
-//! compares groups of many CPUs, and adds up a few sums instead of reading each CPU.
 
 use super::load_avg::{Change, CpuLoad, TaskLoad};
+use super::sums::{Sum, Sums};
 use super::task_group::TaskGroup;
 use super::{Enqueue, Policy, TaskIx, weight};
 use crate::kernel::CpuLoadKind;
 use crate::machine::{CpuMask, Topology};
 use crate::table::Table;
 use crate::time::Ns;
-
-/// Load of a set of CPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
-    /// Number of CPUs that balancing uses.
-    pub width: u64,
-    /// Number of runnable tasks.
-    pub number: u64,
-    /// Sum of the CPUs' loads, see [`Runqueues::loads`].
-    pub load: u64,
-    /// Number of CPUs without a task.
-    pub idle: u64,
-}
-
-impl Sum {
-    pub fn add(&mut self, other: &Self) {
-        self.width += other.width;
-        self.number += other.number;
-        self.load += other.load;
-        self.idle += other.idle;
-    }
-
-    /// Load per CPU, times 1024.
-    pub fn per_cpu(&self) -> u64 {
-        self.load * 1024 / self.width.max(1)
-    }
-
-    pub fn overloaded(&self) -> bool {
-        self.number > self.width
-    }
-}
-
-/// The sums of all last-level caches.
-#[derive(Debug, Clone)]
-pub(crate) struct Sums {
-    /// Sum of each cache. The last entry is for CPUs that balancing does not use.
-    caches: Table<Sum>,
-    /// Index in `caches` of each CPU.
-    of_cpu: Table<u16>,
-}
-
-impl Sums {
-    /// Sums of empty runqueues. `open` are the CPUs that balancing uses.
-    pub fn new(topology: &Topology, open: &CpuMask) -> Self {
-        let closed = topology.caches.len();
-        let of_cpu = |cpu| if open.contains(cpu) { topology.cache(cpu) as u16 } else { closed as u16 };
-        let of_cpu: Vec<u16> = (0..topology.cpus()).map(of_cpu).collect();
-        let mut caches = vec![Sum::default(); closed + 1];
-        for cache in of_cpu.iter() {
-            caches[usize::from(*cache)].width += 1;
-            caches[usize::from(*cache)].idle += 1;
-        }
-        // SAFETY: `of_cpu` has an entry for each CPU, and its entries are positions in `caches`.
-        let (caches, of_cpu) = unsafe { (Table::trusted(caches), Table::trusted(of_cpu)) };
-        Self { caches, of_cpu }
-    }
-
-    #[inline]
-    pub fn cache(&self, cache: u16) -> &Sum {
-        &self.caches[usize::from(cache)]
-    }
-}
 
 /// The runqueues of all CPUs.
 pub(crate) struct Runqueues<P: Policy> {
