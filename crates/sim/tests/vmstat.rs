@@ -391,24 +391,17 @@ proptest! {
     }
 }
 
-/// Longest gap in ns of a busy loop on the isolated CPU, and its rate of gaps of more than 1 µs per second.
-fn gaps(machine_name: &str, kernel_name: &str, shepherd: bool) -> (u64, f64) {
+/// The machine's costs under the kernel, the longest gap in ns of a busy loop on the isolated CPU, and its rate of gaps of more than
+/// 1 µs per second.
+fn gaps(machine_name: &str, kernel_name: &str, shepherd: bool) -> (Costs, u64, f64) {
     let looped = BusyLoop { warmup_ns: SECOND, duration_ns: 10 * SECOND, ..BusyLoop::default() };
     let config = isolated(config([("looper", ISOLATED)], shepherd, 1));
     let plan = Plan::new(looped.program().unwrap()).unwrap();
     let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
-    let outcome = Simulation::new(machine, kernel, plan, config).unwrap().run().unwrap();
-    (*outcome.observed.series[0].iter().max().unwrap(), outcome.metrics[2].value.unwrap())
-}
-
-/// A machine's costs under a kernel.
-fn costs_under(machine_name: &str, kernel_name: &str) -> Costs {
-    let machine = machine(machine_name).unwrap();
-    let instructions = |name: &str| kernel(name).unwrap().instructions;
-    match (instructions(kernel_name), machine.costs_kernel.as_deref().and_then(instructions)) {
-        (Some(counted), Some(under)) => counted.costs(&under, &machine.costs),
-        _ => machine.costs,
-    }
+    let simulation = Simulation::new(machine, kernel, plan, config).unwrap();
+    let outcome = simulation.run().unwrap();
+    let worst = *outcome.observed.series[0].iter().max().unwrap();
+    (simulation.machine().costs.clone(), worst, outcome.metrics[2].value.unwrap())
 }
 
 #[test]
@@ -416,13 +409,12 @@ fn only_periodic_workers_make_gaps_in_a_busy_loop() {
     for machine_name in ["laptop-4", "xeon-e5-2670v3", "kunpeng920"] {
         let of = |cost: u32| u64::from(cost);
         for kernel_name in KERNELS {
-            let costs = costs_under(machine_name, kernel_name);
             // Under the shepherd the longest gap is one reading of the clock.
-            let (worst, number) = gaps(machine_name, kernel_name, true);
+            let (costs, worst, number) = gaps(machine_name, kernel_name, true);
             assert_eq!((worst, number), (of(costs.clock_read), 0.0), "{machine_name} {kernel_name}");
             // With periodic workers there is one gap per second: the interrupt, the wake-up, two picks of the next task,
             // two switches and the fold. Cache refills, the search for an idle CPU and EEVDF's ticks lengthen the gap.
-            let (worst, number) = gaps(machine_name, kernel_name, false);
+            let (costs, worst, number) = gaps(machine_name, kernel_name, false);
             let parts = of(costs.timer_irq)
                 + of(costs.wakeup.core)
                 + 2 * of(costs.schedule + costs.switch)

@@ -62,7 +62,7 @@ fn the_load_of_a_sleeper_shrinks_from_when_it_leaves_its_queue() {
     rq.policy.update_curr(&mut rq.queues[0], &mut rq.entities, 1, 8 * MS);
     assert_eq!(rq.pick_next_task(0, Some(1), 10 * MS), Some(1));
     assert!(!Eevdf::sched_delayed(&rq.entities[0]));
-    // One task is left, whose average after 10 ms is a fifth, as the sleeper's.
+    // Task 1 is left. After 10 ms the average of each task is a fifth of the unit.
     assert_eq!(rq.cpu_loads[0].weight(), weight::UNIT);
     assert!((2 * 190..2 * 208).contains(&rq.loads[0]), "{}", rq.loads[0]);
     // A fifth after 10 ms; 32 ms later half of it.
