@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use schedlab_sim::machine::Noise;
-use schedlab_sim::{Account, Attributes, Config, Machine, Outcome, Simulation, kernel, machine};
+use schedlab_sim::{Account, Attributes, Class, Config, Machine, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::library::busyloop::BusyLoop;
 use schedlab_workload::library::pipetest::Pipetest;
-use schedlab_workload::program::Program;
+use schedlab_workload::program::{
+    Mode, Program, Quantity, Resources, Scope, compute, down, group, lower, semaphores, times, up,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -50,6 +52,49 @@ fn senders_pay_for_their_interrupts() {
     let bound =
         [guest(), paying].map(|machine| run(machine, "linux-6.12", pipes(), Some(1)).observed.elapsed_ns);
     assert!(bound[1] - bound[0] < 20 * 3000, "no interrupts on one CPU, but of the tasks' start");
+}
+
+/// A CPU that wakes a task on another takes the lines of the runqueue there, and the other takes them back when it schedules.
+#[test]
+fn runqueues_move_between_the_cpus_that_use_them() {
+    let rounds = 100;
+    let apart = |woken: usize| {
+        let totals = [0, 2000].map(|llc| {
+            let mut machine = guest();
+            machine.costs.runqueue.llc = llc;
+            let groups = vec![
+                group("waker", 1, Mode::Process, vec![times(rounds, vec![down("go"), up("there", 1u64)])]),
+                group("woken", 1, Mode::Process, vec![times(rounds, vec![down("there"), up("back", 1u64)])]),
+                group(
+                    "busy",
+                    1,
+                    Mode::Process,
+                    vec![times(rounds, vec![up("go", 1u64), compute(100_000u64), down("back")])],
+                ),
+            ];
+            let semaphores =
+                ["go", "there", "back"].map(|name| semaphores(name, 1, Scope::Program, 0)).to_vec();
+            let resources = Resources { semaphores, ..Resources::default() };
+            let metrics = vec![lower("time", "s", Quantity::Elapsed, 1.0)];
+            let plan = Plan::new(Program { groups, resources, metrics, ..Program::named("round") }).unwrap();
+            let on = |cpu: usize| Attributes {
+                cpus: Some([cpu].into_iter().collect()),
+                class: Class::Batch,
+                ..Attributes::default()
+            };
+            let groups = [("waker", on(woken)), ("woken", on(2)), ("busy", on(2))];
+            let groups = groups.into_iter().map(|(name, each)| (name.to_owned(), each)).collect();
+            let config = Config { groups, ..Config::default() };
+            let outcome =
+                Simulation::new(machine, kernel("linux-6.12").unwrap(), plan, config).unwrap().run().unwrap();
+            outcome.ledger.total(Account::Wakeup) + outcome.ledger.total(Account::Switch)
+        });
+        totals[1] - totals[0]
+    };
+    // In each round both CPUs wake a task of the other, and both schedule afterwards. At the start the main task wakes the others.
+    let (two, one) = (apart(1), apart(2));
+    assert!((4 * rounds * 2000..(4 * rounds + 20) * 2000).contains(&two), "{two}");
+    assert!(one < 20 * 2000, "{one}");
 }
 
 /// Noise takes its lengths at its rate from a busy CPU, and nothing from idle CPUs.

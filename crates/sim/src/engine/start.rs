@@ -28,13 +28,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.migration_cost_at_boot().into();
+        let by_rate = tunables.on(Tunable::NiRate);
         let mut timers = Timers::default();
         let mut agenda = Agenda::new(cpus + 1);
         config.changes.iter().enumerate().for_each(|(at, change)| timers.arm(change.at_ns, at as u32));
         agenda.set(cpus, timers.next());
         let machine_cpus: Vec<Cpu> = (0..cpus)
             .map(|cpu| {
-                let state = |at: &u16| domain_state(balance.domains.all[usize::from(*at)].weight);
+                let state = |at: &u16| domain_state(balance.domains.all[usize::from(*at)].weight, by_rate);
                 let domains = balance.domains.of_cpu[cpu].iter().map(state).collect();
                 // Each CPU's tick has a random phase, so that ticks of different CPUs do not coincide.
                 let mut cpu_state = Cpu::new(random.below(tick_ns), cost, domains);
@@ -81,14 +82,15 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     }
 }
 
-/// State of a domain after `sd_init()` (kernel/sched/topology.c, v6.12): the interval is the width in milliseconds.
-fn domain_state(weight: u32) -> DomainState {
+/// State of a domain after `sd_init()` (kernel/sched/topology.c, v6.12), but for new-idle passes, see [`NewidleStats::idle`]: the
+/// interval is the width in milliseconds. `by_rate`: the ratio of passes grows with the time since the last ones.
+fn domain_state(weight: u32, by_rate: bool) -> DomainState {
     DomainState {
         last_balance: 0,
         interval: Ns::from(weight) * MS,
         failed: 0,
         max_newidle_lb_cost: 0,
         decay_at: SECOND,
-        newidle: NewidleStats::new(),
+        newidle: NewidleStats::idle(by_rate),
     }
 }

@@ -58,9 +58,9 @@ pub struct Kernel {
     /// since 5.8).
     #[serde(default)]
     pub queues_remote_wakeups: bool,
-    /// A pipe wakes one reader or one writer at a time (fs/pipe.c, since v5.6), otherwise all tasks that wait at the pipe.
+    /// Which tasks a pipe wakes, and which pages it keeps.
     #[serde(default)]
-    pub exclusive_pipe_waits: bool,
+    pub pipes: PipeSettings,
     /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
     #[serde(default)]
     pub tg_load_avg_ratelimit: bool,
@@ -85,6 +85,44 @@ pub struct Kernel {
     pub instructions: Option<Instructions>,
     /// Tunables by name.
     pub tunables: std::collections::BTreeMap<String, Definition>,
+}
+
+/// Pipes of a kernel (fs/pipe.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PipeSettings {
+    /// Which waiting tasks a read or a write wakes.
+    #[serde(default)]
+    pub wakeups: PipeWakeups,
+    /// Pages that a reader has freed and that a pipe keeps for the next writes (`tmp_page` of `struct pipe_inode_info`): 1 up to
+    /// 6.14, then 2.
+    #[serde(default = "one_page")]
+    pub spare_pages: u8,
+}
+
+impl Default for PipeSettings {
+    fn default() -> Self {
+        Self { wakeups: PipeWakeups::default(), spare_pages: one_page() }
+    }
+}
+
+fn one_page() -> u8 {
+    1
+}
+
+/// Which tasks that wait at a pipe a read or a write wakes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PipeWakeups {
+    /// All waiting readers and writers, at a write and at a read that frees a page (up to 5.4; 5.5 has rules of its own).
+    #[default]
+    All,
+    /// One reader at a write to an empty pipe; one writer at a read from a pipe without a free page, even if the read frees none
+    /// (since 5.6). The writer wakes the next when it has written and a page is still free. Here a reader also wakes the next if
+    /// bytes are left, in a kernel only if it has waited.
+    OneIfFull,
+    /// As [`OneIfFull`](Self::OneIfFull), but one writer only if the read frees a page (since 6.14).
+    OneIfFreed,
 }
 
 /// Format of a kernel's scheduler statistics.

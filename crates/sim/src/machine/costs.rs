@@ -12,8 +12,8 @@ pub(crate) const LINE: u64 = 64;
 /// Cache lines in 1 KiB.
 const LINES_OF_KIB: u64 = 1024 / LINE;
 
-/// Size of a pipe's page in bytes.
-const PIPE_PAGE: u64 = 4096;
+/// Size of a page of a pipe in bytes.
+pub(crate) const PIPE_PAGE: u64 = 4096;
 
 /// Random misses that a core has in flight: the meaning of `random_percent` in the machine files.
 pub(crate) const MISSES_IN_FLIGHT: Ns = 5;
@@ -72,6 +72,11 @@ pub struct Costs {
     pub tlb_refill: u32,
     /// Making a task runnable, by the distance from the waking CPU to the task's runqueue.
     pub wakeup: ByDistance,
+    /// Fetching the lines of a runqueue and of its tasks from the CPU that used the runqueue last, by the distance of that CPU: when a
+    /// CPU queues a task on another CPU, and when the other CPU then schedules. Balancing and pushes of real-time tasks do not count
+    /// as uses. 0: a part of `wakeup`.
+    #[serde(default)]
+    pub runqueue: ByDistance,
     /// Time from the sending of an IPI to its arrival.
     pub ipi: ByDistance,
     /// Time that sending an IPI takes on the sender's CPU: on a virtual machine an exit to the hypervisor. 0 where an
@@ -210,7 +215,7 @@ impl Costs {
 
     /// Time to fetch `lines` cache lines behind another, with independent addresses.
     #[inline]
-    fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
+    pub(crate) fn further_lines(&self, lines: u64, line_ns: Ns) -> Ns {
         let permille = if self.next_line_permille > 0 { self.next_line_permille } else { NEXT_LINE_PERMILLE };
         lines * line_ns * Ns::from(permille) / 1000
     }
@@ -268,12 +273,12 @@ impl Costs {
         }
     }
 
-    /// Allocating or freeing the pages of a pipe's message of `bytes`. A pipe keeps a page for the next message
-    /// (`anon_pipe_buf_release()`, fs/pipe.c, v4.5 to v6.12); newer kernels keep two.
+    /// Allocating or freeing the pages of a pipe's message of `bytes`, except `spare` pages that the pipe keeps. Messages that wait
+    /// together have more pages than the pipe keeps; the model does not charge these.
     #[inline]
-    pub(crate) fn pipe_pages(&self, kind: ChannelKind, bytes: u64) -> Ns {
+    pub(crate) fn pipe_pages(&self, kind: ChannelKind, bytes: u64, spare: u8) -> Ns {
         let pages = if kind == ChannelKind::Pipe { bytes.div_ceil(PIPE_PAGE) } else { 0 };
-        pages.saturating_sub(1) * Ns::from(self.pipe_page)
+        pages.saturating_sub(spare.into()) * Ns::from(self.pipe_page)
     }
 
     /// The part of a wait for a cache line that instructions without need of the line hide: at most the time of a full window

@@ -29,8 +29,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.records.counters.wakeups[distance as usize] += 1;
         if !self.ttwu_queue_cond(cpu, target) {
-            self.lock_queue(cpu, target);
-            self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+            self.queue_elsewhere(cpu, target);
         }
         if self.stats.on {
             self.stats_wake(cpu, task, previous, target, sync);
@@ -74,6 +73,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.book(cpu, Account::LockWait, free - clock + handoff);
         }
         self.cpus[queue].lock_free_at = self.cpus[cpu].clock + Ns::from(self.costs.lock_hold);
+    }
+
+    /// Lock a runqueue and charge a CPU for queueing a task there.
+    #[inline]
+    pub(crate) fn queue_elsewhere(&mut self, cpu: usize, target: usize) {
+        self.lock_queue(cpu, target);
+        let fetched = self.fetch_runqueue(cpu, target);
+        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)) + fetched);
+    }
+
+    /// Time in which a CPU fetches the lines of a runqueue from the CPU that used the runqueue last.
+    #[inline]
+    pub(crate) fn fetch_runqueue(&mut self, cpu: usize, queue: usize) -> Ns {
+        match self.cpus[queue].queue_user.replace(cpu as u16).map(usize::from) {
+            Some(user) if user != cpu => self.costs.runqueue.at(self.topology.distance(cpu, user)),
+            _ => 0,
+        }
     }
 
     /// Put a task on a CPU's queue.

@@ -16,7 +16,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn schedule(&mut self, cpu: usize) {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
-        self.book(cpu, Account::Switch, self.costs.schedule);
+        let fetched = self.fetch_runqueue(cpu, cpu);
+        self.book(cpu, Account::Switch, Ns::from(self.costs.schedule) + fetched);
         if self.stats.on {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);
         }

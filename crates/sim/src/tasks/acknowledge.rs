@@ -75,7 +75,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.program.flows[at].ready() {
             self.wake_waiters(cpu, at, Event::Written, false);
         }
-        if self.program.flows[at].wakes_writer() {
+        if self.program.flows[at].wakes_writer(self.world.kernel.pipes.wakeups) {
             self.wake_waiters(cpu, at, Event::Read, false);
         }
     }

@@ -2,17 +2,14 @@
 
 use schedlab_workload::program::{ChannelKind, Direction};
 
+use crate::kernel::PipeWakeups;
+use crate::machine::PIPE_PAGE;
 use crate::physics::Waiting;
 use crate::tasks::WaitQueue;
 use crate::tasks::buffers::Buffers;
+use crate::tasks::pages::Pages;
 use crate::tasks::runs::{Freed, Runs};
 use crate::tasks::tcp::{Acknowledgement, Tcp};
-
-/// A pipe has room for 16 pages of 4 KiB (pipe(7)).
-const PIPE_BYTES: u64 = 65_536;
-
-/// Writes of at most this size to a pipe are atomic (`PIPE_BUF`, pipe(7)): such writes wait until all bytes fit.
-pub(crate) const PIPE_ATOMIC: u64 = 4096;
 
 /// Send buffer of a Unix socket and receive buffer of a UDP socket (`net.core.wmem_default`, `rmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
@@ -26,7 +23,7 @@ const SOCKET_LEAST: u64 = 768;
 const SOCKET_AROUND: u64 = 576;
 
 /// A Unix socket splits messages above this size.
-const LARGEST_WHOLE: u64 = PIPE_BYTES / 2;
+const LARGEST_WHOLE: u64 = 32_768;
 
 /// Bytes in flight over a loopback TCP connection before the sender waits: the maximum to which the kernel enlarges the send
 /// buffer of a connection that fills it (`net.ipv4.tcp_wmem`, tcp(7)).
@@ -35,12 +32,31 @@ const TCP_BYTES: u64 = 4 << 20;
 /// Largest segment of the loopback device: its MTU of 65 536 bytes less the headers of IPv4 and of TCP with time stamps.
 const TCP_SEGMENT: u64 = 65_484;
 
+/// A CPU that has used the queue of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueueUser {
+    Writer(u16),
+    Reader(u16),
+}
+
+/// What limits the bytes in flight.
+#[derive(Debug, Clone)]
+enum Memory {
+    /// A limit of the sum of their sizes.
+    Sum,
+    /// The pages of a pipe.
+    Pages(Box<Pages>),
+    /// Buffers of a connection whose sizes the program has set.
+    Buffers(Box<Buffers>),
+}
+
 /// One direction of a channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub kind: ChannelKind,
     runs: Runs,
     capacity: u64,
+    memory: Memory,
     /// Readable bytes, and capacity in use.
     pub bytes: u64,
     used: u64,
@@ -48,13 +64,11 @@ pub(crate) struct Flow {
     most_held: u64,
     /// State of TCP between the sender and the receiver.
     pub tcp: Tcp,
-    /// Buffers of a connection whose sizes the program has set.
-    buffers: Option<Box<Buffers>>,
     /// Bytes that the sender's TCP has not sent yet, and the CPU that wrote the last of these bytes.
     held: u64,
     held_cpu: u16,
-    /// CPU that wrote last.
-    last_writer: Option<u16>,
+    /// CPU that has written or read last. Its caches have the queue's lines.
+    last_user: Option<QueueUser>,
     pub freed: Freed,
     pub readers: WaitQueue,
     pub writers: WaitQueue,
@@ -64,7 +78,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Size of a queue that is full of small messages, in a buffer of the next power of two: 278 of a Unix socket; up to 655 of
+    /// Size of a queue that is full of small messages, in a buffer of the next power of two: 278 of a Unix socket; up to 640 of
     /// 100 bytes in a pipe, if the writers are on different CPUs.
     pub fn queue_bytes(kind: ChannelKind) -> u64 {
         let messages = if kind == ChannelKind::Pipe { 1024 } else { 512 };
@@ -75,15 +89,19 @@ impl Flow {
     /// the kernel doubles (socket(7)).
     pub fn new(kind: ChannelKind, no_delay: bool, buffer: Option<u32>) -> Self {
         let capacity = match (kind, buffer) {
-            (ChannelKind::Pipe, _) => PIPE_BYTES,
+            (ChannelKind::Pipe, _) => Pages::BYTES,
             (ChannelKind::Udp, Some(bytes)) => (2 * u64::from(bytes)).max(LEAST_DATAGRAMS),
             (ChannelKind::Unix | ChannelKind::Udp, _) => SOCKET_BYTES,
             (ChannelKind::Tcp, _) => TCP_BYTES,
         };
-        let buffers = buffer.filter(|_| kind == ChannelKind::Tcp);
+        let memory = match (kind, buffer) {
+            (ChannelKind::Pipe, _) => Memory::Pages(Box::default()),
+            (ChannelKind::Tcp, Some(bytes)) => Memory::Buffers(Box::new(Buffers::new(bytes))),
+            _ => Memory::Sum,
+        };
         Self {
             kind,
-            buffers: buffers.map(|bytes| Box::new(Buffers::new(bytes))),
+            memory,
             capacity,
             runs: Runs::default(),
             bytes: 0,
@@ -92,7 +110,7 @@ impl Flow {
             tcp: Tcp::default(),
             held: 0,
             held_cpu: 0,
-            last_writer: None,
+            last_user: None,
             freed: Freed::default(),
             readers: WaitQueue::default(),
             writers: WaitQueue::default(),
@@ -122,27 +140,28 @@ impl Flow {
         }
     }
 
-    /// Part of `bytes` that can be written now. A datagram is always written completely, and may be lost.
+    /// Part of `bytes` that can be written now. A datagram is always written completely, and may be lost. `waited`: the sender has
+    /// waited for room in this call.
     #[inline]
-    pub fn room(&self, bytes: u64) -> u64 {
-        // Fast path: a message that no kind splits, and that fits.
-        let fits = bytes <= LARGEST_WHOLE && self.used + bytes <= self.capacity;
-        if fits && self.buffers.is_none() { bytes } else { self.room_when_scarce(bytes) }
+    pub fn room(&self, bytes: u64, waited: bool) -> u64 {
+        match &self.memory {
+            Memory::Pages(pages) => pages.room(bytes, waited),
+            // Fast path: a message that no kind splits, and that fits.
+            Memory::Sum if bytes <= LARGEST_WHOLE && self.used + bytes <= self.capacity => bytes,
+            Memory::Sum => self.room_when_scarce(bytes),
+            Memory::Buffers(buffers) => buffers.room(self.held, bytes),
+        }
     }
 
     #[inline(never)]
     fn room_when_scarce(&self, bytes: u64) -> u64 {
-        if let Some(buffers) = &self.buffers {
-            return buffers.room(self.held, bytes);
-        }
         let free = self.capacity.saturating_sub(self.used);
         match self.kind {
             ChannelKind::Udp => bytes,
-            ChannelKind::Pipe if bytes <= PIPE_ATOMIC && free < bytes => 0,
-            ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
             // A socket accepts a complete message as long as its limit is not reached. Large messages are split.
             ChannelKind::Unix if free == 0 => 0,
             ChannelKind::Unix => bytes.min(LARGEST_WHOLE),
+            ChannelKind::Pipe | ChannelKind::Tcp => bytes.min(free),
         }
     }
 
@@ -165,9 +184,9 @@ impl Flow {
     /// With limited buffers each segment goes through the protocols by itself.
     #[inline]
     pub fn segments(&self, bytes: u64) -> u64 {
-        match &self.buffers {
-            None => u64::from(!self.holds(bytes)),
-            Some(buffers) => self.limited_segments(buffers, bytes),
+        match &self.memory {
+            Memory::Buffers(buffers) => self.limited_segments(buffers, bytes),
+            _ => u64::from(!self.holds(bytes)),
         }
     }
 
@@ -187,8 +206,10 @@ impl Flow {
     /// How the receiver acknowledges after a read.
     pub fn after_read(&mut self) -> Acknowledgement {
         let after = self.tcp.after_read(self.bytes == 0);
-        match &self.buffers {
-            Some(buffers) if buffers.reports_room(self.used, self.tcp.rcv_mss()) => Acknowledgement::Now,
+        match &self.memory {
+            Memory::Buffers(buffers) if buffers.reports_room(self.used, self.tcp.rcv_mss()) => {
+                Acknowledgement::Now
+            }
             _ => after,
         }
     }
@@ -196,7 +217,7 @@ impl Flow {
     /// Note that the receiver has acknowledged all bytes.
     pub fn acknowledged(&mut self) {
         self.tcp.acknowledged();
-        if let Some(buffers) = &mut self.buffers {
+        if let Memory::Buffers(buffers) = &mut self.memory {
             buffers.acknowledged(self.used, self.tcp.rcv_mss());
         }
     }
@@ -204,7 +225,7 @@ impl Flow {
     /// Note that a message of the other direction acknowledges all bytes.
     pub fn acknowledged_by_data(&mut self) {
         self.tcp.acknowledged_by_data();
-        if self.buffers.is_some() {
+        if self.is_limited() {
             self.acknowledged();
         }
     }
@@ -213,7 +234,7 @@ impl Flow {
     #[inline]
     pub fn hold(&mut self, bytes: u64, cpu: usize) {
         debug_assert!(self.segments(bytes) == 0, "only bytes that cannot be sent yet are held back");
-        if let Some(buffers) = &mut self.buffers {
+        if let Memory::Buffers(buffers) = &mut self.memory {
             buffers.write(self.held, bytes);
         } else {
             self.used += bytes;
@@ -225,7 +246,7 @@ impl Flow {
     /// Send the bytes that were held back, with limited buffers only the bytes that the window allows; return the number of
     /// segments as [`Flow::segments`] does.
     pub fn release(&mut self) -> u64 {
-        if self.buffers.is_some() {
+        if self.is_limited() {
             return self.transmit(false);
         }
         let bytes = std::mem::take(&mut self.held);
@@ -237,7 +258,7 @@ impl Flow {
 
     /// Send all bytes that were held back, before the sender closes the connection.
     pub fn close(&mut self) {
-        if let Some(buffers) = &mut self.buffers {
+        if let Memory::Buffers(buffers) = &mut self.memory {
             buffers.open();
             self.transmit(true);
         } else {
@@ -251,7 +272,7 @@ impl Flow {
         let mut segments = 0;
         loop {
             let small = pushed || !self.nagle();
-            let Some(buffers) = &mut self.buffers else { return segments };
+            let Memory::Buffers(buffers) = &mut self.memory else { return segments };
             let (bytes, segment) = (buffers.next(self.held, 0, small), buffers.segment());
             if bytes == 0 {
                 return segments;
@@ -268,18 +289,19 @@ impl Flow {
     }
 
     /// Write `bytes`, a part of the rest of a message if `partial`, from a CPU after the bytes that were held back; return `false`
-    /// if a datagram is lost. A sender that waits for room sends small segments at once.
-    pub fn push(&mut self, bytes: u64, partial: bool, cpu: usize) -> bool {
-        self.last_writer = Some(cpu as u16);
-        if let Some(buffers) = &mut self.buffers {
+    /// if a datagram is lost. A sender that waits for room sends small segments at once. `waited` as for [`Flow::room`].
+    pub fn push(&mut self, bytes: u64, partial: bool, cpu: usize, waited: bool) -> bool {
+        if let Memory::Buffers(buffers) = &mut self.memory {
             buffers.write(self.held, bytes);
             self.held += bytes;
             self.held_cpu = cpu as u16;
             self.transmit(partial);
             return true;
         }
+        if let Memory::Pages(pages) = &mut self.memory {
+            pages.write(bytes, waited);
+        }
         let charge = self.charge(bytes);
-        debug_assert!(bytes <= self.room(bytes), "only bytes that fit are written");
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity {
             return false;
         }
@@ -307,12 +329,12 @@ impl Flow {
     /// window allows.
     #[inline]
     pub fn is_limited(&self) -> bool {
-        self.buffers.is_some()
+        matches!(self.memory, Memory::Buffers(_))
     }
 
     /// Whether the queue has the bytes of several writes together, and each read frees the capacity of its bytes.
     fn streams(&self) -> bool {
-        matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) && self.buffers.is_none()
+        matches!(self.kind, ChannelKind::Pipe | ChannelKind::Tcp) && !self.is_limited()
     }
 
     /// Bytes that a read of at most `bytes` would take now.
@@ -343,10 +365,16 @@ impl Flow {
         self.runs.note_written(written, self.is_limited());
     }
 
-    /// CPU that wrote last, unless there was a read since.
+    /// CPU that has written or read last.
     #[inline]
-    pub fn last_writer(&self) -> Option<usize> {
-        self.last_writer.filter(|_| !self.freed.read).map(usize::from)
+    pub fn last_user(&self) -> Option<QueueUser> {
+        self.last_user
+    }
+
+    /// Note that a CPU writes; return the CPU that has written or read before.
+    #[inline]
+    pub fn note_writer(&mut self, cpu: usize) -> Option<QueueUser> {
+        self.last_user.replace(QueueUser::Writer(cpu as u16))
     }
 
     /// CPU that wrote the last bytes that were held back.
@@ -355,10 +383,13 @@ impl Flow {
         self.held_cpu.into()
     }
 
-    /// Note that a CPU has read, has copied `bytes` and has freed their memory.
+    /// Note that a CPU has read, has copied `bytes` and has freed their memory, of which a pipe keeps `spare_pages`.
     #[inline]
-    pub fn note_freed(&mut self, bytes: u64, cpu: usize) {
-        self.freed.note(bytes, cpu, self.capacity);
+    pub fn note_freed(&mut self, bytes: u64, cpu: usize, spare_pages: u8) {
+        let pipe = matches!(self.memory, Memory::Pages(_));
+        let most = if pipe { u64::from(spare_pages) * PIPE_PAGE } else { self.capacity };
+        self.freed.note(bytes, cpu, most);
+        self.last_user = Some(QueueUser::Reader(cpu as u16));
     }
 
     /// Read at most `bytes`, or one datagram, whose rest is lost; return the number of bytes read.
@@ -372,6 +403,9 @@ impl Flow {
         let taken = bytes.min(self.bytes);
         self.bytes -= taken;
         self.used -= self.runs.take(taken, self.streams());
+        if let Memory::Pages(pages) = &mut self.memory {
+            pages.read(taken);
+        }
         taken
     }
 
@@ -381,19 +415,22 @@ impl Flow {
         self.used
     }
 
-    /// Whether there is enough free space to wake a waiting writer: a page of a pipe; three quarters of a Unix socket's buffer
-    /// (`unix_writable()`); a third of a TCP connection's (`sk_stream_min_wspace()`).
-    pub fn wakes_writer(&self) -> bool {
-        if let Some(buffers) = &self.buffers {
-            return buffers.wakes_writer();
-        }
+    /// Whether a read or an acknowledgement has made enough room to wake a waiting writer: three quarters of a Unix socket's
+    /// buffer (`unix_writable()`), a third of a TCP connection's (`sk_stream_min_wspace()`), and by the rule of the kernel's pipes.
+    pub fn wakes_writer(&self, pipe: PipeWakeups) -> bool {
         let (used, capacity) = (self.used, self.capacity);
-        match self.kind {
-            ChannelKind::Pipe => capacity - used.min(capacity) >= PIPE_ATOMIC,
-            ChannelKind::Unix => used * 4 <= capacity,
-            ChannelKind::Tcp => used * 3 <= capacity * 2,
-            ChannelKind::Udp => true,
+        match (&self.memory, self.kind) {
+            (Memory::Pages(pages), _) => pages.wakes_writer(pipe),
+            (Memory::Buffers(buffers), _) => buffers.wakes_writer(),
+            (Memory::Sum, ChannelKind::Unix) => used * 4 <= capacity,
+            (Memory::Sum, ChannelKind::Tcp) => used * 3 <= capacity * 2,
+            (Memory::Sum, _) => true,
         }
+    }
+
+    /// Whether no page of a pipe is free.
+    pub fn pages_full(&self) -> bool {
+        matches!(&self.memory, Memory::Pages(pages) if pages.full())
     }
 }
 

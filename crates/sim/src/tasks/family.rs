@@ -46,6 +46,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         task.footprint_kib =
             footprint - footprint / 4 + self.time.random.below(u64::from(footprint / 2) + 1) as u32;
         task.slice_left = self.rr_slice();
+        if parent == NOBODY {
+            task.wakee_flips = self.world.machine.inherited_flips;
+        } else {
+            // dup_task_struct() (kernel/fork.c) copies these fields, and sched_fork() does not reset them.
+            let parent = &self.tasks[parent];
+            (task.last_wakee, task.wakee_flips, task.flips_period) =
+                (parent.last_wakee, parent.wakee_flips, parent.flips_period);
+        }
         let entity = self.rq.policy.entity(weight, nice, slice);
         self.tasks.alive += 1;
         self.insert(task, entity, TaskLoad::new(self.time.now), program)
@@ -172,8 +180,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let parent = self.cpus[cpu].current;
         let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
         self.rq.policy.task_fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
-        self.lock_queue(cpu, target);
-        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)));
+        self.queue_elsewhere(cpu, target);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
@@ -304,8 +311,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.records.counters.spread_migrations[distance as usize] += 1;
         self.take_current(cpu);
         self.note_move(task, cpu, target);
-        self.lock_queue(cpu, target);
-        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(distance));
+        self.queue_elsewhere(cpu, target);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }

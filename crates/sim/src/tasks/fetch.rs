@@ -6,11 +6,18 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::machine::{Distance, LINE};
 use crate::observe::Observer;
+use crate::physics::Waiting;
 use crate::tasks::Flow;
+use crate::tasks::channel::QueueUser;
 use crate::tasks::runs::Freed;
 use crate::time::Ns;
 
-/// Lines of a queue that a writer and a reader on different CPUs take from each other for each message.
+/// Lines of a queue that a CPU takes from the CPU that has written or read last: once for the messages that it writes or reads one after
+/// the other.
+///
+/// On two CPUs of a Xeon of the fifth generation, whose lines move in 62 ns, a message of 100 bytes in a pipe takes 0.22 µs longer to
+/// write and 0.25 µs longer to read if the other CPU reads or writes each message in turn, of which the lines of the message itself are
+/// about 0.07 µs; of 16 messages in turn each takes 0.09 and 0.04 µs longer, of 240 messages 0.02 µs and nothing.
 const QUEUE_LINES: u64 = 2;
 
 /// Further lines of sockets for which a core waits: of a writer that finds an empty queue, and of a reader that empties the queue.
@@ -53,44 +60,68 @@ const fn descriptor_lines(kind: ChannelKind) -> u64 {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Time to fetch the memory for the part of `bytes` that has room into the sender's caches: what a reader on another core has
+    /// Time to fetch the memory for `bytes`, the part that has room, into the sender's caches: what a reader on another core has
     /// read and freed since the previous message, or what the core's messages have evicted. The queue's lines come from the core
     /// that used the queue last.
     #[inline]
     pub(super) fn fetch_buffers(&mut self, cpu: usize, at: usize, bytes: u64) -> Ns {
-        let flow = &self.program.flows[at];
-        let (kind, bytes, empty) = (flow.kind, flow.room(bytes), !flow.ready());
-        let queue = match flow.last_writer() {
-            Some(writer) if writer != cpu => self.fetch_lines(writer, cpu, writer_lines(kind)),
-            _ => 0,
+        let flow = &mut self.program.flows[at];
+        let (kind, empty) = (flow.kind, !flow.ready());
+        let queue = match flow.note_writer(cpu) {
+            Some(QueueUser::Writer(writer)) => self.fetch_lines(writer.into(), cpu, writer_lines(kind)),
+            Some(QueueUser::Reader(reader)) => {
+                let socket = if empty { socket_lines(kind).0 } else { 0 };
+                self.fetch_lines(reader.into(), cpu, QUEUE_LINES + socket)
+            }
+            None => 0,
         };
-        let Freed { cpu: reader, read, bytes: reused } = self.program.flows[at].freed.reuse(bytes);
-        let taken = read || reused > 0;
-        let distance = if taken { self.topology.distance(cpu, reader.into()) } else { Distance::Core };
+        let Freed { cpu: reader, bytes: reused } = self.program.flows[at].freed.reuse(bytes);
+        let distance = if reused > 0 { self.topology.distance(cpu, reader.into()) } else { Distance::Core };
         if distance == Distance::Core {
             let refill = || self.refill(kind, bytes);
             return queue + self.physics.written.fetch_last(self.topology.core(cpu), refill);
         }
-        let mut lines = if read { QUEUE_LINES } else { 0 };
-        if read && empty {
-            lines += socket_lines(kind).0;
-        }
-        queue + self.transfer(kind, distance, lines, reused)
-    }
-
-    /// Time to fetch a message from the caches of a CPU at a distance. The reader takes `readable` bytes and copies `copied` bytes.
-    #[inline]
-    pub(super) fn fetch_message(&self, flow: &Flow, distance: Distance, readable: u64, copied: u64) -> Ns {
-        let socket = if readable == flow.bytes { socket_lines(flow.kind).1 } else { 0 };
-        self.transfer(flow.kind, distance, QUEUE_LINES + socket, copied)
-    }
-
-    /// Time to fetch `lines` lines, and the memory of a message of `bytes` bytes, that a CPU at a distance has used last.
-    #[inline]
-    fn transfer(&self, kind: ChannelKind, distance: Distance, lines: u64, bytes: u64) -> Ns {
         let line = self.costs.line.at(distance);
-        let descriptors = if bytes > 0 { descriptor_lines(kind) } else { 0 };
-        (lines + descriptors) * line + self.costs.overlapped_lines(bytes.div_ceil(LINE), line)
+        queue + descriptor_lines(kind) * line + self.costs.overlapped_lines(reused.div_ceil(LINE), line)
+    }
+
+    /// Time to fetch a message of `readable` bytes, of which the reader copies `copied`, from the caches of the CPU that wrote the
+    /// message. The queue's lines come from the core that used the queue last.
+    #[inline]
+    pub(super) fn fetch_message(
+        &self,
+        cpu: usize,
+        flow: &Flow,
+        (writer, message): (usize, &Waiting),
+        readable: u64,
+        copied: u64,
+    ) -> Ns {
+        let kind = flow.kind;
+        let user = match flow.last_user() {
+            // TCP's sender and its receiver use more of each other's lines than a queue's, for each message of a batch.
+            Some(_) if kind == ChannelKind::Tcp => writer,
+            Some(QueueUser::Writer(user) | QueueUser::Reader(user)) => user.into(),
+            None => cpu,
+        };
+        let queue = self.fetch_lines(user, cpu, QUEUE_LINES);
+        let distance = self.topology.distance(cpu, writer);
+        if distance == Distance::Core {
+            let refill = || self.refill(kind, copied);
+            return queue + self.physics.written.fetch(self.topology.core(cpu), message, refill);
+        }
+        let line = self.costs.line.at(distance);
+        let socket = if readable == flow.bytes { socket_lines(kind).1 } else { 0 };
+        let descriptors = if copied > 0 { descriptor_lines(kind) } else { 0 };
+        // The messages of a pipe are one behind the other, so that a core that has read the one fetches the lines of the next ahead.
+        let ahead = kind == ChannelKind::Pipe
+            && matches!(flow.last_user(), Some(QueueUser::Reader(user)) if self.topology.distance(cpu, user.into()) == Distance::Core);
+        let lines = copied.div_ceil(LINE);
+        let bytes = if ahead {
+            self.costs.further_lines(lines, line)
+        } else {
+            self.costs.overlapped_lines(lines, line)
+        };
+        queue + (socket + descriptors) * line + bytes
     }
 
     /// Time to fetch the memory of a message of `bytes` bytes that the core's caches have lost.

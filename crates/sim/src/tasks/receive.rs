@@ -5,7 +5,6 @@ use schedlab_workload::program::{ChannelKind, Direction, Take};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
-use crate::machine::Distance;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
 use crate::tasks::exec::{Progress, Script};
@@ -58,6 +57,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn receiving(&self, cpu: usize, flow: usize, bytes: u64, take: Take) -> Segment {
         let flow = &self.program.flows[flow];
         let (costs, readable) = (&self.costs, flow.readable(bytes));
+        let spare_pages = self.world.kernel.pipes.spare_pages;
         let protocol = match flow.kind {
             ChannelKind::Pipe => costs.pipe,
             ChannelKind::Unix => costs.unix,
@@ -65,18 +65,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ChannelKind::Udp => costs.udp_receive,
         };
         let copied = if take == Take::Discard { 0 } else { readable };
-        let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable);
+        let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable, spare_pages);
         let cost = u64::from(costs.syscall + protocol) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
         let Some((writer, message)) = flow.front(readable) else { return segment };
-        let distance = self.topology.distance(cpu, writer);
-        let fetched = if distance == Distance::Core {
-            let refill = || self.refill(flow.kind, copied);
-            self.physics.written.fetch(self.topology.core(cpu), &message, refill)
-        } else {
-            self.fetch_message(flow, distance, readable, copied)
-        };
-        segment.add(MESSAGES, fetched);
+        segment.add(MESSAGES, self.fetch_message(cpu, flow, (writer, &message), readable, copied));
         segment
     }
 
@@ -104,7 +97,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let used = flow.used();
         let taken = flow.take(left);
-        flow.note_freed(if take == Take::Discard { 0 } else { taken }, cpu);
+        flow.note_freed(
+            if take == Take::Discard { 0 } else { taken },
+            cpu,
+            self.world.kernel.pipes.spare_pages,
+        );
         if kind == ChannelKind::Tcp {
             self.after_tcp_read(cpu, at);
         }
@@ -116,7 +113,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let goes_on = left > 0 && !datagram && take != Take::Available;
         let flow = &self.program.flows[at];
         // A Unix socket gets room when the last byte of a message has been read.
-        if (kind != ChannelKind::Unix || flow.used() < used) && flow.wakes_writer() {
+        if (kind != ChannelKind::Unix || flow.used() < used)
+            && flow.wakes_writer(self.world.kernel.pipes.wakeups)
+        {
             // sk_stream_write_space() wakes without the hint that the waker will sleep.
             let sync = kind != ChannelKind::Tcp && P::wakes_sync(pipe, goes_on);
             self.wake_waiters(cpu, at, Event::Read, sync);

@@ -109,8 +109,6 @@ impl Runs {
 pub(crate) struct Freed {
     /// CPU of the last reader.
     pub cpu: u16,
-    /// There was a read, which also wrote the queue's lines.
-    pub read: bool,
     /// Bytes that the readers copied.
     pub bytes: u64,
 }
@@ -119,14 +117,13 @@ impl Freed {
     /// Note that a CPU has read, has copied `bytes` and has freed their memory, of which at most `most` bytes are kept.
     #[inline]
     pub fn note(&mut self, bytes: u64, cpu: usize, most: u64) {
-        *self = Self { cpu: cpu as u16, read: true, bytes: (self.bytes + bytes).min(most) };
+        *self = Self { cpu: cpu as u16, bytes: (self.bytes + bytes).min(most) };
     }
 
     /// Use freed memory for a write of `bytes`. Return the part that is used.
     #[inline]
     pub fn reuse(&mut self, bytes: u64) -> Self {
         let reused = Self { bytes: self.bytes.min(bytes), ..*self };
-        self.read = false;
         self.bytes -= reused.bytes;
         reused
     }

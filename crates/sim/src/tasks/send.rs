@@ -4,12 +4,16 @@ use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::PipeWakeups;
 use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::TaskIx;
 use crate::tasks::exec::Progress;
 use crate::tasks::waiters::Event;
 use crate::tasks::{Flow, MESSAGES, Segment};
+
+/// `moved` of a sender to a channel other than TCP's that has waited for room in this call.
+const WAITED: u64 = 1;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_send(
@@ -25,24 +29,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let flow = &self.program.flows[at];
         let kind = flow.kind;
         // Room comes first, then the copy. TCP's room depends on what it sends meanwhile.
-        let waits = kind != ChannelKind::Tcp && left > 0 && flow.room(left) == 0 && flow.receivers > 0;
+        let waited = self.tasks[task].moved == WAITED;
+        let waits =
+            kind != ChannelKind::Tcp && left > 0 && flow.room(left, waited) == 0 && flow.receivers > 0;
         if waits && self.too_early(cpu, task, ahead) {
             return Progress::Later;
         }
         self.tasks[task].left = left;
         if waits {
             self.book(cpu, Account::Syscall, if calls { self.costs.syscall } else { 0 });
-            self.program.flows[at].writers.push(&mut self.tasks, task);
-            return Progress::Again;
+            return self.wait_for_room(task, at);
         }
         let (mut segments, mut alone) = (1, false);
         if kind == ChannelKind::Tcp {
             let flow = &mut self.program.flows[at];
             segments = flow.segments(left);
             flow.tcp.sending = Some(cpu as u16);
+            // `moved` is the number of segments whose way through the protocols has been booked.
+            self.tasks[task].moved = segments;
         }
-        // During a send `moved` is the number of segments whose way through the protocols has been booked.
-        self.tasks[task].moved = segments;
         if kind == ChannelKind::Tcp && segments > 0 {
             self.modify_line(cpu, |engine| &mut engine.physics.route);
             // Flows of both directions are neighbours.
@@ -58,10 +63,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         };
         // The sender processes the acknowledgement when it releases its socket.
         let acknowledgement = if alone { self.tcp_ack() } else { 0 };
-        let copy = self.costs.sending(kind, left) + self.costs.pipe_pages(kind, left);
+        let copy = self.costs.sending(kind, left)
+            + self.costs.pipe_pages(kind, left, self.world.kernel.pipes.spare_pages);
         let cost = protocol + u64::from(self.costs.syscall + acknowledgement) + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
-        segment.add(MESSAGES, self.fetch_buffers(cpu, at, left));
+        let room = self.program.flows[at].room(left, waited);
+        segment.add(MESSAGES, self.fetch_buffers(cpu, at, room));
         Progress::Segment(segment)
     }
 
@@ -79,7 +86,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if flow.receivers == 0 && flow.kind != ChannelKind::Udp {
             return Progress::Failed("sending: every receiver has closed the channel".to_owned());
         }
-        let part = flow.room(left);
+        let waited = self.tasks[task].moved == WAITED;
+        let part = flow.room(left, waited);
         if flow.kind == ChannelKind::Tcp {
             let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
             if booked == 0 && segments == 0 && part == left {
@@ -97,13 +105,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let pipe = flow.kind == ChannelKind::Pipe;
+        let one = pipe && self.world.kernel.pipes.wakeups != PipeWakeups::All;
+        let was_empty = !flow.ready();
         if part > 0 || left == 0 || flow.is_limited() {
-            if !flow.push(part, part < left, cpu) {
+            if !flow.push(part, part < left, cpu, waited) {
                 self.records.counters.datagrams_lost += 1;
             }
             let memory = flow.charge(part);
             flow.note_written(self.physics.written.write(self.topology.core(cpu), memory));
-            if flow.ready() {
+            // A pipe with bytes has woken its reader already.
+            if flow.ready() && (was_empty || !one) {
                 // A sync wake-up: the writer will probably sleep soon (wake_up_interruptible_sync_poll()).
                 let sync = P::wakes_sync(pipe, part < left);
                 self.wake_waiters(cpu, at, Event::Written, sync);
@@ -112,8 +123,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if self.tasks[task].left == 0 {
             self.records.counters.messages += 1;
+            // Room that this writer has left is for the next that waits.
+            if one && waited && !self.program.flows[at].pages_full() {
+                self.wake_writer(cpu, at, P::wakes_sync(pipe, false));
+            }
             return Progress::Done;
         }
+        self.wait_for_room(task, at)
+    }
+
+    fn wait_for_room(&mut self, task: TaskIx, at: usize) -> Progress {
+        self.tasks[task].moved = WAITED;
         self.program.flows[at].writers.push(&mut self.tasks, task);
         Progress::Again
     }

@@ -4,6 +4,7 @@ use schedlab_workload::program::{ChannelKind, Direction};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::PipeWakeups;
 use crate::observe::Observer;
 use crate::tasks::{Flow, State};
 
@@ -40,14 +41,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (readers, writers) = match (self.program.flows[at].kind, event) {
             (ChannelKind::Unix, Event::Written) => (at, at ^ 1),
             (ChannelKind::Unix, Event::Read) => (at ^ 1, at),
-            (ChannelKind::Pipe, _) if !self.world.kernel.exclusive_pipe_waits => (at, at),
+            (ChannelKind::Pipe, _) if self.world.kernel.pipes.wakeups == PipeWakeups::All => (at, at),
             (_, Event::Written) => return self.wake_reader(cpu, at, sync),
-            (_, Event::Read) => {
-                if let Some(writer) = self.program.flows[at].writers.pop(&self.tasks) {
-                    self.try_to_wake_up(cpu, writer, sync);
-                }
-                return;
-            }
+            (_, Event::Read) => return self.wake_writer(cpu, at, sync),
         };
         while let Some(waiter) = {
             let flows = &mut self.program.flows;
@@ -60,6 +56,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn wake_reader(&mut self, cpu: usize, at: usize, sync: bool) {
         if let Some(reader) = self.program.flows[at].readers.pop(&self.tasks) {
             self.try_to_wake_up(cpu, reader, sync);
+        }
+    }
+
+    pub(super) fn wake_writer(&mut self, cpu: usize, at: usize, sync: bool) {
+        if let Some(writer) = self.program.flows[at].writers.pop(&self.tasks) {
+            self.try_to_wake_up(cpu, writer, sync);
         }
     }
 

@@ -41,6 +41,10 @@ OPTIONAL = (
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 
+AGENT_FLIPS = 16
+"""``wakee_flips`` of the programs that an experiment's agent starts, see ``inherited_flips`` of machine files. On Linux
+6.18 nine of ten forks of such a program had 16 to 31."""
+
 CONTENDED = 1.1
 """Walks on all CPUs are slower than one walk by this factor if the memory's bandwidth limits them."""
 
@@ -133,7 +137,8 @@ def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     data = deepcopy(dict(machine))
     for key in OPTIONAL:
         data["costs"].setdefault(key, 0)
-    data["costs"].setdefault("child_start_remote", dict.fromkeys(data["costs"]["line"], 0))
+    for key in ("child_start_remote", "runqueue"):
+        data["costs"].setdefault(key, dict.fromkeys(data["costs"]["line"], 0))
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0
     known = data["idle"]
@@ -146,6 +151,7 @@ def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     data["idle"] = [{"after_ns": start, "exit_ns": exit_ns(start)} for start in starts]
     # Interrupts wake idle CPUs: what mwait saves is in the measured costs.
     data["mwait"] = False
+    data["inherited_flips"] = AGENT_FLIPS
     return data
 
 
@@ -334,11 +340,7 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
     """The machine file with the measured costs, and a comment on the source of each cost."""
     head, _, copied = text.partition("[costs]")
     nearest = copied.partition("'s, without exception")[0].removeprefix(" # ")
-    kept = [
-        line
-        for line in head.splitlines()
-        if not line.startswith((*_FROM_HOST, "idle = ", "mwait = ", "costs_kernel = ", "llc_kib = "))
-    ]
+    kept = [line for line in head.splitlines() if not line.startswith(_REPLACED)]
     lines = [
         "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
         "# except where a comment states another source. A measured cost is the value with which the simulated probe",
@@ -346,6 +348,7 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
         *kept,
         f"llc_kib = {data['llc_kib']} # sysfs, or the largest buffer that random reads find in the cache",
         "mwait = false # interrupts wake idle CPUs; what mwait saves is in the measured costs",
+        f"inherited_flips = {AGENT_FLIPS} # experiments start programs by schedload's agent, not by a shell",
     ]
     if "noise" in data:
         lines.append(
@@ -373,3 +376,6 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
 
 _FROM_HOST = ("# Made from this host", "# except where a comment", "# the most similar shipped machine")
 """Beginnings of the lines about 'from-host' at the start of the file of 'from-host'."""
+
+_REPLACED = (*_FROM_HOST, "idle = ", "mwait = ", "inherited_flips = ", "costs_kernel = ", "llc_kib = ")
+"""Beginnings of the lines of that file which the calibration writes itself."""

@@ -95,6 +95,8 @@ def of_memory(cpu: int, machine: Mapping[str, Any]) -> Iterator[Step]:
 
 def between(waker: int, other: int, distance: str) -> Iterator[Step]:
     """Yield the steps of two CPUs at a distance; the nearest distance comes first."""
+    how = f"a round of two threads on a CPU, the first wake-up by another CPU, {distance}"
+    yield Step((f"costs.runqueue.{distance}",), wakeups.woken_elsewhere(waker, other), "operation", how)
     probe = wakeups.wake_busy(waker, other, preempts=False)
     yield Step((f"costs.wakeup.{distance}",), probe, "call", f"waking a thread of a running CPU, {distance}")
 

@@ -71,16 +71,17 @@ fn max_newidle_cost_decays_by_three_256ths_each_second() {
 
 #[test]
 fn new_idle_passes_are_as_frequent_as_they_succeed() {
-    // At boot 512 passes count, of which 256 succeeded. Each 512 further passes give a new ratio, and older passes count half.
-    let mut stats = NewidleStats::new();
+    // 512 passes without success count. Each 512 further passes give a new ratio, and older passes count half.
+    let mut stats = NewidleStats::idle(false);
+    assert_eq!((stats.ratio, NewidleStats::idle(true).ratio), (0, 1024));
     let mut count = |passes: u32, success: u32, by_rate: bool, now| {
         (0..passes).for_each(|_| stats.count(success, by_rate, now));
         stats.ratio
     };
-    assert_eq!(count(511, 0, false, SECOND), 512, "no new ratio yet");
-    assert_eq!(count(1, 0, false, SECOND), 256);
-    assert_eq!(count(512, 0, false, SECOND), 128);
-    assert_eq!(count(512, 1, false, SECOND), 64 + 512);
+    assert_eq!(count(511, 1, false, SECOND), 0, "no new ratio yet");
+    assert_eq!(count(1, 1, false, SECOND), 512);
+    assert_eq!(count(512, 0, false, SECOND), 256);
+    assert_eq!(count(512, 1, false, SECOND), 128 + 512);
     assert_eq!(count(512, 8, false, SECOND), 1024, "at most all passes");
     // Rare passes take place although they do not succeed: 2 s for 512 passes are 476 units of 4.2 ms.
     (0..12).for_each(|_| _ = count(512, 0, true, 3 * SECOND));

@@ -26,12 +26,13 @@ fn a_kind_of_message_without_its_own_cost_takes_the_time_of_a_copy() {
 }
 
 #[test]
-fn a_pipe_keeps_a_page_for_the_next_message() {
+fn a_pipe_keeps_pages_for_the_next_message() {
     let mut costs = costs();
     costs.pipe_page = 500;
-    let pages = [0, 1, 4096, 4097, 16_384].map(|bytes| costs.pipe_pages(ChannelKind::Pipe, bytes));
+    let pages = [0, 1, 4096, 4097, 16_384].map(|bytes| costs.pipe_pages(ChannelKind::Pipe, bytes, 1));
     assert_eq!(pages, [0, 0, 0, 500, 1500]);
-    assert_eq!(costs.pipe_pages(ChannelKind::Tcp, 16_384), 0);
+    assert_eq!(costs.pipe_pages(ChannelKind::Pipe, 16_384, 2), 1000);
+    assert_eq!(costs.pipe_pages(ChannelKind::Tcp, 16_384, 1), 0);
 }
 
 #[test]

@@ -56,6 +56,26 @@ def wake_busy(waker: int, busy: int, *, preempts: bool) -> Probe:
     return Probe(f"{name} a running CPU", _wakes("wake-busy", groups), (waker, busy))
 
 
+def woken_elsewhere(waker: int, busy: int) -> Probe:
+    """Let a thread wait for another thread of its CPU, which a thread on another CPU has woken meanwhile.
+
+    Series ``operation`` is the time from the wait up to the answer: a round of two threads on one CPU whose first
+    wake-up comes from the other CPU. The waking CPU has 40 us for its wake-up, in which the waiting thread computes.
+    After a longer computation the kernel's code would no longer be in the caches. On a machine that needs longer for
+    the wake-up of a CPU that has been idle for 50 us, the waiting CPU becomes idle instead: the cost is then too high.
+    """
+    waiting = [up("go"), compute(40_000), stamp("turn"), down("back"), record("turn", "operation")]
+    groups = {
+        "waker": [on(waker), times(LOOPS, [down("go"), up("there")])],
+        "woken": [on(busy), policy("batch"), times(LOOPS, [down("there"), up("back")])],
+        "waiting": [on(busy), policy("batch"), times(LOOPS, waiting)],
+    }
+    program = make_program(
+        "woken-elsewhere", groups, ["operation"], threads=True, semaphores=semaphores("go", "there", "back")
+    )
+    return Probe("a round of two threads that another CPU begins", program, (waker, busy))
+
+
 def _wakes(name: str, groups: Mapping[str, Sequence[Op]]) -> Mapping[str, Any]:
     return make_program(
         name, groups, ["call", "arrival"], threads=True, semaphores=semaphores("there", "back"),
