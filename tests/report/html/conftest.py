@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.report.html import cases
 
@@ -70,35 +71,61 @@ window.IntersectionObserver = class {
 and then notices nothing that comes into view."""
 
 
-@pytest.fixture
-def visit(chromium: Browser, page_file: Callable[[str], Path]) -> Iterator[Visit]:
-    """Open a case's page offline. Fail on console messages, errors, and requests other than the request of the file."""
-    contexts: list[BrowserContext] = []
-    problems: list[str] = []
+@dataclass
+class Windows:
+    """Offline pages of the browser, each loaded with one address after another: a new page takes a second."""
 
-    def visited(
-        case: str, width: int = 1400, scheme: str = "light", scripts: bool = True, coming: bool = False
+    chromium: Browser
+    pages: dict[tuple[bool, bool], Page] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    """Console messages, errors, dialogs, and requests that :attr:`allows` does not accept."""
+    allows: Callable[[str], bool] = bool
+
+    def load(
+        self, address: str, width: int = 1400, scheme: str = "light", scripts: bool = True, coming: bool = False
     ) -> Page:
-        context = chromium.new_context(
-            offline=True,
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            java_script_enabled=scripts,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        if coming:
-            page.add_init_script(COMING)
-        address = page_file(case).as_uri()
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: request.url.split("#")[0] == address or problems.append(f"to {request.url}"))
+        """Load an address, also if only its anchor differs from the current address."""
+        page = self.pages.get((scripts, coming)) or self._page(scripts, coming)
+        page.goto("about:blank")
+        page.mouse.move(0, 0)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media="null", color_scheme=scheme)  # type: ignore[arg-type]
         page.goto(address)
         return page
 
-    yield visited
-    for context in contexts:
-        context.close()
-    assert problems == []
+    def _page(self, scripts: bool, coming: bool) -> Page:
+        page = self.chromium.new_context(offline=True, java_script_enabled=scripts).new_page()
+        page.set_default_timeout(20_000)
+        if coming:
+            page.add_init_script(COMING)
+        page.on("console", lambda message: self.problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.problems.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda asked: self.allows(asked.url) or self.problems.append(f"to {asked.url}"))
+        self.pages[scripts, coming] = page
+        return page
+
+
+@pytest.fixture(scope="session")
+def _windows(chromium: Browser) -> Windows:
+    return Windows(chromium)
+
+
+@pytest.fixture
+def windows(_windows: Windows) -> Iterator[Windows]:
+    """Pages for one test, which fails on their problems."""
+    _windows.problems.clear()
+    yield _windows
+    assert _windows.problems == []
+
+
+@pytest.fixture
+def visit(windows: Windows, page_file: Callable[[str], Path]) -> Visit:
+    """Open a case's page offline, with the options of :meth:`Windows.load`. The page may request its file only."""
+
+    def visited(case: str, *options: object, **named: object) -> Page:
+        address = page_file(case).as_uri()
+        windows.allows = lambda url: url.split("#")[0] == address
+        return windows.load(address, *options, **named)  # type: ignore[arg-type]
+
+    return visited

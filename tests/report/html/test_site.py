@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from schedlab.cli.publish_run import publish
 from schedlab.store.file import open_store
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS
+from tests.report.html.conftest import Windows
 
 pytestmark = pytest.mark.slow
 
@@ -34,31 +35,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def visit(chromium: Browser, site: Path) -> Iterator[Open]:
-    """Open a page of the site offline. Fail on console messages, errors, dialogs and requests outside the site."""
-    contexts: list[BrowserContext] = []
-    problems: list[str] = []
-
-    def visited(name: str, width: int = 1400, scheme: str = "light") -> Page:
-        context = chromium.new_context(
-            offline=True,
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,  # type: ignore[arg-type]
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("console", lambda message: problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda asked: asked.url.startswith(site.as_uri()) or problems.append(f"to {asked.url}"))
-        page.goto(f"{site.as_uri()}/{name}")
-        return page
-
-    yield visited
-    for context in contexts:
-        context.close()
-    assert problems == []
+def visit(windows: Windows, site: Path) -> Open:
+    """Open a page of the site offline, with the options of :meth:`Windows.load`. The page may request the site only."""
+    windows.allows = lambda url: url.startswith(site.as_uri())
+    return lambda name, **options: windows.load(f"{site.as_uri()}/{name}", **options)
 
 
 def rows(page: Page) -> int:
