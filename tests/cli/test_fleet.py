@@ -16,7 +16,7 @@ import pytest
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.targets.ssh.connection import CONFIG
-from tests.cli.in_process import runner
+from tests.cli.in_process import Schedlab, runner
 from tests.targets.ssh import loopback
 from tests.waiting import eventually
 
@@ -50,15 +50,16 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield config
 
 
-def command(tmp_path: Path, *words: str, target: str = "ssh:anna,berta", experiment: str = TRIALS) -> list[str]:
+def words(tmp_path: Path, *options: str, target: str = "ssh:anna,berta", experiment: str = TRIALS) -> list[str]:
     file = tmp_path / "fleet.toml"
     file.write_text(EXPERIMENT + experiment.replace("FOLDER", str(tmp_path)))
     place = ["--target", target] if target else []
-    return [sys.executable, "-m", "schedlab", "run", str(file), *place, "--store", str(tmp_path / "store"), *words]
+    return ["run", str(file), *place, "--store", str(tmp_path / "store"), *options]
 
 
-def schedlab(argv: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+@pytest.fixture
+def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return runner(monkeypatch, capsys)
 
 
 def runs(tmp_path: Path) -> dict[str, reader.Run]:
@@ -67,11 +68,11 @@ def runs(tmp_path: Path) -> dict[str, reader.Run]:
 
 
 def test_each_machine_has_a_run_and_the_summary_can_be_shown_again(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, schedlab: Schedlab
 ) -> None:
-    done = schedlab(command(tmp_path, "--format", "json", "--seed", "1"))
-    assert done.returncode == 0, done.stderr
-    document: dict[str, Any] = json.loads(done.stdout)
+    done = schedlab(*words(tmp_path, "--format", "json", "--seed", "1"))
+    assert done.code == 0, done.err
+    document: dict[str, Any] = json.loads(done.out)
     anna, berta = (runs(tmp_path)[f"ssh:{name}"] for name in NAMES)
     assert (anna.state, berta.state) == ("complete", "complete")
     assert anna.design.fleet == berta.design.fleet != ""
@@ -84,32 +85,31 @@ def test_each_machine_has_a_run_and_the_summary_can_be_shown_again(
     assert row["low"] < row["ratio"] < row["high"]
     assert {machine["name"] for machine in row["machines"]} == {"ssh:anna", "ssh:berta"}
     for name in NAMES:
-        assert any(line.startswith(f"ssh:{name} ") and "block 2" in line for line in done.stderr.splitlines())
-    report = partial(runner(monkeypatch, capsys), "report", anna.id, "--machines", "--store", tmp_path / "store")
+        assert any(line.startswith(f"ssh:{name} ") and "block 2" in line for line in done.err.splitlines())
+    report = partial(schedlab, "report", anna.id, "--machines", "--store", tmp_path / "store")
     assert json.loads(report("--format", "json").out) == document
     text = report().out
-    print(text, done.stderr)
+    print(text, done.err)
     assert "2 machines" in text
     assert f"run {berta.id}" in text
 
 
 def test_machines_fail_alone_and_resume_continues_each_of_them(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, schedlab: Schedlab
 ) -> None:
     up = config.parent / "berta/up"
     up.unlink()
-    done = schedlab(command(tmp_path))
-    assert done.returncode == 3
-    assert "ssh:berta: no run" in done.stdout
+    done = schedlab(*words(tmp_path))
+    assert done.code == 3
+    assert "ssh:berta: no run" in done.out
     assert list(runs(tmp_path)) == ["ssh:anna"]
     up.touch()
     tables = '[[machine]]\nhost = "anna"\n[[machine]]\nhost = "berta"\n'
-    words = command(tmp_path, "--resume", target="", experiment=TRIALS + tables)[3:]
-    refused = runner(monkeypatch, capsys)(*words)
+    refused = schedlab(*words(tmp_path, "--resume", target="", experiment=TRIALS + tables))
     assert refused.code == 2
     assert "no unfinished run" in refused.err
-    done = schedlab(command(tmp_path, "--resume"))
-    assert done.returncode == 0, done.stderr
+    done = schedlab(*words(tmp_path, "--resume"))
+    assert done.code == 0, done.err
     assert {name: run.state for name, run in runs(tmp_path).items()} == {
         "ssh:anna": "complete",
         "ssh:berta": "complete",
@@ -117,9 +117,12 @@ def test_machines_fail_alone_and_resume_continues_each_of_them(
     assert len(reader.runs(open_store(tmp_path / "store", create=False))) == 2
 
 
-def test_the_file_names_the_machines_and_a_killed_command_ends_their_runs(config: Path, tmp_path: Path) -> None:
+def test_the_file_names_the_machines_and_a_killed_command_ends_their_runs(
+    config: Path, tmp_path: Path, schedlab: Schedlab
+) -> None:
     tables = '[[machine]]\nhost = "anna"\n[[machine]]\nhost = "berta"\n'
-    argv = command(tmp_path, target="", experiment=WAITS + tables)
+    options = words(tmp_path, target="", experiment=WAITS + tables)
+    argv = [sys.executable, "-m", "schedlab", *options]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as controller:
         waiting = f"[ -e {tmp_path}/go ]"
         eventually(lambda: len(list(tmp_path.glob("began.*"))) == 2, "no trials on two machines")
@@ -127,21 +130,19 @@ def test_the_file_names_the_machines_and_a_killed_command_ends_their_runs(config
     eventually(lambda: not loopback.processes(waiting), "a trial goes on")
     eventually(lambda: [run.state for run in runs(tmp_path).values()] == ["interrupted"] * 2, "a run goes on")
     (tmp_path / "go").touch()
-    done = schedlab([*argv, "--resume"])
-    assert done.returncode == 0, done.stderr
+    done = schedlab(*options, "--resume")
+    assert done.code == 0, done.err
     assert {run.state for run in runs(tmp_path).values()} == {"complete"}
 
 
-def test_a_dry_run_shows_the_plan_of_each_machine(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_shows_the_plan_of_each_machine(config: Path, tmp_path: Path, schedlab: Schedlab) -> None:
     (config.parent / "anna/up").unlink()
-    done = runner(monkeypatch, capsys)(*command(tmp_path, "--dry-run")[3:])
+    done = schedlab(*words(tmp_path, "--dry-run"))
     assert done.code == 3
     first, second = done.out.split("\nssh:berta\n")
     assert "cannot run here" in first
     assert "pipetest" in second
-    done = runner(monkeypatch, capsys)(*command(tmp_path, "--dry-run", "--format", "json")[3:])
+    done = schedlab(*words(tmp_path, "--dry-run", "--format", "json"))
     assert done.code == 3
     first, second = json.loads(done.out)["machines"]
     assert first["machine"] == "ssh:anna"
