@@ -19,14 +19,23 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+
+import pytest
+
+from tests.cli.in_process import runner
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- (setup|not run): ((?:(?!-->).)*?)\s*-->\n\s*\Z", re.DOTALL)
+PLAIN = re.compile(r"(schedlab [\w ./:=%,+-]+(#.*)?(\n|$))+")
+"""A script of which bash makes nothing but the words of commands of schedlab."""
+
 RUN = ("sh", "console", "python")
 LANGUAGES = (*RUN, "toml", "json", "text", "yaml")
 
@@ -107,7 +116,20 @@ def assert_printed(output: str, expected: str) -> None:
 
 
 def shell(script: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a script with bash, which ends at the first error; return its output."""
+    """Run a script with bash, which ends at the first error; return its output.
+
+    A plain script runs in this process: a separate process spends a second on loading modules.
+    """
+    if PLAIN.fullmatch(script):
+        output = StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
+            patch.chdir(folder)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            for line in script.splitlines():
+                done = runner(patch)(*line.partition("#")[0].split()[1:])
+                assert done.code == 0, f"exit status {done.code}: {line}\n{output.getvalue()}"
+        return output.getvalue()
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-c", script],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

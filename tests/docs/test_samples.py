@@ -59,7 +59,7 @@ def test_a_sample_whose_command_fails_or_prints_something_else_fails(tmp_path: P
         return Sample(ROOT / "page.md", 1, "console", text, {"setup": "echo 1 > file"})
 
     run(console("$ cat file\n1\n$ echo a; \\\n  echo b\na\nb\n"), tmp_path)
-    for text in ("$ cat file\n2\n", "$ cat < nosuch\n…\n", "$ cat file\n"):
+    for text in ("$ cat file\n2\n", "$ cat < nosuch\n…\n", "$ cat file\n", "$ schedlab nothing\n…\n"):
         with pytest.raises(AssertionError):
             run(console(text), tmp_path)
     assert_printed("a\nb\nc\n", "a\n…\nc\n")
