@@ -48,11 +48,11 @@ run = "{run}"
 """
 
 
-def schedlab(*arguments: object) -> subprocess.CompletedProcess[str]:
+def schedlab(*arguments: object, columns: int = 80) -> subprocess.CompletedProcess[str]:
     """Run the command line in this process: a separate process spends most of its time on loading modules."""
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setenv("COLUMNS", "80")
+        patch.setenv("COLUMNS", str(columns))
         done = runner(patch)(*arguments)
     return subprocess.CompletedProcess(arguments, done.code, out.getvalue(), err.getvalue())
 
@@ -503,7 +503,7 @@ def test_a_terminal_without_unicode_gets_escapes_instead_of_a_crash(tmp_path: Pa
 
 
 def test_a_narrow_terminal_keeps_names_and_verdicts(tmp_path: Path) -> None:
-    done = process("run", small(tmp_path), "--store", tmp_path / "s.sqlite", env={"COLUMNS": "40"})
+    done = schedlab("run", small(tmp_path), "--store", tmp_path / "s.sqlite", columns=40)
     assert "changed" in done.stdout
     assert "inconclusive" in done.stdout
 

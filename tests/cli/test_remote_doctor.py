@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schedlab.cli.remote_doctor import boot_checks
+from tests.cli.in_process import Schedlab, runner
 from tests.targets.boots.fake_machine import GRUB, SYSTEMD_BOOT, FakeMachine
 from tests.targets.ssh import loopback
 
@@ -25,18 +25,20 @@ def server(tmp_path: Path) -> Iterator[loopback.Server]:
         yield server
 
 
-def doctor(*words: str, config: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "schedlab", "doctor", *words, "--ssh-config", str(config)]
-    return subprocess.run(argv, capture_output=True, text=True, check=False)
+@pytest.fixture
+def doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Schedlab:
+    return partial(runner(monkeypatch, capsys), "doctor")
 
 
 @pytest.mark.slow
-def test_another_machine_has_the_checks_of_this_machine_and_keeps_nothing(server: loopback.Server) -> None:
+def test_another_machine_has_the_checks_of_this_machine_and_keeps_nothing(
+    doctor: Schedlab, server: loopback.Server
+) -> None:
     folders = sorted(Path("/tmp").glob("schedlab-" + "[0-9a-f]" * 16))
-    done = doctor("--target", "ssh:box", "--format", "json", config=server.config)
-    assert done.returncode == 0, done.stderr
-    there: dict[str, Any] = json.loads(done.stdout)
-    here = json.loads(subprocess.check_output([sys.executable, "-m", "schedlab", "doctor", "--format", "json"]))
+    done = doctor("--target", "ssh:box", "--format", "json", "--ssh-config", server.config)
+    assert done.code == 0, done.err
+    there: dict[str, Any] = json.loads(done.out)
+    here = json.loads(doctor("--format", "json").out)
 
     def text(document: dict[str, Any], subject: str) -> list[str]:
         return [check["text"] for check in document["checks"] if check["subject"] == subject]
@@ -55,37 +57,39 @@ def test_another_machine_has_the_checks_of_this_machine_and_keeps_nothing(server
 
 
 @pytest.mark.slow
-def test_the_text_names_the_machine_and_a_machine_that_does_not_answer_is_an_error(server: loopback.Server) -> None:
-    done = doctor("--target", "ssh:box", config=server.config)
-    assert done.returncode == 0, done.stderr
-    assert "workload" in done.stdout
-    assert "there" in done.stdout
+def test_the_text_names_the_machine_and_a_machine_that_does_not_answer_is_an_error(
+    doctor: Schedlab, server: loopback.Server
+) -> None:
+    done = doctor("--target", "ssh:box", "--ssh-config", server.config)
+    assert done.code == 0, done.err
+    assert "workload" in done.out
+    assert "there" in done.out
     server.process.terminate()
     server.process.wait()
-    done = doctor("--target", "ssh:box", config=server.config)
-    assert done.returncode == 3
-    assert "check that 'ssh" in done.stderr
+    done = doctor("--target", "ssh:box", "--ssh-config", server.config)
+    assert done.code == 3
+    assert "check that 'ssh" in done.err
 
 
 @pytest.mark.slow
 def test_a_machine_with_another_processor_keeps_its_checks_of_boots(
-    server: loopback.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    doctor: Schedlab, server: loopback.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign = tmp_path / "schedload"
     foreign.write_bytes(b"\x7fELF" + bytes(14) + b"\xf7\0")
     foreign.chmod(0o755)
     monkeypatch.setenv("SCHEDLOAD", str(foreign))
-    done = doctor("--target", "ssh:box", "--format", "json", config=server.config)
-    checks = json.loads(done.stdout)["checks"]
+    done = doctor("--target", "ssh:box", "--format", "json", "--ssh-config", server.config)
+    checks = json.loads(done.out)["checks"]
     assert [check["subject"] for check in checks][:2] == ["schedload", "boots"]
     assert "static schedload for that machine" in checks[0]["text"]
 
 
 @pytest.mark.slow
-def test_guests_and_simulated_machines_are_refused(tmp_path: Path) -> None:
-    done = doctor("--target", "sim:small", config=tmp_path / "none")
-    assert done.returncode == 2
-    assert "name host or ssh:" in done.stderr
+def test_guests_and_simulated_machines_are_refused(doctor: Schedlab, tmp_path: Path) -> None:
+    done = doctor("--target", "sim:small", "--ssh-config", tmp_path / "none")
+    assert done.code == 2
+    assert "name host or ssh:" in done.err
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_a_machine_without_faults_can_boot_by_kexec_and_its_boot_loader(facts: s
 
 
 @pytest.mark.slow
-def test_disturbances_of_a_cpu_are_read_on_the_other_machine(server: loopback.Server) -> None:
-    done = doctor("--target", "ssh:box", "--quiet", "0", "--format", "json", config=server.config)
-    assert done.returncode == 0, done.stderr
-    assert {"RCU", "use"} & {finding["subject"] for finding in json.loads(done.stdout)["findings"]}
+def test_disturbances_of_a_cpu_are_read_on_the_other_machine(doctor: Schedlab, server: loopback.Server) -> None:
+    done = doctor("--target", "ssh:box", "--quiet", "0", "--format", "json", "--ssh-config", server.config)
+    assert done.code == 0, done.err
+    assert {"RCU", "use"} & {finding["subject"] for finding in json.loads(done.out)["findings"]}
