@@ -177,7 +177,8 @@ def outlying(blocks: Mapping[int, float], cells: int = 1) -> list[int]:
         return []
     values = np.array(list(blocks.values()))
     values = np.log(values) if (values > 0).all() else values
-    low, high = np.percentile(values, [25, 75])
+    # As np.percentile, which takes most of the time for the few values of a cell.
+    low, high = np.interp([0.25 * (len(values) - 1), 0.75 * (len(values) - 1)], range(len(values)), np.sort(values))
     unit = high - low or np.diff(np.unique(values)).min(initial=inf)
     distances = np.maximum(low - values, values - high) / unit
     if distances.max() <= OUTER_FENCE:
