@@ -32,7 +32,7 @@ def ask(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Ask]:
     (tmp_path / "data/runs.js").write_text("schedlab.runs([]);")
     token = getattr(request, "param", "")
     with serve_run.server(serve_run.Site(tmp_path, lambda: None), "127.0.0.1", 0, token) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # seconds between polls
 
         def asked(path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
             connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
@@ -67,7 +67,7 @@ def test_nothing_can_be_changed(ask: Ask, method: str) -> None:
 def test_a_silent_connection_does_not_keep_others_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve_run.Handler, "timeout", None)
     with serve_run.server(serve_run.Site(tmp_path, lambda: None), "127.0.0.1", 0, "") as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # seconds between polls
         address = ("127.0.0.1", server.server_port)
         with socket.create_connection(address):
             connection = http.client.HTTPConnection(*address, timeout=60)
