@@ -47,11 +47,14 @@ def run_script(
     """Run this text in a shell that has sourced the script, and return its output."""
     settings = SETTINGS.format(root=kernel.root, start=start, grace=grace)
     text = f"{protocol.shell_text(kernel.standin('simple_1.0', how))}\n{settings}\n{body}\n"
-    done = subprocess.run(
-        [*shell, "-c", text], capture_output=True, text=True, timeout=110, check=False, stdin=subprocess.DEVNULL
-    )
-    assert done.stderr == ""
-    return done.stdout
+    # Files, because a pipe would end with the last child of the shell, which sleeps for a second.
+    out, err = kernel.root / "stdout", kernel.root / "stderr"
+    with out.open("w") as stdout, err.open("w") as stderr:
+        subprocess.run(
+            [*shell, "-c", text], stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, timeout=110, check=False
+        )
+    assert err.read_text() == ""
+    return out.read_text()
 
 
 STATE = 'echo "$(scx_read state) $(scx_read root/ops)"'
