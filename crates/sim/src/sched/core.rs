@@ -29,7 +29,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.records.counters.wakeups[distance as usize] += 1;
         if !self.ttwu_queue_cond(cpu, target) {
-            self.queue_elsewhere(cpu, target);
+            self.charge_enqueue(cpu, target);
         }
         if self.stats.on {
             self.stats_wake(cpu, task, previous, target, sync);
@@ -75,9 +75,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[queue].lock_free_at = self.cpus[cpu].clock + Ns::from(self.costs.lock_hold);
     }
 
-    /// Lock a runqueue and charge a CPU for queueing a task there.
+    /// Lock a runqueue, and charge a CPU for putting a task on the queue.
     #[inline]
-    pub(crate) fn queue_elsewhere(&mut self, cpu: usize, target: usize) {
+    pub(crate) fn charge_enqueue(&mut self, cpu: usize, target: usize) {
         self.lock_queue(cpu, target);
         let fetched = self.fetch_runqueue(cpu, target);
         self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)) + fetched);

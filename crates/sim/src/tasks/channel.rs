@@ -298,6 +298,7 @@ impl Flow {
             self.transmit(partial);
             return true;
         }
+        debug_assert!(bytes <= self.room(bytes, waited), "only bytes that fit are written");
         if let Memory::Pages(pages) = &mut self.memory {
             pages.write(bytes, waited);
         }
@@ -383,7 +384,7 @@ impl Flow {
         self.held_cpu.into()
     }
 
-    /// Note that a CPU has read, has copied `bytes` and has freed their memory, of which a pipe keeps `spare_pages`.
+    /// Note that a CPU has read and copied `bytes` and has freed their memory. A pipe keeps at most `spare_pages` of the freed memory.
     #[inline]
     pub fn note_freed(&mut self, bytes: u64, cpu: usize, spare_pages: u8) {
         let pipe = matches!(self.memory, Memory::Pages(_));

@@ -180,7 +180,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let parent = self.cpus[cpu].current;
         let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
         self.rq.policy.task_fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
-        self.queue_elsewhere(cpu, target);
+        self.charge_enqueue(cpu, target);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
@@ -311,7 +311,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.records.counters.spread_migrations[distance as usize] += 1;
         self.take_current(cpu);
         self.note_move(task, cpu, target);
-        self.queue_elsewhere(cpu, target);
+        self.charge_enqueue(cpu, target);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
         }
