@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from copy import deepcopy
 from pathlib import Path
@@ -172,6 +173,7 @@ def test_figures_have_their_spread_in_the_file() -> None:
         "costs_kernel": "linux-6.12",
         "costs": {"a": 70, "c": 3, "d": {"core": 4, "llc": 6}},
         "noise": {"mean_interval_ns": 5, "lengths_ns": [1, 2]},
+        "speeds": {"mean_interval_ns": 7, "durations_permille": [900, 1111]},
     }
     figures = {
         "costs.a": Figure(70, 60, 80, 3, "so", 0.0),
@@ -294,6 +296,32 @@ def test_noise_has_the_mean_loss_of_all_passes() -> None:
     assert mean == pytest.approx((39 * 40_000 + 3_000_000) / 40, abs=1)
 
 
+def test_speeds_are_the_differences_between_two_cpus_and_either_may_be_the_slower() -> None:
+    class Unequal:
+        def run(self, probe: Probe, seed: int) -> Samples:
+            drift = 1 + seed  # both CPUs alike: no difference
+            return {"0": [100.0 * drift] * 3, "1": [100.0 * drift * math.exp((0, 0.2)[seed % 2])] * 3}
+
+    def speeds(runner: Runner) -> list[int]:
+        probe = basics.both_write((0, 1))
+        passes = Passes(runner, [probe])
+        passes.advance(4)
+        work = calibrate.Calibration(passes, {}, DEFAULT_KERNEL)
+        work.speeds(probe)
+        return list(work.data["speeds"]["durations_permille"]) if "speeds" in work.data else []
+
+    # Half of the passes have no difference. In the others one CPU takes exp(0.2) times as long: 0.2 / sqrt(2) for each.
+    slow = round(1000 * math.exp(0.2 / math.sqrt(2)))
+    fast = round(1000 * math.exp(-0.2 / math.sqrt(2)))
+    assert speeds(Unequal()) == [fast] * 4 + [1000] * 8 + [slow] * 4
+
+    class Equal:
+        def run(self, probe: Probe, seed: int) -> Samples:
+            return {"0": [100.0, 100.0, 101.0], "1": [100.5, 100.5, 90.0]}
+
+    assert speeds(Equal()) == []
+
+
 class Adding:
     """A runner whose atomic operations take 30 ns alone and, within a cache, 80 ns beside another CPU."""
 
@@ -319,6 +347,10 @@ def test_the_plan_has_lines_at_every_distance_and_their_overlap_at_the_least() -
     assert all(wakeups.atomics(*pair).text in planned for pair in plan.pairs.values())
     (overlap,) = plan.overlap
     assert overlap.probe.cpus == plan.pairs["llc"]
+    assert plan.speeds is not None
+    assert plan.speeds.cpus == plan.pairs["llc"], "siblings share a core and its speed"
+    assert plan.speeds.text in planned
+    assert Steps.of(models.machine("i7-3770").data, [0, 4]).speeds is None
     assert not Steps.of(models.machine("i7-3770").data, [0, 4]).overlap
 
 

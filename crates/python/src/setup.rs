@@ -20,13 +20,14 @@ pub struct Settings {
     horizon_ns: Option<u64>,
     samples: usize,
     groups: BTreeMap<String, Group>,
+    main: Group,
     /// Maximum estimate of the memory.
     memory_bytes: u64,
     /// Tasks whose /proc/PID/sched is wanted: numbers in order of creation, from 1.
     pub pids: Vec<usize>,
 }
 
-/// Scheduling attributes of one of the program's groups.
+/// Scheduling attributes of one of the program's groups, or of its main task.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Group {
@@ -100,6 +101,7 @@ impl Settings {
             command_line: self.command_line,
             horizon_ns: self.horizon_ns,
             groups,
+            main: self.main.attributes("main")?,
             samples: self.samples,
             memory_bytes: self.memory_bytes,
         })

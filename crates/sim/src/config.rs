@@ -12,7 +12,8 @@ const SAMPLES: usize = 1 << 20;
 /// Configuration of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Random seed of the phases of ticks and of addresses. The program has a separate seed for its draws.
+    /// Random seed of the phases of ticks, of addresses and of the speeds of cores. The program has a separate seed for its
+    /// draws.
     pub seed: u64,
     /// Values at boot of tunables that differ from the kernel's defaults.
     pub tunables: Vec<(String, i64)>,
@@ -24,6 +25,8 @@ pub struct Config {
     pub horizon_ns: Option<Ns>,
     /// Attributes of the program's groups, by name.
     pub groups: BTreeMap<String, Attributes>,
+    /// Attributes of the main task, which starts the others.
+    pub main: Attributes,
     /// Maximum number of samples of each series. A longer series keeps a random selection.
     pub samples: usize,
     /// Memory at which a run ends with an error because of the children that its tasks fork, by an estimate.
@@ -39,6 +42,7 @@ impl Default for Config {
             command_line: String::new(),
             horizon_ns: None,
             groups: BTreeMap::new(),
+            main: Attributes::default(),
             samples: SAMPLES,
             memory_bytes: u64::MAX,
         }

@@ -1,6 +1,7 @@
 //! Setting up and running a simulation.
 
 use schedlab_workload::Plan;
+use schedlab_workload::check::samples::{DEFAULT_SAMPLES, SAMPLE_BYTES, capacities};
 use schedlab_workload::code::Code;
 
 use crate::balance::KernelPolicy;
@@ -11,6 +12,7 @@ use crate::kernel::{CommandLine, Kernel, PolicyKind, Tunable, Tunables};
 use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::memory;
 use crate::observe::{Observer, Outcome};
+use crate::physics::PAGE;
 use crate::sched::{Cfs, Eevdf, O1};
 use crate::tasks::{Attributes, Class, TaskSettings};
 use crate::time::NEVER;
@@ -27,6 +29,9 @@ pub struct Simulation {
     tunables: Tunables,
     command_line: CommandLine,
     settings: Vec<TaskSettings>,
+    main: TaskSettings,
+    /// Pages of each task's buffers, by ordinal; empty if the machine has no cost for them.
+    buffer_pages: Vec<u32>,
     memory_bytes: u64,
 }
 
@@ -59,6 +64,8 @@ impl Simulation {
             tunables.check(&change.tunable, change.value)?;
         }
         let settings = settings(&machine, &plan, &config)?;
+        let main = TaskSettings::new(&config.main, machine.costs.footprint_kib);
+        let buffer_pages = if machine.costs.shared_fault > 0 { buffer_pages(&plan) } else { Vec::new() };
         let memory_bytes = memory::estimate(&topology, &plan, &config);
         Ok(Self {
             machine,
@@ -69,6 +76,8 @@ impl Simulation {
             domains,
             tunables,
             command_line,
+            main,
+            buffer_pages,
             settings,
             memory_bytes,
         })
@@ -110,6 +119,8 @@ impl Simulation {
             codes,
             code_of,
             settings: &self.settings,
+            main: &self.main,
+            buffer_pages: &self.buffer_pages,
             config: &self.config,
             isolated: &self.command_line.isolated,
             nohz_full: &self.command_line.nohz_full,
@@ -175,6 +186,13 @@ fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
     (codes, code_of)
 }
 
+/// Pages of the sample buffers that `schedload` gives to each task by default.
+fn buffer_pages(plan: &Plan) -> Vec<u32> {
+    // At most DEFAULT_SAMPLES or the least capacity for each series: far below 2^32 pages.
+    let pages = |task: Vec<u64>| (task.iter().sum::<u64>() * SAMPLE_BYTES as u64).div_ceil(PAGE) as u32;
+    capacities(plan, DEFAULT_SAMPLES).into_iter().map(pages).collect()
+}
+
 fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskSettings>, SimError> {
     let groups = &plan.program().groups;
     let wrong = |group: &str, reason: String| SimError::Attributes { group: group.to_owned(), reason };
@@ -185,34 +203,9 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
                 format!("the program has no such group (groups of the program: {})", names.join(", "));
             return Err(wrong(name, reason));
         }
-        if !(-20..=19).contains(&attributes.nice) {
-            return Err(wrong(name, format!("nice {} is not between -20 and 19", attributes.nice)));
-        }
-        if let Class::Fifo(priority) | Class::RoundRobin(priority) = attributes.class
-            && !(1..=99).contains(&priority)
-        {
-            return Err(wrong(name, format!("real-time priority {priority} is not between 1 and 99")));
-        }
-        let within = |cpus: &crate::machine::CpuMask| {
-            !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0
-        };
-        if attributes.cpus.as_ref().is_some_and(|cpus| !within(cpus)) {
-            return Err(wrong(
-                name,
-                format!("the CPUs of the group are not among 0 to {}", machine.cpus() - 1),
-            ));
-        }
-        if attributes.slice_ns.is_some_and(|ns| !(100_000..=100_000_000).contains(&ns)) {
-            // The kernel clamps to this range (sched_attr's sched_runtime, 6.12).
-            return Err(wrong(name, "slice_ns is not between 100000 and 100000000".to_owned()));
-        }
-        if attributes.memory_node.is_some_and(|node| node >= machine.nodes()) {
-            return Err(wrong(
-                name,
-                format!("the memory node of the group is not among 0 to {}", machine.nodes() - 1),
-            ));
-        }
+        check_attributes(name, attributes, machine)?;
     }
+    check_attributes("main", &config.main, machine)?;
     if config.horizon_ns.is_some_and(|ns| ns == 0 || ns >= NEVER) {
         return Err(SimError::Definition {
             kind: "horizon",
@@ -225,4 +218,30 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
         .iter()
         .map(|group| TaskSettings::new(attributes(&group.name), machine.costs.footprint_kib))
         .collect())
+}
+
+fn check_attributes(name: &str, attributes: &Attributes, machine: &Machine) -> Result<(), SimError> {
+    let wrong = |reason: String| Err(SimError::Attributes { group: name.to_owned(), reason });
+    if !(-20..=19).contains(&attributes.nice) {
+        return wrong(format!("nice {} is not between -20 and 19", attributes.nice));
+    }
+    if let Class::Fifo(priority) | Class::RoundRobin(priority) = attributes.class
+        && !(1..=99).contains(&priority)
+    {
+        return wrong(format!("real-time priority {priority} is not between 1 and 99"));
+    }
+    let within = |cpus: &crate::machine::CpuMask| {
+        !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0
+    };
+    if attributes.cpus.as_ref().is_some_and(|cpus| !within(cpus)) {
+        return wrong(format!("the CPUs of the group are not among 0 to {}", machine.cpus() - 1));
+    }
+    if attributes.slice_ns.is_some_and(|ns| !(100_000..=100_000_000).contains(&ns)) {
+        // The kernel clamps to this range (sched_attr's sched_runtime, 6.12).
+        return wrong("slice_ns is not between 100000 and 100000000".to_owned());
+    }
+    if attributes.memory_node.is_some_and(|node| node >= machine.nodes()) {
+        return wrong(format!("the memory node of the group is not among 0 to {}", machine.nodes() - 1));
+    }
+    Ok(())
 }

@@ -122,6 +122,17 @@ fn realtime_tasks_that_wake_or_fork_at_once_spread_over_the_cpus() {
     assert!(realtime * 10 <= ordinary * 11, "{realtime} ns instead of {ordinary} ns");
 }
 
+#[test]
+fn a_realtime_main_task_is_not_preempted_by_the_tasks_that_it_starts() {
+    let fifo = || Attributes { class: Class::Fifo(10), ..on_cpu(1) };
+    let preemptions = |main| {
+        let config = Config { main, ..attributes([("a", fifo()), ("b", fifo())]) };
+        run("laptop-4", "linux-6.12", hogs(&["a", "b"], 50), config).counters.preemptions
+    };
+    assert_eq!(preemptions(fifo()), 0);
+    assert!(preemptions(on_cpu(1)) > 0);
+}
+
 /// CPUs whose real-time tasks sleep ask other CPUs for waiting tasks: no CPU idles beside a queue.
 #[test]
 fn cpus_that_become_free_get_waiting_realtime_tasks() {
@@ -481,6 +492,61 @@ fn a_read_that_waits_pays_for_its_system_call() {
     }
 }
 
+#[test]
+fn tasks_touch_the_pages_of_their_buffers_before_the_gate() {
+    let faults = |shared_fault, laps: u64| {
+        let mut machine = machine("laptop-4").unwrap();
+        machine.costs.shared_fault = shared_fault;
+        let recorder = || vec![stamp("turn"), times(laps, vec![compute(100u64), lap("turn", "time")])];
+        let groups = ["a", "b"].map(|name| group(name, 1, Mode::Process, recorder())).to_vec();
+        let silent = group("silent", 1, Mode::Process, vec![compute(100u64)]);
+        let resources = Resources { slots: vec![slots("turn", 1, Scope::Task)], ..Resources::default() };
+        let plan = Plan::new(program([groups, vec![silent]].concat(), resources, 0)).unwrap();
+        let simulation =
+            Simulation::new(machine, kernel("linux-6.12").unwrap(), plan, Config::default()).unwrap();
+        let outcome = simulation.run().unwrap();
+        (outcome.counters.page_faults, outcome.ledger.total(Account::Fault), outcome.observed.elapsed_ns)
+    };
+    // 1000 samples of 16 bytes: four pages, for each of two tasks.
+    let (pages, ns, elapsed) = faults(2000, 1000);
+    assert_eq!(pages, 8);
+    assert!((8 * 2000..8 * 2000 + 20_000).contains(&ns), "{ns}");
+    // Two tasks share 100,000 samples: 800,000 bytes, 196 pages, for each.
+    assert_eq!(faults(2000, 60_000).0, 392);
+    let (none, nothing, same) = faults(0, 1000);
+    assert_eq!((none, nothing), (0, 0));
+    assert!(elapsed.abs_diff(same) < 50_000, "{elapsed} {same}");
+}
+
+#[test]
+fn a_preempted_task_receives_as_slowly_as_one_that_waits() {
+    // One CPU: a FIFO task reads the client's message at once and answers, so that the client does not wait for the answer.
+    let rounds = 100u64;
+    let time = |kind, inet_wait, class| {
+        let mut machine = machine("laptop-4").unwrap();
+        machine.costs.inet_wait = inet_wait;
+        let client = times(rounds, vec![send("there", 4u64), await_reply("there", 4u64)]);
+        let server = times(rounds, vec![receive("there", 4u64), reply("there", 4u64)]);
+        let groups = vec![
+            group("client", 1, Mode::Process, vec![client]),
+            group("server", 1, Mode::Process, vec![server]),
+        ];
+        let channels = channels("there", kind, 1);
+        let resources = Resources { channels: vec![channels], ..Resources::default() };
+        let config = attributes([("client", on_cpu(1)), ("server", Attributes { class, ..on_cpu(1) })]);
+        let plan = Plan::new(program(groups, resources, 0)).unwrap();
+        let simulation = Simulation::new(machine, kernel("linux-6.12").unwrap(), plan, config).unwrap();
+        simulation.run().unwrap().ledger.total(Account::Syscall)
+    };
+    for class in [Class::Fifo(1), Class::Batch] {
+        let more = |kind| time(kind, 10_000, class) - time(kind, 0, class);
+        // In each round both tasks wait, or the server waits and the client is preempted.
+        let each = more(ChannelKind::Udp) as f64 / (rounds * 10_000) as f64;
+        assert!((each - 2.0).abs() < 0.05, "{class:?}: {each}");
+        assert_eq!(more(ChannelKind::Unix), 0);
+    }
+}
+
 /// A task that has sent a request over a Unix socket and waits for the reply also wakes up when the request has been read.
 #[test]
 fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {
@@ -743,6 +809,7 @@ fn wrong_input_is_refused_with_its_place() {
     assert!(
         refuse(attributes([("a", Attributes { nice: 20, ..Attributes::default() })])).contains("nice 20")
     );
+    assert!(refuse(Config { main: on_cpu(4), ..Config::default() }).contains("main"));
     let none = Attributes { cpus: Some(CpuMask::EMPTY), ..Attributes::default() };
     assert!(refuse(attributes([("a", none)])).contains("CPUs"));
     assert!(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use schedlab_sim::kernel::{Definition, Tunable};
-use schedlab_sim::machine::Numbering;
+use schedlab_sim::machine::{Numbering, Speeds};
 use schedlab_sim::{
     Account, Attributes, Change, Class, Config, CpuMask, End, Machine, SimError, Simulation, kernel,
     kernel_names, machine,
@@ -22,18 +22,25 @@ const MS: u64 = 1_000_000;
 
 fn machines() -> impl Strategy<Value = Machine> {
     let shape = (1u32..3, 1u32..3, 1u32..3, 1u32..4, 1u32..3);
-    (shape, any::<bool>(), 100u32..1200).prop_map(|((sockets, nodes, caches, cores, threads), split, hz)| {
-        let mut machine = machine("xeon-e5-2670v3").unwrap();
-        machine.sockets = sockets;
-        machine.nodes_per_socket = nodes;
-        machine.caches_per_node = caches;
-        machine.cores_per_cache = cores;
-        machine.threads_per_core = threads;
-        machine.numbering = if split { Numbering::Split } else { Numbering::Adjacent };
-        machine.distances = Vec::new();
-        machine.hz = hz;
-        machine
-    })
+    let speeds = proptest::option::of(proptest::collection::vec(100u32..=10_000, 1..4));
+    (shape, any::<bool>(), 100u32..1200, speeds).prop_map(
+        |((sockets, nodes, caches, cores, threads), split, hz, speeds)| {
+            let mut machine = machine("xeon-e5-2670v3").unwrap();
+            machine.sockets = sockets;
+            machine.nodes_per_socket = nodes;
+            machine.caches_per_node = caches;
+            machine.cores_per_cache = cores;
+            machine.threads_per_core = threads;
+            machine.numbering = if split { Numbering::Split } else { Numbering::Adjacent };
+            machine.distances = Vec::new();
+            machine.hz = hz;
+            machine.speeds = speeds.map(|mut durations_permille| {
+                durations_permille.sort_unstable();
+                Speeds { mean_interval_ns: 300_000, durations_permille }
+            });
+            machine
+        },
+    )
 }
 
 /// Operations that always end.

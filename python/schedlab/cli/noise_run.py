@@ -98,7 +98,7 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
     from schedlab.cli.simulation_run import pair
     from schedlab.simulation import interruptions, models
     from schedlab.simulation.run import Pool, Simulation
-    from schedlab.simulation.settings import Settings, attributes, seed_of, tunable
+    from schedlab.simulation.settings import Attributes, Settings, attributes, seed_of, tunable
     from schedlab.targets.selection import split_simulated
 
     if not wanted.trace:
@@ -117,6 +117,8 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
         tunables=dict(tunable(*pair(text, "--set")) for text in wanted.tunables),
         command_line=wanted.cmdline or "",
         attributes=attributes(policy, fifo, 0, None, listed, kernel),
+        # ``schedload noise`` starts its loops from another CPU.
+        main=Attributes(),
     )
     loops = interruptions.loop(f"{round(seconds * 1e9)}ns", len(cpus), machine.cpus)
     simulation = Simulation(machine, kernel, loops, settings, tuple(cpus))

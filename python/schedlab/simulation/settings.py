@@ -42,7 +42,8 @@ class Settings:
 
     ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
     ``changes`` are (virtual ns, name, value). ``pids`` selects tasks for the output of /proc/PID/sched: the tasks of
-    the program are numbered from 1 in the order of their creation. ``memory`` is the limit of the estimated memory in
+    the program are numbered from 1 in the order of their creation. ``main`` are the attributes of the main task, which
+    starts the others; by default ``attributes``. ``memory`` is the limit of the estimated memory in
     bytes; by default the memory available at the start.
     """
 
@@ -53,12 +54,13 @@ class Settings:
     horizon_ns: int | None = None
     samples: int = SAMPLES
     attributes: Attributes | None = None
+    main: Attributes | None = None
     pids: Sequence[int] = ()
     memory: int | None = None
 
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
         """Return the dictionary that the extension module takes, for a program with these groups."""
-        attributes = {} if self.attributes is None else dict.fromkeys(groups, self.attributes.plain())
+        attributes = self.attributes or Attributes()
         return {
             "seed": self.seed,
             "tunables": list(self.tunables.items()),
@@ -66,7 +68,8 @@ class Settings:
             "command_line": self.command_line,
             "horizon_ns": self.horizon_ns,
             "samples": self.samples,
-            "groups": attributes,
+            "groups": dict.fromkeys(groups, attributes.plain()),
+            "main": (self.main or attributes).plain(),
             "pids": list(self.pids),
             "memory_bytes": available_memory() if self.memory is None else self.memory,
         }

@@ -13,6 +13,7 @@ mod workload;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use schedlab_workload::check::samples::DEFAULT_SAMPLES;
 use schedlab_workload::library::{Definition, workloads};
 
 use crate::agent;
@@ -31,7 +32,7 @@ struct Options {
     #[arg(long, global = true, value_name = "RATE")]
     rounds_per_us: Option<f64>,
     /// Keep at most this number of samples of each series; a longer series keeps a random selection.
-    #[arg(long, global = true, value_name = "NUM", default_value_t = 100_000)]
+    #[arg(long, global = true, value_name = "NUM", default_value_t = DEFAULT_SAMPLES)]
     samples: u64,
 }
 

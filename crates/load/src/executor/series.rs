@@ -7,18 +7,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use schedlab_workload::check::samples;
+use schedlab_workload::check::samples::{self, SAMPLE_BYTES as SAMPLE};
 use schedlab_workload::{Plan, TaskId};
 
 use super::arena::{Arena, LINE};
 use super::spin::xorshift;
 use super::sync;
-
-/// Least capacity of a buffer.
-const LEAST: u64 = 64;
-
-/// Bytes of a sample: its number and its value.
-const SAMPLE: usize = 16;
 
 // Offsets in a buffer's header, in bytes.
 const OFFERED: usize = 0;
@@ -47,19 +41,15 @@ impl Layout {
     /// Lays out the buffers of `plan` from offset `start`, with room for `most` samples of each series.
     pub(super) fn new(plan: &Plan, start: usize, most: u64) -> Self {
         let series = plan.program().series.len();
-        let bounds: Vec<Vec<u64>> = plan.tasks().map(|task| samples::bounds(plan, task)).collect();
-        let writers = |series: usize| bounds.iter().filter(|task| task[series] > 0).count() as u64;
-        let shares: Vec<u64> = (0..series).map(|each| (most / writers(each).max(1)).max(LEAST)).collect();
         let mut end = start;
-        let mut place = |(bound, share): (&u64, &u64)| {
-            let capacity = (*bound).min(*share);
+        let mut place = |capacity: u64| {
             let buffer = (end, capacity);
             if capacity > 0 {
                 end = (end + LINE + capacity as usize * SAMPLE).next_multiple_of(LINE);
             }
             buffer
         };
-        let buffers = bounds.iter().flat_map(|task| task.iter().zip(&shares)).map(&mut place).collect();
+        let buffers = samples::capacities(plan, most).into_iter().flatten().map(&mut place).collect();
         Self { buffers, series, end }
     }
 

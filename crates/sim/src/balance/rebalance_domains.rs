@@ -55,7 +55,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         self.records.counters.ipis += 1;
         let idled = self.cpus[helper].clock.saturating_sub(self.cpus[helper].idle_since);
-        self.book(helper, Account::IdleExit, self.idle_exit(idled));
+        self.book_time(helper, Account::IdleExit, self.idle_exit(idled));
         self.book(helper, Account::Ipi, self.costs.ipi_handler);
         self.cpus[helper].in_interrupt = true;
         let mut next = Ns::MAX;

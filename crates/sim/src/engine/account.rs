@@ -25,30 +25,33 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.spend(cpu, Account::Idle, passed);
             return;
         }
-        if cpu_state.rate == FULL && !cpu_state.segment.watched {
+        if cpu_state.at_full_rate() && !cpu_state.segment.watched {
             self.work(cpu, passed);
             return;
         }
-        self.work_slowly(cpu, at, passed);
+        self.work_at_rate(cpu, at, passed);
     }
 
-    /// Account for time in which a CPU ran below full speed, or a task watched the clock.
+    /// Account for time in which a CPU did not run at full speed, or a task watched the clock.
     #[inline(never)]
-    fn work_slowly(&mut self, cpu: usize, at: Ns, passed: Ns) {
+    fn work_at_rate(&mut self, cpu: usize, at: Ns, passed: Ns) {
         let cpu_state = &mut self.cpus[cpu];
-        let work = if cpu_state.rate == FULL {
-            passed
-        } else {
-            (passed * cpu_state.rate / FULL).min(cpu_state.segment.left)
-        };
-        if passed > work {
-            cpu_state.user_ns += passed - work;
-            self.spend(cpu, Account::Smt, passed - work);
+        let part = |rate: u32| passed * Ns::from(rate) / Ns::from(FULL);
+        let work =
+            if cpu_state.at_full_rate() { passed } else { part(cpu_state.rate).min(cpu_state.segment.left) };
+        let core_time = if cpu_state.speed == FULL { work } else { part(cpu_state.share.into()) };
+        if passed > core_time {
+            cpu_state.user_ns += passed - core_time;
+            self.spend(cpu, Account::Smt, passed - core_time);
         }
         if self.cpus[cpu].segment.watched {
             self.look_at_clock(cpu, at, passed, work);
         }
-        self.work(cpu, work);
+        if core_time == work {
+            self.work(cpu, work);
+        } else {
+            self.work_at_speed(cpu, work, core_time);
+        }
         debug_assert_eq!(self.cpus[cpu].clock, at, "the elapsed time is accounted for");
     }
 
@@ -99,6 +102,31 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.observer.spent(from, cpu, account, rest);
     }
 
+    /// Spend `work` ns of a CPU's segment, the segment's extras first, for which the CPU took `core_time`. Each part takes
+    /// its share of this time.
+    #[inline(never)]
+    fn work_at_speed(&mut self, cpu: usize, work: Ns, core_time: Ns) {
+        let cpu_state = &mut self.cpus[cpu];
+        cpu_state.segment.left -= work;
+        let (mut from, mut rest, mut time_left) = (cpu_state.clock, work, core_time);
+        cpu_state.clock = from + core_time;
+        let times = cpu_state.segment.extras.each_mut().map(|extra| {
+            let part = take(extra, rest);
+            let time = if part > 0 { part * time_left / rest } else { 0 };
+            rest -= part;
+            time_left -= time;
+            time
+        });
+        let of_segment = [(self.cpus[cpu].segment.account, time_left)];
+        for (account, time) in EXTRAS.iter().copied().zip(times).chain(of_segment) {
+            if account.is_user() {
+                self.cpus[cpu].user_ns += time;
+            }
+            self.spend_extra(from, cpu, account, time);
+            from += time;
+        }
+    }
+
     /// Add an extra to an account. Report the time to the observer unless the time is 0.
     #[inline]
     fn spend_extra(&mut self, from: Ns, cpu: usize, account: Account, ns: Ns) {
@@ -120,7 +148,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Book kernel work on a CPU, after the work that is already booked.
     #[inline]
     pub(crate) fn book(&mut self, cpu: usize, account: Account, ns: impl Into<Ns>) {
-        let ns = ns.into();
+        self.book_time(cpu, account, self.cpus[cpu].duration(ns.into()));
+    }
+
+    /// Book `ns` that the CPU's speed does not change, such as a wait for another CPU, after the work that is already booked.
+    #[inline]
+    pub(crate) fn book_time(&mut self, cpu: usize, account: Account, ns: Ns) {
         let cpu_state = &mut self.cpus[cpu];
         debug_assert!(cpu_state.clock >= self.time.now, "the CPU is settled");
         let from = cpu_state.clock;

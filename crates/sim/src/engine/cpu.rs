@@ -5,7 +5,7 @@ use crate::tasks::Segment;
 use crate::time::{NEVER, Ns, Timers};
 
 /// Full speed of a CPU; the unit of [`Cpu::rate`].
-pub(crate) const FULL: u64 = 1024;
+pub(crate) const FULL: u16 = 1024;
 
 /// A CPU's balancing state of one domain (`struct sched_domain`).
 #[derive(Debug, Clone, Copy)]
@@ -68,8 +68,12 @@ pub(crate) struct Cpu {
     pub in_interrupt: bool,
     /// The CPU has no tick while it has a single task.
     pub nohz_full: bool,
-    /// Speed, relative to [`FULL`].
-    pub rate: u64,
+    /// Work per time, relative to [`FULL`]: the product of `speed` and `share`.
+    pub rate: u32,
+    /// Speed of the CPU's core relative to [`FULL`], see [`crate::machine::Speeds`].
+    pub speed: u16,
+    /// Share of the core that busy SMT siblings leave to the CPU, relative to [`FULL`].
+    pub share: u16,
     pub segment: Segment,
     /// Time up to which the current task's run time is charged.
     pub charged_at: Ns,
@@ -109,7 +113,9 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub fn new(tick_at: Ns, migration_cost: Ns, domains: Box<[DomainState]>) -> Self {
         Self {
-            rate: FULL,
+            rate: FULL.into(),
+            speed: FULL,
+            share: FULL,
             current: NOBODY,
             tick_at,
             ipi_at: NEVER,
@@ -132,11 +138,29 @@ impl Cpu {
         self.timer_soft_at = first.map_or(NEVER, super::interrupt::soft);
     }
 
+    /// Compute the rate after a change of the speed or of the share.
+    pub fn update_rate(&mut self) {
+        self.rate = (u32::from(self.speed) * u32::from(self.share) / u32::from(FULL)).max(1);
+    }
+
+    #[inline]
+    pub fn at_full_rate(&self) -> bool {
+        self.speed == FULL && self.share == FULL
+    }
+
+    /// Time that kernel work takes on the CPU. Siblings do not lengthen it.
+    #[inline]
+    pub fn duration(&self, work: Ns) -> Ns {
+        let (speed, full) = (Ns::from(self.speed), Ns::from(FULL));
+        if speed == full { work } else { (work * full + speed / 2) / speed }
+    }
+
     /// Time at which the current segment ends unless an event intervenes.
     #[inline]
     pub fn end(&self) -> Ns {
         let left = self.segment.left;
-        self.clock + if self.rate == FULL { left } else { (left * FULL).div_ceil(self.rate) }
+        self.clock
+            + if self.at_full_rate() { left } else { (left * Ns::from(FULL)).div_ceil(self.rate.into()) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schedlab_workload::measure::{Observed, metrics};
 
-use super::{Engine, FULL};
+use super::Engine;
 use crate::balance::KernelPolicy;
 use crate::error::SimError;
 use crate::ledger::Account;
@@ -81,12 +81,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// happen after the program's end.
     fn settle_last(&mut self, cpu: usize, close: Ns) {
         let cpu_state = &self.cpus[cpu];
-        let busy_at_full_speed = cpu_state.current != NOBODY && cpu_state.rate == FULL;
-        let until = if busy_at_full_speed {
-            close.min(cpu_state.clock.saturating_add(cpu_state.segment.left))
-        } else {
-            close
-        };
+        let until = if cpu_state.current == NOBODY { close } else { close.min(cpu_state.end()) };
         if cpu_state.clock < until {
             self.settle_to(cpu, until);
         }

@@ -1,6 +1,6 @@
 //! Interrupts: timers, ticks, and IPIs from other CPUs.
 
-use super::Engine;
+use super::{Engine, FULL};
 use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::machine::IdleState;
@@ -21,16 +21,19 @@ const DELAYED_ACK: u32 = 1 << 30;
 /// Owner of the timer that begins a CPU's next interruption by the machine's noise.
 const NOISE: u32 = u32::MAX;
 
+/// Owner of the timer at which a core's next speed is drawn.
+const SPEED: u32 = u32::MAX - 1;
+
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Handle the timer interrupt of a CPU. The interrupt wakes an idle CPU.
     pub(super) fn timer_interrupt(&mut self, cpu: usize) {
-        if self.cpus[cpu].timers.first().is_some_and(|timer| timer.owner == NOISE) {
-            return self.interruption(cpu);
+        if self.cpus[cpu].timers.first().is_some_and(|timer| timer.owner >= SPEED) {
+            return self.disturb(cpu);
         }
         let idle = self.cpus[cpu].current == NOBODY;
         if idle {
             let exit = self.idle_exit(self.cpus[cpu].clock.saturating_sub(self.cpus[cpu].idle_since));
-            self.book(cpu, Account::IdleExit, exit);
+            self.book_time(cpu, Account::IdleExit, exit);
         }
         self.book(cpu, Account::Timer, self.costs.timer_irq);
         self.records.counters.timer_interrupts += 1;
@@ -41,30 +44,60 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Arm each CPU's first interruption by the machine's noise.
-    pub(crate) fn start_noise(&mut self) {
-        if self.world.machine.noise.is_some() {
-            (0..self.cpus.len()).for_each(|cpu| self.arm_noise(cpu));
+    /// Draw each core's speed, and arm the timers of the next draw and of each CPU's first interruption by the machine's noise.
+    pub(crate) fn start_disturbances(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            if self.topology.siblings(self.topology.core(cpu)).next() == Some(cpu) {
+                self.draw_speed(cpu);
+            }
+            self.arm_noise(cpu);
+        }
+    }
+
+    /// Interrupt a CPU or change its core's speed, as the owner of its first timer says. No interrupt of the kernel is handled.
+    fn disturb(&mut self, cpu: usize) {
+        match self.cpus[cpu].timers.pop() {
+            Some(timer) if timer.owner == NOISE => self.interruption(cpu),
+            _ => self.draw_speed(cpu),
         }
     }
 
     fn arm_noise(&mut self, cpu: usize) {
-        let Some(noise) = &self.world.machine.noise else { return };
-        let at = self.time.now + 1 + self.time.random.below(2 * noise.mean_interval_ns);
-        self.cpus[cpu].timers.arm(at, NOISE);
+        if let Some(noise) = &self.world.machine.noise {
+            let after = self.time.random.below(2 * noise.mean_interval_ns);
+            self.arm_disturbance(cpu, NOISE, after);
+        }
+    }
+
+    fn arm_disturbance(&mut self, cpu: usize, owner: u32, after: Ns) {
+        self.cpus[cpu].timers.arm(self.time.now + 1 + after, owner);
         self.cpus[cpu].note_timers();
         self.rekey(cpu);
     }
 
     /// Interrupt a CPU for a length drawn from the machine's noise. An idle CPU loses nothing.
     fn interruption(&mut self, cpu: usize) {
-        self.cpus[cpu].timers.pop();
         let Some(noise) = &self.world.machine.noise else { return };
         let length = noise.lengths_ns[self.time.random.below(noise.lengths_ns.len() as u64) as usize];
         if self.cpus[cpu].current != NOBODY {
-            self.book(cpu, Account::Noise, length);
+            self.book_time(cpu, Account::Noise, length.into());
         }
         self.arm_noise(cpu);
+    }
+
+    /// Draw a speed for the core whose first CPU is `cpu`, until the next draw.
+    fn draw_speed(&mut self, cpu: usize) {
+        let Some(speeds) = &self.world.machine.speeds else { return };
+        let drawn = self.time.speeds.below(speeds.durations_permille.len() as u64) as usize;
+        let duration = speeds.durations_permille[drawn];
+        let after = self.time.speeds.below(2 * speeds.mean_interval_ns);
+        for sibling in self.topology.siblings(self.topology.core(cpu)) {
+            self.settle(sibling);
+            self.cpus[sibling].speed = ((u32::from(FULL) * 1000 + duration / 2) / duration) as u16;
+            self.cpus[sibling].update_rate();
+            self.rekey(sibling);
+        }
+        self.arm_disturbance(cpu, SPEED, after);
     }
 
     /// Handle the interrupt of a deferrable timer on a busy CPU without ticks.
@@ -82,8 +115,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if soft(timer) > self.time.now {
                 break;
             }
-            if timer.owner == NOISE {
-                self.interruption(cpu);
+            if timer.owner >= SPEED {
+                self.disturb(cpu);
                 continue;
             }
             self.cpus[cpu].timers.pop();
@@ -201,7 +234,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Send a CPU an IPI to reschedule (`smp_send_reschedule()`).
     pub(crate) fn send_ipi(&mut self, from: usize, to: usize) {
         let latency = self.costs.ipi.at(self.topology.distance(from, to));
-        let arrives = self.cpus[from].clock + Ns::from(self.costs.ipi_send) + latency;
+        let sender = &self.cpus[from];
+        let arrives = sender.clock + sender.duration(self.costs.ipi_send.into()) + latency;
         if self.cpus[to].ipi_at <= arrives {
             return;
         }

@@ -45,6 +45,8 @@ pub(crate) struct World<'c> {
     /// Index in `codes` of each task, by ordinal.
     pub code_of: &'c [u32],
     pub settings: &'c [TaskSettings],
+    pub main: &'c TaskSettings,
+    pub buffer_pages: &'c [u32],
     pub config: &'c Config,
     pub isolated: &'c CpuMask,
     pub nohz_full: &'c CpuMask,

@@ -15,6 +15,9 @@ use crate::tasks::{GateState, ProgramState, Tasks, Writers};
 use crate::time::{Agenda, Clock, MS, NEVER, Ns, Random, SECOND, Timers};
 use crate::vmstat::Vmstat;
 
+/// Constant of the random draws of speeds, which keeps the simulation's other draws unchanged.
+const SPEEDS_SALT: u64 = 0x7370_6565_6473_3031;
+
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     /// Create the engine, without any running task.
     pub fn new(world: World<'c>, tunables: Tunables, observer: O) -> Self {
@@ -47,7 +50,14 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let mut engine = Self {
             topology,
             costs: machine.costs.clone(),
-            time: Clock { now: 0, horizon: config.horizon_ns.unwrap_or(NEVER - 1), tick_ns, agenda, random },
+            time: Clock {
+                now: 0,
+                horizon: config.horizon_ns.unwrap_or(NEVER - 1),
+                tick_ns,
+                agenda,
+                random,
+                speeds: Random::new(config.seed ^ SPEEDS_SALT),
+            },
             changes: Changes { list: config.changes.clone(), timers },
             // SAFETY: by CPU, with an entry for each CPU of the topology.
             cpus: unsafe { Table::trusted(machine_cpus) },

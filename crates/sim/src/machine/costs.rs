@@ -195,7 +195,11 @@ pub struct Costs {
     pub udp_send: u32,
     /// A UDP receive.
     pub udp_receive: u32,
-    /// Waiting for a message at a TCP or UDP socket, beyond the system call and the switch.
+    /// Waiting for a message at a TCP or UDP socket, beyond the system call and the switch, for a task that waits or that has
+    /// been preempted since its last message. On one CPU of a Xeon (Linux 6.18) a round of two tasks over UDP took 7.1 µs if
+    /// both wait (SCHED_BATCH) and 0.28 µs less if one of the waits is a preemption instead; over TCP 8.2 and 0.07 µs less;
+    /// over pipes, which have no such cost, 3.6 and 0.25 µs less. So preemption saves a wake-up, but not the 0.4 to 0.7 µs by
+    /// which each message in such a round took longer than one that a task sends to itself. The reason is unknown.
     #[serde(default)]
     pub inet_wait: u32,
     /// Private footprint of a task in KiB that the program does not describe: stack, code, kernel structures.

@@ -97,6 +97,9 @@ pub struct Machine {
     /// Interruptions of busy CPUs that no mechanism of the model causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
+    /// Speeds of the cores, if they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speeds: Option<Speeds>,
     /// Kernel model under which the cost table applies. Other kernels need more or fewer instructions
     /// ([`crate::kernel::Instructions`]). Without it the costs are the same under every kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +141,19 @@ pub struct Noise {
     pub mean_interval_ns: u64,
     /// Quantiles of the lengths, at equal distances of probability. An interruption takes one of them at random.
     pub lengths_ns: Vec<u32>,
+}
+
+/// Speeds of cores that differ and change, as those of a virtual machine's CPUs while others use the hardware's cores.
+///
+/// Work takes longer or shorter; waits, interrupts on their way and idle states do not change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speeds {
+    /// Mean time between two draws for a core. The time is uniform between 0 and twice the mean.
+    pub mean_interval_ns: u64,
+    /// Quantiles of the duration of work, ascending, in permille of the duration for which the costs hold: their geometric
+    /// mean should be 1000. Each core draws one of them, whichever the other cores have.
+    pub durations_permille: Vec<u32>,
 }
 
 /// Maximum of a single cost: one second, or 10^9 KiB or MiB/s. Sums of a few such costs do not overflow.
@@ -261,6 +277,16 @@ impl Machine {
             let reason =
                 format!("needs an interval from 1 ns to an hour, and lengths of at most {MOST_COST} ns");
             return wrong("noise", reason);
+        }
+        if let Some(speeds) = &self.speeds
+            && (!(1..SECOND * 3600).contains(&speeds.mean_interval_ns)
+                || speeds.durations_permille.is_empty()
+                || !speeds.durations_permille.is_sorted()
+                || speeds.durations_permille.iter().any(|duration| !(100..=10_000).contains(duration)))
+        {
+            let reason = "needs an interval from 1 ns to an hour, and ascending durations from 100 to 10000"
+                .to_owned();
+            return wrong("speeds", reason);
         }
         self.check_distances()
     }

@@ -52,7 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return distance;
         }
         let wait = line.transfer(cpu, costs.at(distance), now);
-        self.book(cpu, Account::Lines, wait);
+        self.book_time(cpu, Account::Lines, wait);
         distance
     }
 }

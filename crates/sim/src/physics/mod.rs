@@ -70,15 +70,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Set the speed of each CPU of a core: Simultaneously busy SMT siblings slow each other.
+    /// Set the share of each CPU of a core: Simultaneously busy SMT siblings slow each other.
     fn retime_core(&mut self, cpu: usize) {
         let core = self.topology.siblings(self.topology.core(cpu));
         let busy = core.clone().filter(|sibling| self.cpus[*sibling].current != NOBODY).count();
         for sibling in core {
-            let rate = if busy > 1 { u64::from(self.costs.smt_percent) * FULL / 100 } else { FULL };
-            if self.cpus[sibling].rate != rate {
+            let share = if busy > 1 { (self.costs.smt_percent * u32::from(FULL) / 100) as u16 } else { FULL };
+            if self.cpus[sibling].share != share {
                 self.settle(sibling);
-                self.cpus[sibling].rate = rate;
+                self.cpus[sibling].share = share;
+                self.cpus[sibling].update_rate();
                 if sibling != cpu {
                     self.rekey(sibling);
                 }

@@ -70,9 +70,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let free = self.cpus[queue].lock_free_at.max(P::switch_lock_free_at(&self.rq.queues[queue], clock));
         if free > clock {
             let handoff = self.costs.lock_handoff.at(self.topology.distance(cpu, queue));
-            self.book(cpu, Account::LockWait, free - clock + handoff);
+            self.book_time(cpu, Account::LockWait, free - clock + handoff);
         }
-        self.cpus[queue].lock_free_at = self.cpus[cpu].clock + Ns::from(self.costs.lock_hold);
+        let holder = &self.cpus[cpu];
+        self.cpus[queue].lock_free_at = holder.clock + holder.duration(self.costs.lock_hold.into());
     }
 
     /// Lock a runqueue, and charge a CPU for putting a task on the queue.
@@ -198,7 +199,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.settle_to(target, at);
         }
         let idled = self.cpus[target].clock.saturating_sub(self.cpus[target].idle_since);
-        self.book(target, Account::IdleExit, self.idle_exit(idled));
+        self.book_time(target, Account::IdleExit, self.idle_exit(idled));
         if !self.world.machine.mwait {
             self.book(target, Account::Ipi, self.costs.ipi_handler);
         }

@@ -99,6 +99,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if previous != NOBODY {
             self.records.counters.preemptions += 1;
             self.tasks[previous].involuntary += 1;
+            self.tasks[previous].preempted = true;
             self.save_user(cpu);
             self.leave_core(cpu, previous);
             let task_data = &mut self.tasks[previous];
@@ -120,7 +121,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (switched, mmdrop) = (self.cpus[cpu].clock, self.costs.atomic);
         let busy = self.rq.policy.context_switch(&mut self.rq.queues[cpu], began, switched, mmdrop);
         if busy > 0 {
-            self.book(cpu, Account::Switch, busy);
+            self.book_time(cpu, Account::Switch, busy);
         }
         let (clock, place) = (self.cpus[cpu].clock, self.topology.places[cpu]);
         let task_data = &mut self.tasks[next];

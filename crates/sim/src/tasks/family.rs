@@ -11,7 +11,7 @@ use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, NOBODY, TaskIx, TaskLoad};
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::place::FILES_AT_ONCE;
-use crate::tasks::{Action, Class, Phase, Segment, State, Task};
+use crate::tasks::{Action, Phase, Segment, State, Task};
 use crate::time::Ns;
 
 /// Value of `Task::moved` of an executing task whose CPU has been selected.
@@ -25,23 +25,20 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         ordinal: u32,
         program: (Script, Cursor<'c>),
         action: Action,
-        class: Class,
     ) -> TaskIx {
         let mut task = Task::new(parent, ordinal, action);
         let plan = self.world.plan;
-        let (mut weight, mut nice, mut slice) = (crate::sched::weight::of_nice(0), 0, None);
-        let mut footprint = self.costs.footprint_kib;
-        task.class = class;
-        if ordinal != NOBODY {
-            let settings = &self.world.settings[plan.task(ordinal).group];
-            (weight, nice, slice) = (settings.weight, settings.nice, settings.slice_ns);
-            footprint = settings.footprint_kib;
-            task.class = settings.class;
-            task.nice = settings.nice as i8;
-            task.memory_node = settings.memory_node;
+        let settings = if ordinal == NOBODY {
+            self.world.main
+        } else {
             task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
-            task.mask = settings.mask.map_or(0, |mask| self.tasks.mask(&mask));
-        }
+            &self.world.settings[plan.task(ordinal).group]
+        };
+        task.class = settings.class;
+        task.nice = settings.nice as i8;
+        task.memory_node = settings.memory_node;
+        task.mask = settings.mask.map_or(0, |mask| self.tasks.mask(&mask));
+        let footprint = settings.footprint_kib;
         // Physical addresses decide how many pages collide in the caches: the footprint varies by ± a quarter.
         task.footprint_kib =
             footprint - footprint / 4 + self.time.random.below(u64::from(footprint / 2) + 1) as u32;
@@ -54,7 +51,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             (task.last_wakee, task.wakee_flips, task.flips_period) =
                 (parent.last_wakee, parent.wakee_flips, parent.flips_period);
         }
-        let entity = self.rq.policy.entity(weight, nice, slice);
+        let entity = self.rq.policy.entity(settings.weight, settings.nice, settings.slice_ns);
         self.tasks.alive += 1;
         self.insert(task, entity, TaskLoad::new(self.time.now), program)
     }
@@ -91,12 +88,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let (plan, main) = (self.world.plan, self.gate.main);
         if !plan.group(plan.task(ordinal)).started_by_exec() {
             let program = self.program_of(ordinal);
-            let task = self.new_task(main, ordinal, program, Action::Ready, Class::Normal);
+            let task = self.new_task(main, ordinal, program, Action::Ready);
             return self.start_new(cpu, task);
         }
         // The shell's child executes `time`, which forks the process of the program, see `effect_launch()`.
         let nothing = (Script::None, Cursor::of_nothing());
-        let timer = self.new_task(main, ordinal, nothing, Action::Start, Class::Normal);
+        let timer = self.new_task(main, ordinal, nothing, Action::Start);
         self.tasks[timer].is_child = true;
         self.tasks[main].children += 1;
         self.start_new(cpu, timer);
@@ -117,7 +114,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let ordinal = self.tasks[timer].ordinal;
         let program = self.program_of(ordinal);
-        let task = self.new_task(timer, ordinal, program, Action::Start, Class::Normal);
+        let task = self.new_task(timer, ordinal, program, Action::Start);
         let launcher = &mut self.tasks[timer];
         launcher.children += 1;
         launcher.action = Action::Step(Step::Wait { count: None });
@@ -143,7 +140,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
         let ordinal = self.tasks[parent].ordinal;
-        let child = self.new_task(parent, ordinal, program, Action::Exit, Class::Normal);
+        let child = self.new_task(parent, ordinal, program, Action::Exit);
         let forked = &mut self.tasks[child];
         forked.phase = Phase::Next;
         forked.is_child = true;

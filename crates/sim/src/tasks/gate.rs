@@ -59,15 +59,9 @@ impl GateState {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Start the main task on the first CPU.
+    /// Start the main task on the first of its CPUs.
     pub(crate) fn boot(&mut self) {
-        let main = self.new_task(
-            NOBODY,
-            NOBODY,
-            (Script::Main, Cursor::of_nothing()),
-            Action::AwaitReady,
-            Class::Normal,
-        );
+        let main = self.new_task(NOBODY, NOBODY, (Script::Main, Cursor::of_nothing()), Action::AwaitReady);
         self.tasks[main].phase = crate::tasks::Phase::Next;
         self.gate.main = main;
         self.numa.born(main, None, self.time.now);
@@ -80,12 +74,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if P::TICKS_WHEN_IDLE {
             (0..self.cpus.len()).for_each(|cpu| self.rekey(cpu));
         }
-        let first = self.rq.housekeeping.lowest().unwrap_or(0);
+        let first = self.tasks.allowed(main).lowest().unwrap_or(0);
         self.report_birth(0, first, main, None);
         self.activate_task(first, main, crate::sched::Enqueue::New);
         self.start_idle_at(first, 0);
         self.start_vmstat();
-        self.start_noise();
+        self.start_disturbances();
     }
 
     /// Next action of the main task.
@@ -131,12 +125,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Ns::from(self.costs.syscall + protocol)
     }
 
+    /// Segment in which a task touches the pages of its sample buffers (shared memory in `schedload`) and reports that it is
+    /// ready. The report, a few hundred ns, is on the account of the pages.
+    fn preparation(&mut self, task: TaskIx) -> Segment {
+        let ordinal = self.tasks[task].ordinal as usize;
+        let pages = self.world.buffer_pages.get(ordinal).copied().unwrap_or(0);
+        self.records.counters.page_faults += u64::from(pages);
+        let account = if pages > 0 { Account::Fault } else { Account::Syscall };
+        Segment::new(account, Ns::from(pages) * Ns::from(self.costs.shared_fault) + self.signal_cost())
+    }
+
     pub(super) fn begin_gate(&mut self, cpu: usize, task: TaskIx, early: bool) -> Progress {
         let total = self.world.plan.task_count();
         match self.tasks[task].action {
             Action::Start => self.begin_exec(cpu, task, early),
             Action::Launch => Progress::Segment(self.process_segment(cpu, self.costs.fork)),
-            Action::Ready => Progress::Segment(Segment::new(Account::Syscall, self.signal_cost())),
+            Action::Ready => Progress::Segment(self.preparation(task)),
             Action::Create(ordinal) => {
                 let plan = self.world.plan;
                 let thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;

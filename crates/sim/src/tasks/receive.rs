@@ -10,6 +10,7 @@ use crate::sched::TaskIx;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::waiters::Event;
 use crate::tasks::{Flow, MESSAGES, Segment};
+use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn begin_receive(
@@ -30,8 +31,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let calls = receiver.left == u64::MAX || receiver.moved > 0;
         receiver.left = receiver.left.min(bytes);
         let (left, moved) = (receiver.left, receiver.moved);
+        let preempted = std::mem::take(&mut receiver.preempted);
         if flow.ready() {
-            return Progress::Segment(self.receiving(cpu, at, left, take));
+            let mut segment = self.receiving(cpu, at, left, take);
+            if preempted && calls {
+                segment.left += Ns::from(self.costs.waiting(self.program.flows[at].kind));
+            }
+            return Progress::Segment(segment);
         }
         if flow.senders == 0 {
             if moved > 0 {

@@ -220,6 +220,8 @@ pub(crate) struct Task {
     pub is_child: bool,
     /// A kernel thread.
     pub kernel: bool,
+    /// Switched away from while it was runnable, for whatever reason, since its last receive.
+    pub preempted: bool,
     /// A CPU on which the task ran before (`recent_used_cpu`).
     pub recent_cpu: u16,
     /// Node of the kernel stack; node and number of the pages of its image.

@@ -14,6 +14,8 @@ pub(crate) struct Clock {
     /// The next event of each CPU, and of the machine.
     pub agenda: Agenda,
     pub random: Random,
+    /// Draws of the cores' speeds, which are independent of all other draws under the same seed.
+    pub speeds: Random,
 }
 
 impl Clock {

@@ -35,6 +35,15 @@ NOISE_FACTOR, QUANTILES = 3, 16
 """A span has noise if its longest gap is three times the median, which is a tick's. The lengths are stored as means of
 equal shares."""
 
+LEAST_SPREAD = 0.02
+"""Standard deviation of the relative durations below which the file has no speeds: they would change no level by more
+than one or two percent."""
+
+SPEED_NS = 1_000_000_000
+"""Mean time between draws of a core's speed; not measured. On a virtual machine with two CPUs the autocorrelation of
+the ratio of their speeds, in windows of 10 ms, fell to a third within 0.3 to 1.5 s, in three runs of 20 s. That of
+the model is (1 - t / 2 m)² for a mean of m, a third at 0.85 m."""
+
 OPTIONAL = (
     "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "inet_wait",
     "shared_fault", "image_fault", "next_line_permille", "llc_line", "child_start",
@@ -129,12 +138,16 @@ def solved(
     work.shared_core(wanted.pairs.get("core"))
     work.shared_memory(wanted.cpus)
     work.noise(wanted.noise)
+    if wanted.speeds:
+        work.speeds(wanted.speeds)
     return work.data, work.figures
 
 
 def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
     """Return the machine with an idle state for each measured idle time, and without states that are not measured."""
     data = deepcopy(dict(machine))
+    for key in ("noise", "speeds"):
+        data.pop(key, None)
     for key in OPTIONAL:
         data["costs"].setdefault(key, 0)
     for key in ("child_start_remote", "runqueue"):
@@ -298,10 +311,21 @@ class Calibration:
         lengths = np.sort([gap for spans in runs for gap in self._gaps(spans)])
         if not len(lengths):
             return
-        # Means of equal shares keep the mean of all lengths, to which quantiles of a long tail are not equal.
-        shares = np.array_split(np.repeat(lengths, QUANTILES), QUANTILES)
         interval_ns = basics.SPAN_NS * sum(map(len, runs)) // len(lengths)
-        self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": [round(each.mean()) for each in shares]}
+        self.data["noise"] = {"mean_interval_ns": interval_ns, "lengths_ns": _shares(lengths)}
+
+    def speeds(self, probe: Probe) -> None:
+        """Measure how the speeds of two cores differ, if they do, as an example of any two.
+
+        What slows both at once is no difference. The logarithms of the ratios, divided by the square root of two, have
+        the deviation of one core, and either core may be the slower one: a lasting difference, as between cores of two
+        kinds, cannot be distinguished from a changing one. The geometric mean of the durations is 1, for which the
+        costs hold (:func:`~schedlab.simulation.host.passes.level`).
+        """
+        ratios = [np.log(median(run, "0") / median(run, "1")) for run in self.passes.runs(probe)]
+        durations = np.exp(np.sort([sign * ratio for ratio in ratios for sign in (-1, 1)]) / np.sqrt(2))
+        if durations.std() >= LEAST_SPREAD:
+            self.data["speeds"] = {"mean_interval_ns": SPEED_NS, "durations_permille": _shares(1000 * durations)}
 
     @staticmethod
     def _gaps(spans: Sequence[float]) -> Iterator[float]:
@@ -317,6 +341,12 @@ class Calibration:
 
     def _simulated(self, data: Mapping[str, Any], probe: Probe, series: str, share: float = 0.5) -> float:
         return quantile(on_model(toml_text.lines(data), self.kernel).run(probe, 0), series, share)
+
+
+def _shares(values: np.ndarray) -> list[int]:
+    """Return the means of :data:`QUANTILES` equal shares of sorted values: they keep the mean of all values, to which
+    quantiles of a long tail are not equal."""
+    return [round(each.mean()) for each in np.array_split(np.repeat(values, QUANTILES), QUANTILES)]
 
 
 def median(run: Samples, series: str) -> float:
@@ -355,6 +385,12 @@ def written(text: str, data: Mapping[str, Any], figures: Figures) -> str:
             "# Measured: gaps of a loop on one CPU that are at least three ticks long; means of sixteenths of all gaps."
         )
         lines.append(f"noise = {toml_text.value(data['noise'])}")
+    if "speeds" in data:
+        lines.append(
+            "# Durations: measured, write() to /dev/null on two CPUs at once; means of sixteenths of all passes."
+        )
+        lines.append("# The mean interval is not measured: in about this time two virtual CPUs changed their ratio.")
+        lines.append(f"speeds = {toml_text.value(data['speeds'])}")
     lines.append(f'costs_kernel = "{data["costs_kernel"]}" # the kernel model of the simulated probes')
     taken = f"copied from {nearest}"
     for state in range(len(data["idle"])):

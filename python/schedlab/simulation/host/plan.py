@@ -29,12 +29,15 @@ class Steps:
     children: Sequence[Step]
     timers: Sequence[Step]
     noise: Probe
+    speeds: Probe | None
 
     @classmethod
     def of(cls, machine: Mapping[str, Any], cpus: Sequence[int]) -> Steps:
         """The steps of a machine, on these of its CPUs."""
         pairs, first = steps.pairs(machine, cpus), min(cpus)
         between = [step for distance, pair in pairs.items() for step in steps.between(*pair, distance)]
+        # SMT siblings have one core, and its speed.
+        two_cores = next((pair for distance, pair in pairs.items() if distance != "core"), None)
         elsewhere = [step for name, pair in pairs.items() for step in steps.of_children_elsewhere(*pair, name)]
         return cls(
             cpus,
@@ -47,6 +50,7 @@ class Steps:
             [*steps.of_children(first), *elsewhere],
             [*steps.of_timers(first)],
             basics.tick(first, NOISE_SPANS),
+            basics.both_write(two_cores) if two_cores else None,
         )
 
     @property
@@ -59,7 +63,13 @@ class Steps:
         """The probes of a pass."""
         alone = (*self.one_cpu, *self.memory, *self.between, *self.overlap, *self.children, *self.timers)
         lines = [wakeups.atomics(*pair) for pair in self.pairs.values()]
-        return [*(step.probe for step in alone), *lines, *self.remote.probes, self.noise]
+        return [
+            *(step.probe for step in alone),
+            *lines,
+            *self.remote.probes,
+            self.noise,
+            *([self.speeds] if self.speeds else ()),
+        ]
 
 
 @dataclass(frozen=True)

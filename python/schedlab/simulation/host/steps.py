@@ -59,8 +59,7 @@ def on_one_cpu(cpu: int) -> Iterator[Step]:
     # More processes than the six address spaces that a TLB of x86 distinguishes.
     yield Step(("costs.tlb_refill",), messages.pipe_ring(cpu, 8), "operation", "a round over pipes of eight processes")
     yield Step(("costs.futex",), basics.futex_round(cpu), "operation", "a round of two threads on one CPU")
-    how = "4 bytes over udp to a process that waits for them on the CPU, and 4 bytes back through a pipe"
-    yield Step(("costs.inet_wait",), messages.delivery(cpu), "operation", how)
+    yield Step(("costs.inet_wait",), messages.udp_round(cpu), "operation", "a round over udp on one CPU")
     yield Step(("costs.page_fault",), memory.page_fault(cpu), "operation", "the first write to a page")
     probe = memory.page_fault(cpu, shared=True)
     yield Step(("costs.shared_fault",), probe, "operation", "the first read of a page of shared memory")

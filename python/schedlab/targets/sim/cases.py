@@ -98,13 +98,19 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
     chosen = attributes_of(variant, kernel)
-    chosen, watched = _watching(row, chosen, machine) if row.watches else (chosen, ())
+    main = chosen
+    watched: tuple[int, ...] = ()
+    if row.watches:
+        # ``schedload noise`` starts its loops from another CPU.
+        main = replace(chosen, cpus=None)
+        chosen, watched = _watching(row, chosen, machine)
     settings = Settings(
         seed=simulation_seed(seed, trial.block, trial.iteration),
         tunables=numbers(variant.tunables.values()),
         command_line=variant.cmdline or "",
         horizon_ns=round(trial.row.timeout * 1e9),
         attributes=chosen,
+        main=main,
     )
     return Simulation(machine, kernel, row.program, settings, watched)
 

@@ -59,7 +59,7 @@ impl KernelPolicy for O1 {
         engine.advance_tick(cpu);
         let cpu_state = &engine.cpus[cpu];
         let idled = cpu_state.clock.saturating_sub(cpu_state.idle_since).min(engine.time.tick_ns);
-        engine.book(cpu, Account::IdleExit, engine.idle_exit(idled));
+        engine.book_time(cpu, Account::IdleExit, engine.idle_exit(idled));
         engine.book(cpu, Account::Tick, engine.costs.tick);
         if engine.rebalance_due(1000) && engine.load_balance_o1(cpu, CpuIdleType::Idle) > 0 {
             engine.leave_idle(cpu);

@@ -37,6 +37,16 @@ def write(cpu: int) -> Probe:
     return Probe("write", make_program("write", {"first": body}, ["operation"], files=files), (cpu,))
 
 
+def both_write(cpus: tuple[int, int]) -> Probe:
+    """Tasks on two CPUs that write to /dev/null at once for about 100 ms: series ``0`` and ``1``, of 100 operations."""
+    turn = times(100, [{"write": {"file": "null", "bytes": 4}}])
+    groups = {
+        f"writer{n}": [on(cpu), stamp("turn"), times(5000, [turn, lap("turn", str(n))])] for n, cpu in enumerate(cpus)
+    }
+    files = [{"name": "null", "count": 1, "scope": "task", "path": "/dev/null"}]
+    return Probe("write on two CPUs", make_program("both-write", groups, ["0", "1"], files=files), cpus)
+
+
 def yields(cpu: int, tasks: int) -> Probe:
     """Tasks that yield: series ``operation``, the turns of all tasks, of the first task."""
     timed, other = [YIELD, lap("turn", "operation")], [YIELD]

@@ -82,19 +82,18 @@ def pipe_ring(cpu: int, tasks: int) -> Probe:
     return Probe("pipe ring", make_program("pipe-ring", groups, ["operation"], channels=channels), (cpu,))
 
 
-def delivery(cpu: int) -> Probe:
-    """4 bytes over UDP to a process that waits for them, and 4 bytes back through a pipe: series ``operation``.
+def udp_round(cpu: int) -> Probe:
+    """A message of 4 bytes over UDP to another process on the CPU, and its answer: series ``operation``.
 
     Over TCP this would measure how a congestion control such as BBR paces small segments: 0 to 20 µs.
     """
-    there, back = ({"channel": name, "bytes": 4} for name in ("there", "back"))
+    out, back = ({"channel": "there", "bytes": 4} | way for way in ({}, {"direction": "backward"}))
     groups = {
-        "first": [IN_TURN, times(LOOPS, [{"send": there}, {"receive": back}, lap("turn", "operation")])],
-        "second": [IN_TURN, times(LOOPS, [{"receive": there}, {"send": back}])],
+        "first": [IN_TURN, times(LOOPS, [{"send": out}, {"receive": back}, lap("turn", "operation")])],
+        "second": [IN_TURN, times(LOOPS, [{"receive": out}, {"send": back}])],
     }
-    channels = [channel("there", "udp"), channel("back", "pipe")]
-    program = make_program("delivery", groups, ["operation"], channels=channels)
-    return Probe("udp delivery", program, (cpu,))
+    program = make_program("udp-round", groups, ["operation"], channels=[channel("there", "udp")])
+    return Probe("udp round", program, (cpu,))
 
 
 def line(writer: int, reader: int, kib: int) -> Probe:
