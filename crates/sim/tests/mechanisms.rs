@@ -520,7 +520,7 @@ fn tasks_touch_the_pages_of_their_buffers_before_the_gate() {
 
 #[test]
 fn a_preempted_task_receives_as_slowly_as_one_that_waits() {
-    // One CPU: a FIFO task reads the client's message at once and answers, so that the client does not wait for the answer.
+    // Both tasks share one CPU. A FIFO server reads and answers each message at once, so that the client never waits.
     let rounds = 100u64;
     let time = |kind, inet_wait, class| {
         let mut machine = machine("laptop-4").unwrap();
