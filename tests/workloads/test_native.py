@@ -46,7 +46,10 @@ PROGRAMS = [
 def test_every_workload_runs_and_reports_its_metrics(measure: Measure, use: str, parameters: dict[str, object]) -> None:
     metrics = measure(use, **parameters)
     assert all(metric.value >= 0 for metric in metrics.values())
-    assert all(metric.value > 0 for metric in metrics.values() if metric.spec.judged)
+    # Kernels that split CPU time by ticks may find no tick in the user mode of so short a program.
+    positive = {spec.name for spec in adapter(use).metrics if spec.judged} - {"TotalUser"}
+    assert positive
+    assert all(metrics[name].value > 0 for name in positive)
     if "latency-p99" in metrics:
         assert metrics["latency-p50"].value <= metrics["latency-p99"].value
     absent = {"sent"} if use == "stream" and "protocol" not in parameters else set()
