@@ -1,12 +1,13 @@
 //! Rules of contention: shared cache lines limit a rate, small messages go together, busy queues make balancing dearer.
 
-use schedlab_sim::{Account, Config, Outcome, Simulation, kernel, machine};
+use schedlab_sim::{Account, Attributes, Config, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::library::busyloop::BusyLoop;
 use schedlab_workload::library::pgbench::Pgbench;
 use schedlab_workload::library::stream::Stream;
 use schedlab_workload::program::{
-    Mode, Program, Quantity, Resources, Scope, Window, count, group, higher, semaphores, up, within_window,
+    ChannelKind, Mode, Op, Program, Quantity, Resources, Scope, Window, channels, count, group, higher,
+    lower, receive, semaphores, send, times, up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -57,6 +58,49 @@ fn a_shared_line_limits_the_common_rate_to_a_transfer_per_operation() {
 fn a_single_task_keeps_its_line() {
     let outcome = run("kunpeng920", "linux-5.14", adders(1));
     assert!(outcome.ledger.total(Account::Lines) < 1000, "the line moves to the task's CPU once");
+}
+
+/// Two tasks write 300 messages of 100 bytes each, to one pipe or to a pipe of their own, on two CPUs or on one; nobody reads meanwhile.
+/// Return the time in which tasks waited for locks.
+fn writers(pipes: [&str; 2], cpus: [usize; 2]) -> u64 {
+    let names = ["first", "second"];
+    let writer =
+        |at: usize| group(names[at], 1, Mode::Process, vec![times(300u64, vec![send(pipes[at], 100u64)])]);
+    let reads = [pipes[0], pipes[1]].map(|pipe| times(300u64, vec![receive(pipe, 100u64)]));
+    let reader =
+        group("reader", 1, Mode::Process, [vec![Op::Sleep { ns: MS.into() }], reads.to_vec()].concat());
+    let channels = vec![channels("one", ChannelKind::Pipe, 1), channels("other", ChannelKind::Pipe, 1)];
+    let program = Program {
+        resources: Resources { channels, ..Resources::default() },
+        groups: vec![writer(0), writer(1), reader],
+        metrics: vec![lower("time", "s", Quantity::Elapsed, 1.0)],
+        ..Program::named("writers")
+    };
+    let on = |cpu: usize| Attributes { cpus: Some([cpu].into_iter().collect()), ..Attributes::default() };
+    let config = Config {
+        groups: (0..2)
+            .map(|at| (names[at].to_owned(), on(cpus[at])))
+            .chain([("reader".to_owned(), on(2))])
+            .collect(),
+        ..Config::default()
+    };
+    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-6.12").unwrap());
+    let outcome =
+        Simulation::new(machine, kernel, Plan::new(program).unwrap(), config).unwrap().run().unwrap();
+    outcome.ledger.total(Account::LockWait)
+}
+
+#[test]
+fn writers_of_one_pipe_wait_for_its_mutex() {
+    let costs = machine("laptop-4").unwrap().costs;
+    let apart = writers(["one", "other"], [0, 1]);
+    let in_turn = writers(["one", "one"], [0, 0]);
+    let together = writers(["one", "one"], [0, 1]);
+    // Runqueues have locks too.
+    assert!(apart < 1000 && in_turn < 1000, "{apart} and {in_turn} ns");
+    // A writer is under the mutex for most of its system call, in which the other waits.
+    let held = u64::from(costs.pipe);
+    assert!((300 * held / 2..600 * held).contains(&together), "{together} ns");
 }
 
 #[test]

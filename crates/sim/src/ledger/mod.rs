@@ -59,7 +59,7 @@ accounts! {
     Messages = "message_lines",
     /// Balancing passes of CPUs about to become idle.
     NewidleBalance = "newidle_balance",
-    /// Waiting for runqueue locks.
+    /// Waiting for locks of runqueues and pipes.
     LockWait = "lock_wait",
     /// Slowdown by SMT siblings.
     Smt = "smt",

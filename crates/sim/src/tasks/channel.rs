@@ -7,6 +7,7 @@ use crate::machine::PIPE_PAGE;
 use crate::physics::Waiting;
 use crate::tasks::WaitQueue;
 use crate::tasks::buffers::Buffers;
+use crate::tasks::mutex::Mutex;
 use crate::tasks::pages::Pages;
 use crate::tasks::runs::{Freed, Runs};
 use crate::tasks::tcp::{Acknowledgement, Tcp};
@@ -44,8 +45,8 @@ pub(crate) enum QueueUser {
 enum Memory {
     /// A limit of the sum of their sizes.
     Sum,
-    /// The pages of a pipe.
-    Pages(Box<Pages>),
+    /// The pages of a pipe, and its mutex.
+    Pages(Box<(Pages, Mutex)>),
     /// Buffers of a connection whose sizes the program has set.
     Buffers(Box<Buffers>),
 }
@@ -145,7 +146,7 @@ impl Flow {
     #[inline]
     pub fn room(&self, bytes: u64, waited: bool) -> u64 {
         match &self.memory {
-            Memory::Pages(pages) => pages.room(bytes, waited),
+            Memory::Pages(pipe) => pipe.0.room(bytes, waited),
             // Fast path: a message that no kind splits, and that fits.
             Memory::Sum if bytes <= LARGEST_WHOLE && self.used + bytes <= self.capacity => bytes,
             Memory::Sum => self.room_when_scarce(bytes),
@@ -299,8 +300,8 @@ impl Flow {
             return true;
         }
         debug_assert!(bytes <= self.room(bytes, waited), "only bytes that fit are written");
-        if let Memory::Pages(pages) = &mut self.memory {
-            pages.write(bytes, waited);
+        if let Memory::Pages(pipe) = &mut self.memory {
+            pipe.0.write(bytes, waited);
         }
         let charge = self.charge(bytes);
         if self.kind == ChannelKind::Udp && self.used + charge > self.capacity {
@@ -404,8 +405,8 @@ impl Flow {
         let taken = bytes.min(self.bytes);
         self.bytes -= taken;
         self.used -= self.runs.take(taken, self.streams());
-        if let Memory::Pages(pages) = &mut self.memory {
-            pages.read(taken);
+        if let Memory::Pages(pipe) = &mut self.memory {
+            pipe.0.read(taken);
         }
         taken
     }
@@ -421,7 +422,7 @@ impl Flow {
     pub fn wakes_writer(&self, pipe: PipeWakeups) -> bool {
         let (used, capacity) = (self.used, self.capacity);
         match (&self.memory, self.kind) {
-            (Memory::Pages(pages), _) => pages.wakes_writer(pipe),
+            (Memory::Pages(pages), _) => pages.0.wakes_writer(pipe),
             (Memory::Buffers(buffers), _) => buffers.wakes_writer(),
             (Memory::Sum, ChannelKind::Unix) => used * 4 <= capacity,
             (Memory::Sum, ChannelKind::Tcp) => used * 3 <= capacity * 2,
@@ -431,7 +432,16 @@ impl Flow {
 
     /// Whether no page of a pipe is free.
     pub fn pages_full(&self) -> bool {
-        matches!(&self.memory, Memory::Pages(pages) if pages.full())
+        matches!(&self.memory, Memory::Pages(pipe) if pipe.0.full())
+    }
+
+    /// The mutex of a pipe.
+    #[inline]
+    pub fn mutex(&mut self) -> Option<&mut Mutex> {
+        match &mut self.memory {
+            Memory::Pages(pipe) => Some(&mut pipe.1),
+            _ => None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod exec;
 mod family;
 mod fetch;
 mod gate;
+mod mutex;
 mod pages;
 mod perform;
 mod place;

@@ -88,6 +88,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let waited = self.tasks[task].moved == WAITED;
         let part = flow.room(left, waited);
+        if let Some(wait) = self.take_mutex(cpu, at, part) {
+            return Progress::Segment(wait);
+        }
+        let flow = &mut self.program.flows[at];
         if flow.kind == ChannelKind::Tcp {
             let (booked, segments) = (self.tasks[task].moved, flow.segments(left));
             if booked == 0 && segments == 0 && part == left {
