@@ -104,6 +104,21 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     assert "costs.next_line_permille" in figures
 
 
+def test_idle_states_of_a_machine_that_wakes_slowly_are_measured() -> None:
+    """The CPUs of this machine are idle for longer than the shortest states while they wake each other."""
+    truth = calibrate.prepared(models.machine("laptop-4").data)
+    exits = [18_000, 18_000, 18_000, 20_000, 24_000, 33_000]
+    truth["idle"] = [state | {"exit_ns": ns} for state, ns in zip(truth["idle"], exits, strict=True)]
+    wanted = Steps.of(truth, range(4))
+    passes = Passes(on_model(toml_text.lines(truth), DEFAULT_KERNEL), wanted.probes)
+    passes.advance(1)
+    work = calibrate.Calibration(passes, calibrate.prepared(models.machine("laptop-4").data), DEFAULT_KERNEL)
+    work.remote(wanted.remote)
+    assert [work.figures[f"idle.{state}.exit_ns"].value for state in range(6)] == pytest.approx(exits, rel=0.03)
+    # The shortest state ends in the middle of the first two idle times: 0 and 20 us after a wake-up of about 20 us.
+    assert 28_000 < work.data["idle"][1]["after_ns"] < 34_000
+
+
 class Hardware:
     """A model whose atomic operations contend as on hardware: the model's tasks do several of them in one piece."""
 

@@ -193,6 +193,7 @@ class Calibration:
         changed = deepcopy(self.data)
         try:
             found = solve(step, times, before, lambda values: self._model(step, values))
+            found = step.with_later(found) if found else found
             for key, figure in found.items():
                 write(changed, key, figure.value)
             extension().check_machine(toml_text.lines(changed))
@@ -204,14 +205,19 @@ class Calibration:
     def remote(self, wanted: Remote) -> None:
         """Take the steps of interrupts and of idle states.
 
-        At a running CPU of a virtual machine an interrupt may arrive later than at an idle CPU for which the hypervisor
+        A CPU is idle for the waker's computation, and for the time in which the waker itself wakes up: an arrival. At
+        a running CPU of a virtual machine an interrupt may arrive later than at an idle CPU for which the hypervisor
         polls. Wake-ups of idle CPUs then decide, because they are more frequent.
         """
         if wanted.arrival is None:
             return
         self.all(wanted.sending)
         self.all(wanted.interrupts)
-        self.one(wanted.idleness[0])
+        shortest = wanted.idleness[0]
+        arrival_ns = level([median(run, shortest.series) for run in self.passes.runs(shortest.probe)])
+        for state in self.data["idle"][1:]:
+            state["after_ns"] += round(arrival_ns)
+        self.one(shortest)
         if read(self.data, "idle.0.exit_ns") == 0:
             self.one(wanted.arrival)
         self.all(wanted.idleness[1:])
@@ -329,7 +335,7 @@ class Calibration:
 
     def _model(self, step: Step, values: Values) -> float:
         changed = deepcopy(self.data)
-        for key, value in values.items():
+        for key, value in step.with_later(values).items():
             write(changed, key, value)
         return self._simulated(changed, step.probe, step.series, step.share)
 

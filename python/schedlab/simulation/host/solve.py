@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from schedlab.simulation.host.passes import level
 from schedlab.simulation.host.runners import Probe
+
+T = TypeVar("T")
 
 LONGEST = 6
 """Largest number of simulations of a search. A probe's time is nearly linear in a cost, so two or three suffice."""
@@ -28,7 +30,7 @@ class Step:
     A pass that takes ``below_ns`` or longer does not count: the probe did not do what it measures. ``series`` is the
     probe's series whose quantile ``share`` counts, by default the median. ``keys`` are dotted keys of
     the machine file; with several keys the probe measures a sum, which is split in the proportions of the values before
-    the search.
+    the search. ``later`` are keys that have the value of the first key until their own steps.
     """
 
     keys: tuple[str, ...]
@@ -37,6 +39,11 @@ class Step:
     how: str
     share: float = 0.5
     below_ns: float = inf
+    later: tuple[str, ...] = ()
+
+    def with_later(self, values: Mapping[str, T]) -> Mapping[str, T]:
+        """Return values of ``keys`` with those of ``later``."""
+        return {**values, **dict.fromkeys(self.later, values[self.keys[0]])}
 
 
 @dataclass(frozen=True)

@@ -149,10 +149,14 @@ def idle_probes(waker: int, other: int) -> Sequence[Probe]:
 
 
 def idleness(idle: Sequence[Probe]) -> Iterator[Step]:
-    """Yield the steps of the idle states."""
+    """Yield the steps of the idle states, the shortest first.
+
+    A state has the exit of the state before until its own step: which state a probe meets depends on the exits.
+    """
     for state, (idle_ns, probe) in enumerate(zip(IDLE_NS, idle, strict=True)):
         how = f"waking a CPU {idle_ns // 1000} us and a wake-up after it became idle"
-        yield Step((f"idle.{state}.exit_ns",), probe, "arrival", how)
+        later = tuple(f"idle.{each}.exit_ns" for each in range(state + 1, len(IDLE_NS)))
+        yield Step((f"idle.{state}.exit_ns",), probe, "arrival", how, later=later)
 
 
 def arrival(probe: Probe, distance: str) -> Step:
