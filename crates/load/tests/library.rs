@@ -67,6 +67,23 @@ const SMALL: [&[&str]; 45] = [
     &["kernel-path", "--path", "sleep", "--loops", "20"],
 ];
 
+/// Loads of processes and of threads; the last workload consists of threads.
+#[test]
+fn a_load_ends_with_its_workload() {
+    for (arguments, load) in [
+        (&["pipetest", "--loops", "100"][..], "hackbench groups=1 fds=2"),
+        (&["yield", "--warmup", "0s", "--duration", "60ms"], "futex pairs=2"),
+        (&["hackbench", "-g", "2", "-f", "2", "-l", "5"], "scripts streams=1"),
+        (&["wakeup", "--warmup", "0s", "--duration", "60ms"], "stream pairs=2"),
+    ] {
+        let family = Family::new();
+        let document = json(&mut family.schedload(&[arguments, &["--beside", load, "--json"]].concat()));
+        assert_eq!(document["parameters"]["beside"], load);
+        assert!(document["metrics"].as_array().expect("metrics").iter().all(well_formed), "{document}");
+        family.assert_gone();
+    }
+}
+
 #[test]
 fn every_program_runs_and_reports_the_listed_metrics() {
     let list = json(&mut Family::new().schedload(&["list", "--json"]));

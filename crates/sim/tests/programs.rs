@@ -154,6 +154,30 @@ fn schedbench_runs() {
     everywhere(Schedbench { processes: 6, memory_mib: 2, walks: 4, ..Schedbench::default() }.program());
 }
 
+/// The load of a workload ends with the workload, and its CPU time counts in no metric.
+#[test]
+fn a_load_beside_a_workload_slows_it_and_ends_with_it() {
+    let wakeup = || Wakeup { warmup_ns: MS, duration_ns: 50 * MS, ..Wakeup::default() }.program().unwrap();
+    let load = || Hackbench { groups: 2, ..Hackbench::default() }.program().unwrap();
+    let value = |outcome: &Outcome, name: &str| {
+        outcome.metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.value).unwrap()
+    };
+    let alone = simulate(wakeup(), "laptop-4", "linux-6.12");
+    let loaded = simulate(wakeup().beside(load()).unwrap(), "laptop-4", "linux-6.12");
+    assert_eq!(loaded.end, End::Finished);
+    assert!((51..60).contains(&(loaded.observed.elapsed_ns / MS)), "{} ns", loaded.observed.elapsed_ns);
+    let [quiet, busy] = [&alone, &loaded].map(|outcome| value(outcome, "latency-p99"));
+    assert!(busy > 5.0 * quiet, "{busy} and {quiet} us");
+
+    let kernbench = || Kernbench { directories: 1, files: 4, ..Kernbench::default() }.program().unwrap();
+    let alone = simulate(kernbench(), "laptop-4", "linux-6.12");
+    let loaded = simulate(kernbench().beside(load()).unwrap(), "laptop-4", "linux-6.12");
+    let [quiet, busy] = [&alone, &loaded].map(|outcome| value(outcome, "elapsed"));
+    assert!(busy > 1.2 * quiet, "{busy} and {quiet} s");
+    let [quiet, busy] = [&alone, &loaded].map(|outcome| value(outcome, "system"));
+    assert!(busy < 1.5 * quiet, "{busy} and {quiet} s of system time");
+}
+
 #[test]
 fn disturbance_of_schedbench_costs_no_metric_its_time() {
     let run = |disturbance: u32| {

@@ -9,6 +9,8 @@ use crate::program::{Better, Program, Quantity};
 pub struct Observed {
     /// Time from the opening of the gate until every task was reaped, in nanoseconds.
     pub elapsed_ns: u64,
+    /// Time from the creation of the first task until every task was reaped, in nanoseconds.
+    pub lifetime_ns: u64,
     /// Totals of the counters.
     pub counters: Vec<u64>,
     /// Recorded samples of each series, in nanoseconds.
@@ -64,6 +66,7 @@ fn quantity(program: &Program, observed: &Observed, sorted: &[Vec<u64>], quantit
     let series = |name: &str| Some(&sorted[position(&program.series, name)?]);
     match quantity {
         Quantity::Elapsed => Some(elapsed),
+        Quantity::Lifetime => Some(seconds(observed.lifetime_ns)),
         Quantity::ElapsedPer(name) => counter(name).filter(|count| *count > 0.0).map(|count| elapsed / count),
         Quantity::Rate(name) => {
             let time = program.window.map_or(elapsed, |window| seconds(window.duration_ns));

@@ -92,10 +92,19 @@ impl Plan {
         self.tasks_per_replica * self.program.replicas
     }
 
-    /// Number of tasks whose CPU time counts, see [`TaskGroup::disturbs_after_ns`].
+    /// Number of tasks whose CPU time counts in metrics.
     pub fn counted_tasks(&self) -> u32 {
-        let counted = self.program.groups.iter().filter(|group| group.disturbs_after_ns.is_none());
-        counted.map(|group| group.count).sum::<u32>() * self.program.replicas
+        self.count(TaskGroup::counts)
+    }
+
+    /// Number of tasks that the run waits for.
+    pub fn awaited_tasks(&self) -> u32 {
+        self.count(|group| !group.background)
+    }
+
+    fn count(&self, counts: impl Fn(&TaskGroup) -> bool) -> u32 {
+        let groups = self.program.groups.iter().filter(|group| counts(group));
+        groups.map(|group| group.count).sum::<u32>() * self.program.replicas
     }
 
     /// All tasks in the order of creation: replica by replica, group by group.

@@ -92,9 +92,15 @@ def adapter(name: str) -> Native:
     return cast(Native, type(f"Native[{name}]", (Native,), attributes)())
 
 
-def _model(definition: Mapping[str, Any]) -> type[NativeParameters]:
-    """The model of a workload's parameters, with the keys of an experiment file."""
-    fields: dict[str, Any] = {each["name"]: _field(each) for each in definition["parameters"]}
+def parameters_of_tool(name: str) -> type[NativeParameters]:
+    """The model of a native workload's parameters for the tool that the workload follows, beside which no load runs."""
+    return _model(definitions()[name], loads=False)
+
+
+def _model(definition: Mapping[str, Any], *, loads: bool = True) -> type[NativeParameters]:
+    """The model of a workload's parameters, with the keys of an experiment file; ``loads``: also other workloads."""
+    parameters = (each for each in definition["parameters"] if loads or each["kind"] != "workload")
+    fields: dict[str, Any] = {each["name"]: _field(each) for each in parameters}
     model = create_model(f"{definition['name']} parameters", __base__=NativeParameters, **fields)
     model.workload = definition["name"]
     return model
@@ -108,6 +114,8 @@ def _field(parameter: Mapping[str, Any]) -> tuple[Any, Any]:
         annotation = Annotated[int, BeforeValidator(time_parser(parameter))]
     elif kind == "flag":
         annotation = bool
+    elif kind == "workload":
+        annotation = str | None
     elif kind == "choice":
         names = tuple(choice["name"] for choice in parameter["choices"])
         annotation = Literal[names]

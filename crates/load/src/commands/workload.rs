@@ -45,6 +45,7 @@ fn arguments(parameter: &Parameter) -> Vec<Arg> {
             vec![option.value_name(unit).value_parser(value_parser!(u64))]
         }
         Kind::Time { .. } => vec![option.value_name("DURATION").value_parser(nanoseconds)],
+        Kind::Workload => vec![option.value_name("WORKLOAD")],
         Kind::Choice { choices } => {
             let names = choices.iter().map(|choice| choice.name.clone()).collect::<Vec<_>>();
             let option = option.value_name(parameter.option.to_uppercase()).value_parser(names);
@@ -89,7 +90,7 @@ fn values_of(definition: &Definition, matches: &ArgMatches) -> Values {
         is_given(id).then(|| match &parameter.kind {
             Kind::Flag => Value::Bool(true),
             Kind::Number { .. } | Kind::Time { .. } => matches.get_one::<u64>(id).copied().into(),
-            Kind::Choice { .. } => matches.get_one::<String>(id).cloned().into(),
+            Kind::Choice { .. } | Kind::Workload => matches.get_one::<String>(id).cloned().into(),
         })
     };
     let values = definition.parameters.iter().map(|parameter| (parameter.name.clone(), value(parameter)));
@@ -110,7 +111,7 @@ pub fn execute(
     json: bool,
 ) -> Result<(), LoadError> {
     let prepared = prepare(definition, matches)?;
-    let _workplace = Workplace::enter(definition)?;
+    let _workplace = Workplace::enter(definition.command, &prepared)?;
     let parameters = Value::Object(prepared.parameters);
     perform(prepared.program, parameters, &prepared.heading, definition.lines, settings, json)
 }
@@ -141,18 +142,18 @@ struct Workplace(PathBuf);
 impl Workplace {
     /// Change to the directory; `None` for a workload without files. An error names the commands that are
     /// not in `PATH`.
-    fn enter(definition: &Definition) -> Result<Option<Self>, LoadError> {
-        let missing: Vec<&str> =
-            definition.commands.iter().copied().filter(|command| !in_path(command)).collect();
+    fn enter(command: &str, prepared: &Prepared) -> Result<Option<Self>, LoadError> {
+        let missing: Vec<&str> = prepared.commands.iter().copied().filter(|each| !in_path(each)).collect();
         if !missing.is_empty() {
-            let (name, missing) = (definition.command, missing.join(", "));
-            return Err(LoadError::Usage(format!("{name} needs commands that are not in PATH: {missing}")));
+            let missing = missing.join(", ");
+            return Err(LoadError::Usage(format!(
+                "{command} needs commands that are not in PATH: {missing}"
+            )));
         }
-        let files = (definition.files)();
-        if files.is_empty() {
+        if prepared.files.is_empty() {
             return Ok(None);
         }
-        let name = format!("schedload-{}-{}", definition.command, std::process::id());
+        let name = format!("schedload-{command}-{}", std::process::id());
         let memory = Path::new("/dev/shm").join(&name);
         let path = match fs::create_dir(&memory) {
             Ok(()) => memory,
@@ -164,7 +165,7 @@ impl Workplace {
             }
         };
         let place = Self(path);
-        for (name, contents) in files {
+        for (name, contents) in &prepared.files {
             fs::write(place.0.join(name), contents).map_err(LoadError::system(format!("writing {name}")))?;
         }
         let failed = LoadError::system(format!("entering {}", place.0.display()));

@@ -32,15 +32,18 @@ const GRACE_NS: u64 = 20_000_000;
 pub struct Crew {
     shared: Arc<Shared>,
     processes: HashMap<Pid, TaskId>,
+    /// Processes that the run does not wait for, see `TaskGroup::background`.
+    background: HashMap<Pid, TaskId>,
     threads: Vec<Thread>,
-    /// Resources that the ended processes of disturbances used, see `TaskGroup::disturbs_after_ns`.
-    pub disturbance: Usage,
+    /// Resources of ended processes that count in no metric, see `TaskGroup::counts()`.
+    pub uncounted: Usage,
 }
 
 impl Crew {
     /// Crew without tasks.
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, processes: HashMap::new(), threads: Vec::new(), disturbance: Usage::default() }
+        let (processes, background) = (HashMap::new(), HashMap::new());
+        Self { shared, processes, background, threads: Vec::new(), uncounted: Usage::default() }
     }
 
     /// Create all tasks in order, opening and closing channel ends on the way.
@@ -72,7 +75,9 @@ impl Crew {
         let parent = process::own_pid();
         match process::fork().map_err(|error| limits::fork_failure(&error))? {
             Forked::Parent(pid) => {
-                self.processes.insert(pid, task);
+                let background = shared.plan.group(task).background;
+                let processes = if background { &mut self.background } else { &mut self.processes };
+                processes.insert(pid, task);
             }
             Forked::Child => {
                 children::settle(parent);
@@ -112,11 +117,12 @@ impl Crew {
         Ok(())
     }
 
-    /// Wait for the end of every task.
+    /// Wait for the end of every task that is not in the background.
     pub fn reap(&mut self) -> Result<(), LoadError> {
         while !self.processes.is_empty() {
             if self.shared.arena.finishing() {
-                return self.cut_off();
+                self.cut_off();
+                return Ok(());
             }
             match process::wait(-1) {
                 Ok(ended) => self.ended(ended)?,
@@ -129,29 +135,45 @@ impl Crew {
             let count = finished.load(Ordering::Acquire);
             self.check_for_dead_tasks()?;
             if self.shared.arena.finishing() {
-                return self.cut_off();
+                self.cut_off();
+                return Ok(());
             }
-            if count as usize == self.threads.len() {
+            if count == self.shared.threads {
                 break;
             }
             futex::wait(finished, count);
         }
-        self.threads.drain(..).for_each(Thread::join);
+        // Threads in the background go on until this process ends.
+        if self.threads.len() == self.shared.threads as usize {
+            self.threads.drain(..).for_each(Thread::join);
+        }
+        // Meanwhile a task in the background may have failed.
+        while let Ok(Some(ended)) = process::wait_no_hang(-1) {
+            self.ended(ended)?;
+        }
         Ok(())
     }
 
-    /// End the run before its tasks have ended. Threads end with this process, which only has to print its report.
-    fn cut_off(&mut self) -> Result<(), LoadError> {
+    /// End the tasks in the background.
+    pub fn end_background(&mut self) {
+        if self.shared.plan.awaited_tasks() < self.shared.plan.task_count() {
+            self.cut_off();
+        }
+    }
+
+    /// End the tasks that run: those in the background, or those that a task has cut off. Threads end with this process, which only
+    /// has to print its report.
+    fn cut_off(&mut self) {
         self.kill();
         strays::kill_descendants(&[]);
         self.processes.clear();
+        self.background.clear();
         self.threads.clear();
-        Ok(())
     }
 
     /// Kill and reap all processes.
     pub fn kill(&mut self) {
-        for pid in self.processes.keys() {
+        for pid in self.processes.keys().chain(self.background.keys()) {
             process::kill(*pid, libc::SIGKILL);
         }
     }
@@ -169,9 +191,10 @@ impl Crew {
     /// Record an ended process; an error if the process was a task and failed.
     fn ended(&mut self, ended: Ended) -> Result<(), LoadError> {
         // Any other process is an orphan that this process adopted.
-        let Some(task) = self.processes.remove(&ended.pid) else { return Ok(()) };
-        if self.shared.plan.group(task).disturbs_after_ns.is_some() {
-            self.disturbance = self.disturbance.plus(ended.usage);
+        let task = self.processes.remove(&ended.pid).or_else(|| self.background.remove(&ended.pid));
+        let Some(task) = task else { return Ok(()) };
+        if !self.shared.plan.group(task).counts() {
+            self.uncounted = self.uncounted.plus(ended.usage);
         }
         match ended.how {
             How::Exited(0) => Ok(()),
@@ -197,7 +220,7 @@ impl Crew {
         while clock::now_ns() < deadline {
             match process::wait_no_hang(-1) {
                 Ok(Some(Ended { pid, how: How::Killed(signal), .. })) => {
-                    if let Some(task) = self.processes.get(&pid) {
+                    if let Some(task) = self.processes.get(&pid).or_else(|| self.background.get(&pid)) {
                         return self.killed(*task, pid, signal);
                     }
                 }
@@ -238,12 +261,13 @@ fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
 
 /// Body of a task's thread in the main process. The main thread is notified of the end, even after a panic.
 fn thread_main(shared: &Shared, task: TaskId) {
-    let mut end = ThreadEnd { shared, failed: true };
+    let mut end = ThreadEnd { shared, awaited: !shared.plan.group(task).background, failed: true };
     end.failed = work(shared, task, true) != 0;
 }
 
 struct ThreadEnd<'s> {
     shared: &'s Shared,
+    awaited: bool,
     failed: bool,
 }
 
@@ -254,7 +278,8 @@ impl Drop for ThreadEnd<'_> {
             // Every failure but a panic has recorded its message already.
             self.shared.arena.fail("a task panicked");
         }
-        let count = finished.fetch_add(1, Ordering::AcqRel) + 1;
+        let awaited = u32::from(self.awaited);
+        let count = finished.fetch_add(awaited, Ordering::AcqRel) + awaited;
         if self.failed {
             futex::wake(finished, 1);
             // The main thread may be waiting for a process that will never end.

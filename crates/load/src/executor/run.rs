@@ -56,6 +56,7 @@ pub struct Shared {
     pub(super) files: Vec<Output>,
     pub(super) rate: Rate,
     pub(super) closes_matter: bool,
+    /// Threads that the run waits for.
     pub(super) threads: u32,
 }
 
@@ -100,14 +101,17 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));
     let before = Usage::own();
+    let begin = clock::now_ns();
     let result = crew.create().and_then(|()| timed(&shared, &mut crew));
+    let lifetime_ns = clock::now_ns() - begin;
     if result.is_err() {
         crew.kill();
         strays::kill_descendants(&[]);
     }
     let elapsed_ns = result?;
-    let usage = Usage::of_children().since(crew.disturbance).plus(Usage::own().since(before));
-    Ok(outcome(&shared, elapsed_ns, usage, rate))
+    let usage = Usage::of_children().since(crew.uncounted).plus(Usage::own().since(before));
+    crew.end_background();
+    Ok(outcome(&shared, (elapsed_ns, lifetime_ns), usage, rate))
 }
 
 /// Open the gate and wait for the end of all tasks; return the nanoseconds between the two.
@@ -125,13 +129,19 @@ fn timed(shared: &Shared, crew: &mut Crew) -> Result<u64, LoadError> {
     Ok(clock::now_ns() - start)
 }
 
-fn outcome(shared: &Shared, elapsed_ns: u64, usage: Usage, rate: Option<Rate>) -> Outcome {
+fn outcome(
+    shared: &Shared,
+    (elapsed_ns, lifetime_ns): (u64, u64),
+    usage: Usage,
+    rate: Option<Rate>,
+) -> Outcome {
     let (plan, tasks) = (&shared.plan, shared.plan.task_count());
     let series = 0..plan.program().series.len() as u32;
     let collected: Vec<_> = series.map(|series| shared.arena.collect(tasks, series)).collect();
     let one_in = collected.iter().map(|series| series.one_in).collect();
     let observed = Observed {
         elapsed_ns,
+        lifetime_ns,
         counters: shared.arena.counter_totals(tasks),
         series: collected.into_iter().map(|series| series.samples).collect(),
         user_ns: usage.user_us * 1000,

@@ -13,9 +13,10 @@ pub fn computes(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Compute { .. } | Op::Exec { image: Image::Work { .. } }))
 }
 
-/// Number of tasks that are threads.
+/// Number of threads that the run waits for.
 pub fn threads(plan: &Plan) -> u32 {
-    let threads = plan.program().groups.iter().filter(|group| group.mode == Mode::Thread);
+    let threads =
+        plan.program().groups.iter().filter(|group| group.mode == Mode::Thread && !group.background);
     threads.map(|group| group.count).sum::<u32>() * plan.program().replicas
 }
 

@@ -44,8 +44,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let schedstats =
             self.stats.report(&self.balance.domains, self.world.machine, self.world.kernel, close);
         let plan = self.world.plan;
-        let elapsed_ns =
-            self.gate.closed_at.unwrap_or(close).saturating_sub(self.gate.opened_at.unwrap_or(close));
+        // The first task is created at the beginning of virtual time.
+        let lifetime_ns = self.gate.closed_at.unwrap_or(close);
+        let elapsed_ns = lifetime_ns.saturating_sub(self.gate.opened_at.unwrap_or(close));
         let locks = &plan.program().resources.locks;
         let locks = self
             .program
@@ -55,6 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.program.series.into_iter().map(|series| series.finish()).unzip();
         let observed = Observed {
             elapsed_ns,
+            lifetime_ns,
             counters: self.program.counters,
             series,
             user_ns: self.records.ended_user_ns,
@@ -96,8 +98,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let (ran, user) = (std::mem::take(&mut task_data.ran_ns), std::mem::take(&mut task_data.user_ns));
         let plan = self.world.plan;
-        if task_data.ordinal == NOBODY || plan.group(plan.task(task_data.ordinal)).disturbs_after_ns.is_none()
-        {
+        if task_data.ordinal == NOBODY || plan.group(plan.task(task_data.ordinal)).counts() {
             self.records.ended_ran_ns += ran;
             self.records.ended_user_ns += user.min(ran);
         }

@@ -360,7 +360,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 self.notify_parent(cpu, parent);
             }
             self.close_ends(cpu, ordinal);
-            self.leave_gate(cpu, thread);
+            if !self.world.plan.group(self.world.plan.task(ordinal)).background {
+                self.leave_gate(cpu, thread);
+            }
         }
         self.tasks.alive -= 1;
         Progress::Ended

@@ -25,7 +25,7 @@ pub(crate) struct GateState {
     /// Whether the main task has paused before it creates a disturbance.
     paused: bool,
     ready: u32,
-    /// Tasks of the program that have not ended, and ended tasks that the main task has not waited for.
+    /// Tasks that the main task waits for and that have not ended, and ended tasks that the main task has not waited for.
     live: u32,
     unreaped: u32,
     waiters: WaitQueue,
@@ -66,7 +66,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.gate.main = main;
         self.numa.born(main, None, self.time.now);
         self.tasks[main].mm = self.physics.tlbs.new_space();
-        self.gate.live = self.world.plan.task_count();
+        self.gate.live = self.world.plan.awaited_tasks();
         // Programs that a shell starts wait for no signal.
         if self.world.plan.program().groups.iter().all(TaskGroup::started_by_exec) {
             self.gate.opened_at = Some(0);

@@ -96,7 +96,10 @@ impl Workload for Hackbench {
                 group("receiver", self.fds, self.mode, vec![receiver]),
                 group("sender", self.fds, self.mode, vec![times(self.loops, vec![to_each])]),
             ],
-            metrics: vec![lower("time", "s", Quantity::Elapsed, 1.0)],
+            metrics: vec![
+                lower("time", "s", Quantity::Elapsed, 1.0),
+                lower("total", "s", Quantity::Lifetime, 1.0),
+            ],
             ..Program::named(Self::COMMAND)
         })
     }

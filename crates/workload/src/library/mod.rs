@@ -29,6 +29,7 @@ use serde_json::Value;
 use crate::error::ParameterError;
 use crate::measure::Measured;
 use crate::program::{Better, Metric, Program, Quantity, lower};
+use parameter::BESIDE;
 pub use parameter::{Parameter, Values};
 
 /// Names that the file of a workload uses.
@@ -129,12 +130,6 @@ pub struct Definition {
     pub parameters: Vec<Parameter>,
     /// Metrics; the first is the headline.
     pub metrics: Vec<MetricDefinition>,
-    /// Commands that must be in `PATH`.
-    #[serde(skip)]
-    pub commands: &'static [&'static str],
-    /// Files that must be in the working directory: name and contents.
-    #[serde(skip)]
-    pub files: fn() -> Vec<(&'static str, String)>,
     /// Lines that replace the metrics in the text of a run.
     #[serde(skip)]
     pub lines: fn(&[Measured]) -> Option<Vec<String>>,
@@ -171,15 +166,32 @@ pub struct Prepared {
     pub seconds: f64,
     /// Lines that are printed before a run.
     pub heading: Vec<String>,
+    /// Commands that must be in `PATH`.
+    pub commands: Vec<&'static str>,
+    /// Files that must be in the working directory: name and contents.
+    pub files: Vec<(&'static str, String)>,
 }
 
 impl Definition {
     /// Make the program for a machine of `cpus` CPUs from the given values; other parameters keep their defaults.
     ///
     /// An error names the parameter that is unknown or out of range.
-    pub fn prepare(&self, values: Values, cpus: u32) -> Result<Prepared, ParameterError> {
+    pub fn prepare(&self, mut values: Values, cpus: u32) -> Result<Prepared, ParameterError> {
         parameter::check(&self.parameters, &values)?;
-        (self.prepare)(values, cpus)
+        let load = values.remove(BESIDE).filter(|load| !load.is_null());
+        let mut prepared = (self.prepare)(values, cpus)?;
+        if let Some(load) = load {
+            let beside = prepare_load(load.as_str().unwrap_or_default(), cpus).and_then(|load| {
+                Ok((prepared.program.clone().beside(load.program)?, load.commands, load.files))
+            });
+            let (program, commands, files) =
+                beside.map_err(|error| ParameterError::new(BESIDE, &load, error.to_string()))?;
+            prepared.program = program;
+            prepared.commands.extend(commands);
+            prepared.files.extend(files);
+            prepared.parameters.insert(BESIDE.to_owned(), load);
+        }
+        Ok(prepared)
     }
 
     /// The arguments with which `schedload` runs the workload with these values.
@@ -202,6 +214,27 @@ impl Definition {
     }
 }
 
+/// The workload of a text such as `hackbench groups=2`.
+fn prepare_load(text: &str, cpus: u32) -> Result<Prepared, ParameterError> {
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let all = workloads();
+    let Some(load) = all.iter().find(|workload| workload.name == name) else {
+        let names = all.iter().map(|workload| workload.name).collect::<Vec<_>>();
+        return Err(ParameterError::new("workload", name, format!("must be one of {}", names.join(", "))));
+    };
+    let mut values = Values::new();
+    for word in words {
+        let Some((key, value)) = word.split_once('=').filter(|(key, _)| *key != BESIDE) else {
+            return Err(ParameterError::new(name, word, "must be a parameter as NAME=VALUE"));
+        };
+        let parameter = load.parameters.iter().find(|parameter| parameter.name == key);
+        // `prepare` refuses an unknown name.
+        values.insert(key.to_owned(), parameter.map_or_else(|| Ok(value.into()), |each| each.read(value))?);
+    }
+    load.prepare(values, cpus)
+}
+
 /// The definition of a workload.
 fn define<T: Workload>() -> Definition {
     let (summary, note) = documentation::<T>();
@@ -218,6 +251,8 @@ fn define<T: Workload>() -> Definition {
             parameters: parameters.as_object().cloned().unwrap_or_default(),
             seconds: window + fields.seconds(cpus),
             heading: fields.heading(),
+            commands: T::COMMANDS.to_vec(),
+            files: T::files(),
         })
     };
     Definition {
@@ -225,10 +260,8 @@ fn define<T: Workload>() -> Definition {
         command: T::COMMAND,
         summary,
         note,
-        parameters: parameter::parameters_of::<T>(),
+        parameters: parameter::parameters_of::<T>().into_iter().chain([Parameter::beside()]).collect(),
         metrics: metrics::<T>(),
-        commands: T::COMMANDS,
-        files: T::files,
         lines: T::lines,
         prepare: Box::new(prepare),
     }

@@ -16,8 +16,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, js
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::duration::nanoseconds;
 use crate::error::ParameterError;
 use crate::program::Window;
+
+/// Name of the parameter of every workload that names another workload to run beside it.
+pub(super) const BESIDE: &str = "beside";
 
 /// Largest number of tasks, clients or pairs that a workload accepts.
 pub(super) const MAX_TASKS: u32 = 100_000;
@@ -130,6 +134,8 @@ pub enum Kind {
     },
     /// A name from a list of names.
     Choice { choices: Vec<Choice> },
+    /// A workload and its parameters, such as `hackbench groups=2`.
+    Workload,
 }
 
 /// A name that a parameter may have as its value.
@@ -228,6 +234,47 @@ pub(super) fn check_fields<T: Default + Serialize + JsonSchema>(fields: &T) -> R
 }
 
 impl Parameter {
+    /// The parameter of every workload that names another workload to run beside it.
+    pub(super) fn beside() -> Self {
+        Self {
+            name: BESIDE.to_owned(),
+            summary:
+                "Workload that runs beside this one as a load, with its parameters: 'hackbench groups=2'"
+                    .to_owned(),
+            kind: Kind::Workload,
+            default: None,
+            option: BESIDE.to_owned(),
+            short: None,
+            instead_of: Vec::new(),
+        }
+    }
+
+    /// The value that a text in the notation of experiment files means.
+    pub(super) fn read(&self, text: &str) -> Result<Value, ParameterError> {
+        let refuse = |reason: String| ParameterError::new(&self.name, text, reason);
+        match &self.kind {
+            Kind::Flag => {
+                text.parse().map(Value::Bool).map_err(|_| refuse("must be true or false".to_owned()))
+            }
+            Kind::Number { .. } => {
+                text.parse::<u64>().map(Value::from).map_err(|_| refuse("must be a whole number".to_owned()))
+            }
+            Kind::Time { seconds, .. } => {
+                let with_unit = if *seconds && text.parse::<f64>().is_ok() {
+                    format!("{text}s")
+                } else {
+                    text.to_owned()
+                };
+                nanoseconds(&with_unit).map(Value::from).map_err(refuse)
+            }
+            Kind::Choice { choices } if choices.iter().all(|choice| choice.name != text) => {
+                let names = choices.iter().map(|choice| choice.name.as_str()).collect::<Vec<_>>();
+                Err(refuse(format!("must be one of {}", names.join(", "))))
+            }
+            Kind::Choice { .. } | Kind::Workload => Ok(text.into()),
+        }
+    }
+
     /// Check that a number lies in the parameter's range; null is a value that is not given.
     fn check(&self, value: &Value) -> Result<(), ParameterError> {
         let Some(number) = value.as_u64() else { return Ok(()) };

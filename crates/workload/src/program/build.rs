@@ -151,7 +151,15 @@ pub fn slots(name: &str, count: u32, scope: Scope) -> Slot {
 
 /// A group of `count` tasks.
 pub fn group(name: &str, count: u32, mode: Mode, body: Vec<Op>) -> TaskGroup {
-    TaskGroup { name: name.to_owned(), count, mode, program: false, disturbs_after_ns: None, body }
+    TaskGroup {
+        name: name.to_owned(),
+        count,
+        mode,
+        program: false,
+        disturbs_after_ns: None,
+        background: false,
+        body,
+    }
 }
 
 /// A metric with lower values better.

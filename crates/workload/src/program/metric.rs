@@ -35,6 +35,8 @@ pub enum Better {
 pub enum Quantity {
     /// Seconds from the opening of the gate until every task has been reaped.
     Elapsed,
+    /// Seconds from the creation of the first task until every task has been reaped.
+    Lifetime,
     /// Seconds of the run per unit of a counter.
     ElapsedPer(String),
     /// A counter per second of the window, or of the run where there is no window.

@@ -1,6 +1,7 @@
 //! The definition of a program: plain data, serialisable, with no behaviour beyond construction.
 
 mod attributes;
+mod beside;
 mod build;
 mod expr;
 mod metric;
@@ -120,6 +121,10 @@ pub struct TaskGroup {
     /// Only in programs whose groups all have `program`; a disturbance is the last group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbs_after_ns: Option<u64>,
+    /// Whether the run does not wait for the tasks of the group: they are killed when all others have ended. Their CPU time counts
+    /// in no metric.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// Operations that each task performs once.
     pub body: Vec<Op>,
 }
@@ -129,6 +134,12 @@ impl TaskGroup {
     #[must_use]
     pub fn started_by_exec(&self) -> bool {
         self.program && self.mode == Mode::Process
+    }
+
+    /// Whether the CPU time of the group's tasks counts in metrics.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        !self.background && self.disturbs_after_ns.is_none()
     }
 }
 

@@ -139,6 +139,79 @@ impl Op {
         std::iter::once(self).chain(inside.into_iter().flat_map(Self::all)).collect()
     }
 
+    /// The bodies inside the operation.
+    fn bodies(&mut self) -> Vec<&mut Vec<Self>> {
+        match self {
+            Self::Loop { body, .. }
+            | Self::Fork { body }
+            | Self::Exec { image: Image::Command { model: body, .. } } => vec![body],
+            Self::Choose { branches } => branches.iter_mut().map(|branch| &mut branch.body).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Change each loop that the program's window ends into a loop without an end.
+    pub(super) fn ignore_window(&mut self) {
+        if let Self::Loop { repeat: repeat @ Repeat::Window, .. } = self {
+            *repeat = Repeat::Count(u64::MAX.into());
+        }
+        self.bodies().into_iter().flatten().for_each(Self::ignore_window);
+    }
+
+    /// Give the resources, counters and series that the operation uses, in its bodies too, the names that `named` returns for their
+    /// kinds and names.
+    pub(super) fn rename(&mut self, named: &dyn Fn(&str, &str) -> String) {
+        let rename = |kind: &str, name: &mut String| *name = named(kind, name);
+        let all = |kind: &str, names: &mut [&mut Option<String>]| {
+            names.iter_mut().filter_map(|name| name.as_mut()).for_each(|name| rename(kind, name));
+        };
+        match self {
+            Self::Watch { longest, gaps, lost, .. } => {
+                rename("series", longest);
+                rename("counter", gaps);
+                rename("counter", lost);
+            }
+            Self::Touch { region, .. } => rename("region", &mut region.name),
+            Self::Send { channel, .. } => rename("channel", &mut channel.name),
+            Self::Receive { channel, counter, .. } => {
+                rename("channel", &mut channel.name);
+                all("counter", &mut [counter]);
+            }
+            Self::Lock { lock } | Self::Unlock { lock } => rename("lock", &mut lock.name),
+            Self::Up { semaphore, .. } | Self::Down { semaphore } => rename("semaphore", &mut semaphore.name),
+            Self::Barrier { barrier } => rename("barrier", &mut barrier.name),
+            Self::Await { condition, lock } => {
+                rename("condition", &mut condition.name);
+                rename("lock", &mut lock.name);
+            }
+            Self::Signal { condition, .. } => rename("condition", &mut condition.name),
+            Self::Start { timer } => rename("timer", timer),
+            Self::Timer { timer, slack, latency, missed, .. } => {
+                rename("timer", timer);
+                all("series", &mut [slack, latency]);
+                all("counter", &mut [missed]);
+            }
+            Self::Write { file, .. } => rename("file", &mut file.name),
+            Self::Stamp { slot } => rename("slot", &mut slot.name),
+            Self::Record { slot, series } | Self::Lap { slot, series } => {
+                rename("slot", &mut slot.name);
+                rename("series", series);
+            }
+            Self::Count { counter, .. } => rename("counter", counter),
+            Self::Compute { .. }
+            | Self::Sleep { .. }
+            | Self::Set { .. }
+            | Self::Finish
+            | Self::Yield
+            | Self::Fork { .. }
+            | Self::Wait { .. }
+            | Self::Exec { .. }
+            | Self::Loop { .. }
+            | Self::Choose { .. } => {}
+        }
+        self.bodies().into_iter().flatten().for_each(|op| op.rename(named));
+    }
+
     /// Remove the models of commands.
     pub(super) fn clear_models(&mut self) {
         match self {

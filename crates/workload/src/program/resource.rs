@@ -56,6 +56,8 @@ pub trait Resource {
     const KIND: &'static str;
     /// Name of the resource.
     fn name(&self) -> &str;
+    /// Give the resource another name.
+    fn rename(&mut self, name: String);
     /// Instances per scope; at least 1.
     fn count(&self) -> u32;
     /// Tasks that share an instance.
@@ -113,6 +115,10 @@ macro_rules! resource {
 
             fn name(&self) -> &str {
                 &self.name
+            }
+
+            fn rename(&mut self, name: String) {
+                self.name = name;
             }
 
             fn count(&self) -> u32 {

@@ -17,7 +17,7 @@ class HackbenchRtTests(Adapter[NativeParameters]):
 
     name = "hackbench-rt-tests"
     summary = "hackbench of the rt-tests package"
-    parameters = native.adapter("hackbench").parameters
+    parameters = native.parameters_of_tool("hackbench")
     metrics = (TIME,)
     tools = (_TOOL,)
 

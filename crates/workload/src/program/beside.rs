@@ -1,0 +1,107 @@
+//! Two programs in one: a program, and a load that runs beside the program until the program ends.
+
+use std::collections::HashSet;
+
+use super::{Attributes, Mode, Op, Policy, Program, Quantity, Resource, Resources, Scope, each_kind, times};
+use crate::error::ParameterError;
+
+/// Begins the names of a load's groups, resources, counters and series.
+const PREFIX: &str = "beside-";
+
+impl Program {
+    /// This program with `load` beside it, whose tasks are in the background: they repeat their bodies until the tasks of this
+    /// program have ended, and no metric counts them. They are ordinary tasks (`SCHED_OTHER`, nice 0), whatever the attributes of
+    /// the measured tasks are.
+    ///
+    /// An error if a metric would count the load all the same: the CPU time of threads is that of their process.
+    pub fn beside(self, load: Self) -> Result<Self, ParameterError> {
+        let of_cpu_time = |quantity: &Quantity| {
+            use Quantity::{CpuShare, System, User, UserPerTask};
+            matches!(quantity, User | System | UserPerTask | CpuShare)
+        };
+        if let Some(metric) = self.metrics.iter().find(|metric| of_cpu_time(&metric.quantity))
+            && load.groups.iter().any(|group| group.mode == Mode::Thread)
+        {
+            let reason =
+                format!("its tasks are threads, whose CPU time would count in the metric `{}`", metric.name);
+            return Err(ParameterError::new("beside", load.name, reason));
+        }
+        let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(PREFIX));
+        for group in &mut load.groups {
+            group.body.iter_mut().for_each(Op::ignore_window);
+            let ordinary =
+                Attributes { policy: Some(Policy::Other), priority: Some(0), ..Attributes::default() };
+            let body = std::mem::take(&mut group.body);
+            group.body = vec![Op::Set { attributes: ordinary }, times(u64::MAX, body)];
+            (group.program, group.background) = (false, true);
+        }
+        program.resources.add(&load.resources, &|_| true, &|_, name| name.to_owned());
+        program.counters.extend(load.counters);
+        program.series.extend(load.series);
+        program.groups.extend(load.groups);
+        Ok(program)
+    }
+
+    /// The same tasks in one replica, in the same order: each replica's groups become groups of their own, and so do the resources
+    /// of scope `replica`. `prefix` begins all names. Bodies must not use the number of the replica; those of the library do not.
+    fn in_one_replica(mut self, prefix: &str) -> Self {
+        if self.replicas == 1 && prefix.is_empty() {
+            return self;
+        }
+        let resources = std::mem::take(&mut self.resources);
+        let groups = std::mem::take(&mut self.groups);
+        let mut of_replica = HashSet::new();
+        each_kind!(resources, list => of_replica.extend(list.iter().filter(|each| each.scope == Scope::Replica).map(kind_and_name)));
+        for replica in 0..self.replicas {
+            let named = |kind: &str, name: &str| {
+                let own = self.replicas > 1
+                    && (kind == "group" || of_replica.contains(&(kind.to_owned(), name.to_owned())));
+                if own { format!("{prefix}{name}.{replica}") } else { format!("{prefix}{name}") }
+            };
+            self.resources.add(&resources, &|scope| replica == 0 || scope == Scope::Replica, &named);
+            self.groups.extend(groups.iter().cloned().map(|mut group| {
+                group.name = named("group", &group.name);
+                group.body.iter_mut().for_each(|op| op.rename(&named));
+                group
+            }));
+        }
+        for name in self.counters.iter_mut().chain(&mut self.series) {
+            name.insert_str(0, prefix);
+        }
+        self.replicas = 1;
+        self
+    }
+}
+
+fn kind_and_name<R: Resource>(resource: &R) -> (String, String) {
+    (R::KIND.to_owned(), resource.name().to_owned())
+}
+
+impl Resources {
+    /// Add the resources of the chosen scopes under the names that `named` returns for their kinds and names.
+    fn add(&mut self, others: &Self, chosen: &dyn Fn(Scope) -> bool, named: &dyn Fn(&str, &str) -> String) {
+        fn add<R: Resource + Clone>(
+            to: &mut Vec<R>,
+            others: &[R],
+            chosen: &dyn Fn(Scope) -> bool,
+            named: &dyn Fn(&str, &str) -> String,
+        ) {
+            to.extend(others.iter().filter(|each| chosen(each.scope())).cloned().map(|mut each| {
+                each.rename(named(R::KIND, each.name()));
+                each
+            }));
+        }
+        add(&mut self.channels, &others.channels, chosen, named);
+        add(&mut self.locks, &others.locks, chosen, named);
+        add(&mut self.semaphores, &others.semaphores, chosen, named);
+        add(&mut self.barriers, &others.barriers, chosen, named);
+        add(&mut self.conditions, &others.conditions, chosen, named);
+        add(&mut self.files, &others.files, chosen, named);
+        add(&mut self.regions, &others.regions, chosen, named);
+        add(&mut self.slots, &others.slots, chosen, named);
+        // Each task has its own timers.
+        if chosen(Scope::Task) {
+            self.timers.extend(others.timers.iter().map(|name| named("timer", name)));
+        }
+    }
+}
