@@ -64,7 +64,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             rq: Runqueues::new(policy, world.kernel.cpu_load, topology, housekeeping),
             tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
             gate: GateState::new(plan.program().window),
-            program: ProgramState::new(plan, config.samples, config.seed),
+            program: ProgramState::new(plan, config.samples, config.seed, &machine.costs),
             physics: Physics::new(machine, topology, plan),
             writers: Writers::new(machine.nodes()),
             numa: Numa::new(machine.nodes(), world.kernel.numa_scan, plan, &tunables),

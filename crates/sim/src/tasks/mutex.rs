@@ -13,6 +13,7 @@ use schedlab_workload::program::ChannelKind;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
+use crate::machine::{Costs, Distance, PIPE_PAGE};
 use crate::observe::Observer;
 use crate::tasks::Segment;
 use crate::tasks::fetch::QUEUE_LINES;
@@ -28,27 +29,46 @@ pub(crate) struct Mutex {
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Take a pipe's mutex for a read or a write of `bytes`, whose segment ends now. Return a wait if another CPU's task had the mutex
-    /// meanwhile; the effect follows after the wait.
+    /// meanwhile; the effect follows after the wait. Fast path for a mutex that was free, or released on this CPU.
     #[inline]
     pub(super) fn take_mutex(&mut self, cpu: usize, at: usize, bytes: u64) -> Option<Segment> {
+        let (now, most) = (self.time.now, self.program.longest_mutex);
+        let mutex = self.program.flows[at].mutex()?;
+        let here = usize::from(mutex.owner) == cpu && mutex.free_at <= now;
+        if here || (bytes <= PIPE_PAGE && mutex.free_at + most <= now) {
+            *mutex = Mutex { owner: cpu as u16, free_at: now };
+            return None;
+        }
+        self.queue_for_mutex(cpu, at, bytes)
+    }
+
+    #[inline(never)]
+    fn queue_for_mutex(&mut self, cpu: usize, at: usize, bytes: u64) -> Option<Segment> {
         if self.cpus[cpu].segment.account == Account::LockWait {
+            // The task has waited.
             return None;
         }
         let now = self.time.now;
         let Mutex { owner, free_at } = *self.program.flows[at].mutex()?;
         let owner = usize::from(owner);
-        let held = if owner == cpu { 0 } else { self.held(owner, cpu, bytes) };
+        let copy = self.costs.copying(bytes)
+            + self.costs.pipe_pages(ChannelKind::Pipe, bytes, self.world.kernel.pipes.spare_pages);
+        let held =
+            if owner == cpu { 0 } else { held(&self.costs, self.topology.distance(owner, cpu)) + copy };
         let free_at = now.max(free_at + held);
         *self.program.flows[at].mutex()? = Mutex { owner: cpu as u16, free_at };
         (free_at > now).then(|| Segment::new(Account::LockWait, free_at - now))
     }
+}
 
-    /// Time for which a task has the mutex after an owner on another CPU.
-    fn held(&self, owner: usize, cpu: usize, bytes: u64) -> Ns {
-        let costs = &self.costs;
-        let copy = costs.copying(bytes)
-            + costs.pipe_pages(ChannelKind::Pipe, bytes, self.world.kernel.pipes.spare_pages);
-        let handoff = costs.lock_handoff.at(self.topology.distance(owner, cpu));
-        Ns::from(costs.pipe) + copy + Ns::from(handoff) + self.fetch_lines(owner, cpu, QUEUE_LINES)
-    }
+/// Time for which a task has the mutex after an owner at a distance, without the copy.
+fn held(costs: &Costs, distance: Distance) -> Ns {
+    let lines = if distance == Distance::Core { 0 } else { QUEUE_LINES * costs.line.at(distance) };
+    Ns::from(costs.pipe) + costs.lock_handoff.at(distance) + lines
+}
+
+/// Longest time for which a task has the mutex for at most a page.
+pub(super) fn longest(costs: &Costs) -> Ns {
+    let longest = Distance::ALL.iter().map(|distance| held(costs, *distance)).max();
+    longest.unwrap_or(0) + costs.copying(PIPE_PAGE) + Ns::from(costs.pipe_page)
 }

@@ -3,13 +3,16 @@
 use schedlab_workload::Plan;
 use schedlab_workload::check::ends::End;
 
-use super::{Flow, Lock, Meeting, Semaphore, WaitQueue};
+use super::{Flow, Lock, Meeting, Semaphore, WaitQueue, mutex};
+use crate::machine::Costs;
 use crate::observe::{LockUses, Series};
 use crate::time::Ns;
 
 /// Shared objects and records of the program, indexed by instance number.
 pub(crate) struct ProgramState {
     pub flows: Vec<Flow>,
+    /// Longest time for which a task has the mutex of a pipe for a page or less.
+    pub longest_mutex: Ns,
     pub locks: Vec<Lock>,
     pub lock_uses: LockUses,
     pub semaphores: Vec<Semaphore>,
@@ -23,7 +26,7 @@ pub(crate) struct ProgramState {
 
 impl ProgramState {
     /// Objects in their initial state. Each series keeps a random selection of at most `samples` samples.
-    pub fn new(plan: &Plan, samples: usize, seed: u64) -> Self {
+    pub fn new(plan: &Plan, samples: usize, seed: u64, costs: &Costs) -> Self {
         let resources = &plan.program().resources;
         let semaphore = |instance| {
             let definition = &resources.semaphores[plan.semaphores().position(instance)];
@@ -36,6 +39,7 @@ impl ProgramState {
         let series = |at: usize| Series::new(samples, seed ^ (at as u64 + 1));
         Self {
             flows: flows(plan),
+            longest_mutex: mutex::longest(costs),
             locks: vec![Lock::default(); plan.locks().total() as usize],
             lock_uses: LockUses::new(plan.locks().total() as usize),
             semaphores: (0..plan.semaphores().total()).map(semaphore).collect(),

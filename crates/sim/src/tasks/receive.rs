@@ -95,9 +95,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return Progress::Repeat;
         }
         let (kind, left) = (flow.kind, self.tasks[task].left);
-        let copied = if take == Take::Discard { 0 } else { flow.readable(left) };
-        if let Some(wait) = self.take_mutex(cpu, at, copied) {
-            return Progress::Segment(wait);
+        if kind == ChannelKind::Pipe {
+            let copied = flow.readable(left);
+            if let Some(wait) = self.take_mutex(cpu, at, copied) {
+                return Progress::Segment(wait);
+            }
         }
         let flow = &mut self.program.flows[at];
         if let Some((writer, message)) = flow.front(flow.readable(left)) {

@@ -88,7 +88,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let waited = self.tasks[task].moved == WAITED;
         let part = flow.room(left, waited);
-        if let Some(wait) = self.take_mutex(cpu, at, part) {
+        if flow.kind == ChannelKind::Pipe
+            && let Some(wait) = self.take_mutex(cpu, at, part)
+        {
             return Progress::Segment(wait);
         }
         let flow = &mut self.program.flows[at];
