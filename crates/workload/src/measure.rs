@@ -13,8 +13,10 @@ pub struct Observed {
     pub lifetime_ns: u64,
     /// Totals of the counters.
     pub counters: Vec<u64>,
-    /// Recorded samples of each series, in nanoseconds.
+    /// Recorded samples of each series, in nanoseconds. An executor may keep a random selection of a long series.
     pub series: Vec<Vec<u64>>,
+    /// Largest sample offered to each series, also if the sample was not kept; 0 without samples.
+    pub largest: Vec<u64>,
     /// User time of all tasks and their reaped children, without disturbances, in nanoseconds.
     pub user_ns: u64,
     /// System time of the same tasks, in nanoseconds.
@@ -74,6 +76,10 @@ fn quantity(program: &Program, observed: &Observed, sorted: &[Vec<u64>], quantit
         }
         Quantity::Total(name) => counter(name),
         Quantity::Mean(name) => series(name).and_then(|samples| mean(samples)),
+        Quantity::Percentile(name, percent) if *percent >= 100.0 => {
+            let largest = *observed.largest.get(position(&program.series, name)?)?;
+            series(name).filter(|samples| !samples.is_empty()).map(|_| largest as f64)
+        }
         Quantity::Percentile(name, percent) => series(name).and_then(|samples| quantile(samples, *percent)),
         Quantity::User => Some(seconds(observed.user_ns)),
         Quantity::System => Some(seconds(observed.system_ns)),

@@ -143,6 +143,7 @@ fn outcome(
         elapsed_ns,
         lifetime_ns,
         counters: shared.arena.counter_totals(tasks),
+        largest: collected.iter().map(|series| series.largest).collect(),
         series: collected.into_iter().map(|series| series.samples).collect(),
         user_ns: usage.user_us * 1000,
         system_ns: usage.system_us * 1000,

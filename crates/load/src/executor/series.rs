@@ -3,7 +3,7 @@
 //! A full buffer is a reservoir: a uniform random selection of all samples offered so far, even if the workload has a
 //! rhythm (Vitter, "Random Sampling with a Reservoir", ACM TOMS 11 (1985), algorithm R). Each sample costs the same
 //! few operations, so that recording one sample never delays the next. Samples carry their number, which restores the
-//! order of recording.
+//! order of recording. The largest sample is known in any case: a worst case must not depend on the selection.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -18,6 +18,7 @@ use super::sync;
 const OFFERED: usize = 0;
 const LOCK: usize = 8;
 const RANDOM: usize = 16;
+const LARGEST: usize = 24;
 
 /// Offsets of the buffers in shared memory.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct Collected {
     pub samples: Vec<u64>,
     /// Samples offered for each sample kept, rounded up.
     pub one_in: u64,
+    /// The largest sample offered, also if the sample was not kept; 0 without samples.
+    pub largest: u64,
 }
 
 impl Layout {
@@ -83,6 +86,10 @@ impl Buffer<'_> {
         self.word(OFFERED).load(Ordering::Relaxed)
     }
 
+    fn largest(&self) -> u64 {
+        self.word(LARGEST).load(Ordering::Relaxed)
+    }
+
     fn kept(&self) -> u64 {
         self.offered().min(self.capacity)
     }
@@ -98,6 +105,9 @@ impl Buffer<'_> {
     fn record(&self, ns: u64) {
         let number = self.offered();
         self.word(OFFERED).store(number + 1, Ordering::Relaxed);
+        if ns > self.largest() {
+            self.word(LARGEST).store(ns, Ordering::Relaxed);
+        }
         let slot = if number < self.capacity { number } else { self.random_below(number + 1) };
         if slot < self.capacity {
             let at = LINE + slot as usize * SAMPLE;
@@ -152,6 +162,7 @@ impl Arena {
         let used = buffers.iter().filter(|buffer| buffer.offered() > 0);
         let smallest = used.clone().map(share).fold(1.0, f64::min);
         let one_in = used.clone().map(|buffer| buffer.offered().div_ceil(buffer.kept())).max().unwrap_or(1);
+        let largest = used.clone().map(Buffer::largest).max().unwrap_or(0);
         let mut samples = Vec::new();
         for buffer in used {
             // Resolution of the probability that a sample is kept.
@@ -159,7 +170,7 @@ impl Arena {
             let chance = (smallest / share(buffer) * SCALE as f64).round() as u64;
             samples.extend(buffer.samples().into_iter().filter(|_| buffer.random_below(SCALE) < chance));
         }
-        Collected { samples, one_in }
+        Collected { samples, one_in, largest }
     }
 }
 

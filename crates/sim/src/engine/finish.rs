@@ -6,7 +6,7 @@ use super::Engine;
 use crate::balance::KernelPolicy;
 use crate::error::SimError;
 use crate::ledger::Account;
-use crate::observe::{End, Observer, Outcome};
+use crate::observe::{End, Observer, Outcome, Series};
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::{Latencies, Waits};
 use crate::time::Ns;
@@ -52,6 +52,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             .program
             .lock_uses
             .report(locks.iter().map(|lock| lock.name.as_str()), |lock| plan.locks().position(lock));
+        let largest = self.program.series.iter().map(Series::largest).collect();
         let (series, one_in): (Vec<_>, Vec<_>) =
             self.program.series.into_iter().map(|series| series.finish()).unzip();
         let observed = Observed {
@@ -59,6 +60,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             lifetime_ns,
             counters: self.program.counters,
             series,
+            largest,
             user_ns: self.records.ended_user_ns,
             system_ns: self.records.ended_ran_ns.saturating_sub(self.records.ended_user_ns),
             tasks: plan.counted_tasks(),

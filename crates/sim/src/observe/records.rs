@@ -56,15 +56,18 @@ pub(crate) struct Series {
     samples: Vec<Ns>,
     most: usize,
     one_in: u64,
+    /// The largest sample, also if the sample was dropped.
+    largest: Ns,
     random: Random,
 }
 
 impl Series {
     pub(crate) fn new(most: usize, seed: u64) -> Self {
-        Self { samples: Vec::new(), most: most.max(2), one_in: 1, random: Random::new(seed) }
+        Self { samples: Vec::new(), most: most.max(2), one_in: 1, largest: 0, random: Random::new(seed) }
     }
 
     pub(crate) fn record(&mut self, ns: Ns) {
+        self.largest = self.largest.max(ns);
         if self.one_in > 1 && self.random.below(self.one_in) != 0 {
             return;
         }
@@ -77,6 +80,11 @@ impl Series {
             }
         }
         self.samples.push(ns);
+    }
+
+    /// The largest of all samples; 0 without samples.
+    pub(crate) fn largest(&self) -> Ns {
+        self.largest
     }
 
     /// The samples, and the factor `one_in` of their selection.

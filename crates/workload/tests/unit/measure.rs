@@ -1,6 +1,7 @@
 //! Unit tests of `measure.rs`.
 
 use super::{Observed, mean, metrics, quantile};
+use crate::library::busyloop::BusyLoop;
 use crate::library::pipetest::Pipetest;
 
 #[test]
@@ -21,6 +22,7 @@ fn metrics_are_in_their_units_and_empty_metrics_have_no_value() {
         elapsed_ns: 3_000_000,
         counters: vec![1000],
         series: vec![vec![2621, 2623]],
+        largest: vec![2623],
         ..Observed::default()
     };
     let measured = metrics(&program, &observed);
@@ -31,4 +33,18 @@ fn metrics_are_in_their_units_and_empty_metrics_have_no_value() {
     assert_eq!((per_operation.value, per_operation.unit.as_str()), (Some(3.0), "us"));
     let nothing = Observed { counters: vec![0], series: vec![vec![]], ..Observed::default() };
     assert!(metrics(&program, &nothing).iter().all(|metric| metric.value.is_none()));
+}
+
+#[test]
+fn a_maximum_is_the_largest_sample_offered_and_not_the_largest_sample_kept() {
+    let program = BusyLoop::default().program().unwrap();
+    let observed = |series: Vec<u64>, largest| Observed {
+        counters: vec![0; 2],
+        series: vec![series],
+        largest: vec![largest],
+        ..Observed::default()
+    };
+    let longest = |observed| metrics(&program, &observed)[0].value;
+    assert_eq!(longest(observed(vec![2000, 3000], 9000)), Some(9.0));
+    assert_eq!(longest(observed(vec![], 0)), None);
 }

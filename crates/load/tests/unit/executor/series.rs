@@ -37,6 +37,23 @@ fn a_full_buffer_keeps_a_uniform_selection_in_order() {
 }
 
 #[test]
+fn the_largest_sample_of_all_tasks_is_known_although_it_was_not_kept() {
+    let plan = Plan::new(Rr { pairs: 2, ..Rr::default() }.program().unwrap()).unwrap();
+    let arena = Arena::new(&plan, 128).unwrap();
+    let tasks = plan.task_count();
+    let clients: Vec<_> = (0..tasks).filter(|task| arena.buffer(*task, 0).is_some()).collect();
+    assert_eq!(arena.collect(tasks, 0).largest, 0);
+    for (client, largest) in clients.into_iter().zip([7_000_000, 5_000_000]) {
+        (0..1 << 12).for_each(|ns| arena.record(client, 0, ns));
+        arena.record(client, 0, largest);
+        (0..1 << 12).for_each(|ns| arena.record(client, 0, ns));
+    }
+    let collected = arena.collect(tasks, 0);
+    assert_eq!(collected.largest, 7_000_000);
+    assert!(collected.samples.len() <= 128);
+}
+
+#[test]
 fn tasks_that_kept_different_shares_count_alike() {
     let plan = Plan::new(Rr { pairs: 2, ..Rr::default() }.program().unwrap()).unwrap();
     let arena = Arena::new(&plan, 2 << 12).unwrap();
