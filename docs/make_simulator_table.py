@@ -35,6 +35,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "scripts": {"streams": 16, "scripts": 10},
     "schedbench": {"processes": 16, "memory": 32, "walks": 10},
     "wakeup": {"messages": 2, "workers": 8, **SHORT},
+    "cyclic": {"threads": 4, **SHORT},
     "yield": {"tasks": 8, **SHORT},
     "futex": {"pairs": 8, **SHORT},
     "forkstorm": {"tasks": 8, **SHORT},

@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "scripts": {"streams": 2, "scripts": 3},
     "schedbench": {"processes": 3, "memory": 1, "walks": 2},
     "wakeup": {"duration": 1, "warmup": 0},
+    "cyclic": {"duration": 1, "warmup": 0},
     "yield": {"duration": 1, "warmup": 0, "tasks": 1},
     "futex": {"duration": 1, "warmup": 0},
     "forkstorm": {"duration": 1, "warmup": 0, "tasks": 1},
@@ -177,7 +178,7 @@ def test_invalid_arguments_are_refused_with_a_message(
 
 def test_the_error_for_a_tool_lists_the_native_programs() -> None:
     with pytest.raises(errors.ProgramError, match="is a tool") as caught:
-        schedlab.simulate("cyclictest", machine="laptop-4")
+        schedlab.simulate("schbench", machine="laptop-4")
     assert "wakeup" in caught.value.todo
 
 

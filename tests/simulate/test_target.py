@@ -30,7 +30,7 @@ from schedlab.store.cells import unpack
 from schedlab.targets.host.requirements import missing_requirements as host_missing
 from schedlab.targets.selection import UnknownTarget, choose, table_of
 from schedlab.targets.sim import Simulator
-from schedlab.targets.sim.cases import row_program
+from schedlab.targets.sim.cases import row_program, simulation
 from schedlab.tunables import System
 from schedlab.workloads import registry
 from schedlab.workloads.native import Native
@@ -241,7 +241,7 @@ def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") ->
         ('cpus = "0-1"', 'cmdline = "quiet"', ["'eevdf'", "quiet", "isolcpus="]),
         ('cpus = "0-1"', 'sched_ext = "scx_rusty"', ["'eevdf'", "sched_ext", "runs no BPF programs"]),
         ('cpus = "0-1"', 'environment = { A = "b" }', ["'eevdf'", "environment"]),
-        ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "cyclictest"', ["cyclictest", "wakeup"]),
+        ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "perfstat"\nrun = "true"', ["perfstat", "wakeup"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "schbench"\nmetrics = ["request-p99"]',
          ["request-p99", "wakeup-p99"]),
     ],
@@ -347,7 +347,7 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
         assert same is None
         return
     if same is None:
-        assert name in ("cyclictest", "perfstat", "command")
+        assert name in ("perfstat", "command")
         return
     if same.watches:
         # The simulator's observer yields all metrics; test_interruptions.py compares them with the adapter's.
@@ -362,6 +362,30 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
             native_metric.unit,
         )
     assert {spec.name for spec in adapter.metrics if spec.judged} <= same.metrics.keys()
+
+
+@pytest.mark.parametrize(
+    ("tool", "variant", "simulated"),
+    [
+        ('policy = "fifo"\npriority = 70', "nice = 5", ("fifo", 70)),
+        ('policy = "fifo"', 'policy = "batch"', ("fifo", 80)),
+        ("", 'policy = "rr"\npriority = 5', ("other", None)),
+    ],
+)
+def test_simulated_threads_of_cyclictest_have_the_tools_policy_and_not_the_variants(
+    tool: str, variant: str, simulated: tuple[str, int | None]
+) -> None:
+    source = TWO_KERNELS.replace('cpus = "0-1"', variant).replace(
+        'use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', f'use = "cyclictest"\nduration = 1\n{tool}'
+    )
+    run_plan = planned(source.replace('slice = "3ms"\n', ""))
+    trial = next(each for each in run_plan.trials if (each.variant.name, each.row.use) == ("eevdf", "cyclictest"))
+    machine, kernel = models.machine("laptop-4"), models.kernel("linux-6.12")
+    case = simulation(trial, row_program(trial.row, machine), 7, machine, kernel)
+    case.check()
+    attributes = case.settings.attributes
+    assert attributes is not None
+    assert (attributes.policy, attributes.priority) == simulated
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,11 @@ EXCEPTIONS = {
     "crates/sim/src/config.rs": ({"seed"}, "the random seed of a simulation"),
     "crates/workload/src/program/mod.rs": ({"seed"}, "the random seed of a program without a seed"),
     "experiment/model.py": ({"warmup"}, "a number of trials"),
-    "workloads/cyclictest/adapter.py": ({"duration"}, "cyclictest runs until it is stopped: a choice of its adapter"),
+    "experiment/topology.py": ({"threads"}, "hardware threads of a core"),
+    "workloads/cyclictest/adapter.py": (
+        {"threads", "duration"},
+        "an option of cyclictest; cyclictest runs until it is stopped: a choice of its adapter",
+    ),
     "workloads/kernbench/adapter.py": ({"jobs_per_cpu"}, "jobs of make"),
     "workloads/loopback.py": ({"protocol", "size", "request", "reply", "duration"}, "options of netperf and iperf3"),
     "workloads/perf_bench/adapter.py": (

@@ -33,6 +33,7 @@ PROGRAMS = [
     ("scripts", {"streams": 2, "scripts": 5}),
     ("schedbench", {"processes": 2, "memory": 4, "walks": 10}),
     ("wakeup", SHORT),
+    ("cyclic", {**SHORT, "threads": 2}),
     ("yield", SHORT),
     ("futex", {**SHORT, "mode": "process"}),
     ("forkstorm", {**SHORT, "exec": True}),

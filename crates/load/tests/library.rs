@@ -6,7 +6,7 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 45] = [
+const SMALL: [&[&str]; 47] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
@@ -43,6 +43,8 @@ const SMALL: [&[&str]; 45] = [
         "--duration",
         "60ms",
     ],
+    &["cyclic", "--warmup", "10ms", "--duration", "60ms"],
+    &["cyclic", "-t", "3", "-i", "200us", "-d", "0us", "--warmup", "10ms", "--duration", "60ms"],
     &["yield", "--warmup", "10ms", "--duration", "60ms"],
     &["yield", "--threads", "--warmup", "10ms", "--duration", "60ms"],
     &["futex", "--warmup", "10ms", "--duration", "60ms"],

@@ -2,6 +2,7 @@
 
 use schedlab_sim::{Account, Config, End, Outcome, Simulation, kernel, kernel_names, machine};
 use schedlab_workload::library::busyloop::BusyLoop;
+use schedlab_workload::library::cyclic::Cyclic;
 use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::futex::Futex;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -211,6 +212,14 @@ fn scripts_run() {
 fn wakeup_runs() {
     let parameters =
         Wakeup { messages: 2, workers: 5, warmup_ns: MS, duration_ns: 20 * MS, ..Wakeup::default() };
+    everywhere(parameters.program());
+}
+
+#[test]
+fn cyclic_runs() {
+    // The timer slack is longer than the intervals, so that ordinary threads miss intervals.
+    let parameters =
+        Cyclic { threads: 3, interval_ns: 20_000, distance_ns: 1000, warmup_ns: MS, duration_ns: 20 * MS };
     everywhere(parameters.program());
 }
 

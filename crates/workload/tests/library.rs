@@ -4,6 +4,8 @@
 mod support;
 
 use proptest::prelude::*;
+use schedlab_workload::code::Code;
+use schedlab_workload::library::cyclic::Cyclic;
 use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::futex::Futex;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
@@ -20,7 +22,7 @@ use schedlab_workload::library::wakeup::Wakeup;
 use schedlab_workload::library::workloads;
 use schedlab_workload::library::yielding::Yielding;
 use schedlab_workload::program::{Image, Mode};
-use schedlab_workload::{Op, Plan, Program, TaskId};
+use schedlab_workload::{Cursor, Op, Plan, Program, Step, TaskId};
 use serde_json::{Map, Value, json};
 use support::{Books, run};
 
@@ -117,6 +119,18 @@ proptest! {
     }
 
     #[test]
+    fn cyclic(threads in 1u32..4, interval_ns in 1000u64..2_000_000, distance_ns in 0u64..1_000_000) {
+        const DURATION_NS: u64 = 20_000_000;
+        let parameters = Cyclic { threads, interval_ns, distance_ns, warmup_ns: 0, duration_ns: DURATION_NS };
+        let books = run(parameters.program().unwrap());
+        // Each planned time is a wake-up or missed. Times that pass before a thread has its turn at the end are neither.
+        let planned: u64 =
+            (0..threads).map(|thread| DURATION_NS / (interval_ns + u64::from(thread) * distance_ns)).sum();
+        let (recorded, turn_ns) = (books.samples.len() as u64 + books.counters[0], 200_000 * u64::from(threads));
+        prop_assert!(recorded.abs_diff(planned) <= u64::from(threads) * (2 + turn_ns / interval_ns));
+    }
+
+    #[test]
     fn futex(pairs in 1u32..6, duration_ns in 1_000_000u64..20_000_000) {
         let books = run(Futex { pairs, warmup_ns: 0, duration_ns, ..Futex::default() }.program().unwrap());
         prop_assert!(samples_match_counter(&books, pairs));
@@ -130,6 +144,29 @@ proptest! {
         // A shell and one to five commands for each script.
         prop_assert!((2 * all..=6 * all).contains(&books.execs));
     }
+}
+
+#[test]
+fn a_cyclic_thread_that_oversleeps_skips_the_passed_times() {
+    let plan = Plan::new(Cyclic { warmup_ns: 0, ..Cyclic::default() }.program().unwrap()).unwrap();
+    let code = Code::new(&plan, plan.task(0));
+    let mut cursor = Cursor::new(&code, 10_000_000);
+    let mut now = 0;
+    let mut steps = Vec::new();
+    // The interval is 1 ms. The thread wakes up in time, 3.5 ms late, and in time.
+    for late_ns in [1000, 3_500_000, 2000] {
+        let step = loop {
+            match cursor.next(|| now) {
+                Step::Until { at_ns } => break at_ns,
+                step => steps.push(step),
+            }
+        };
+        now = step + late_ns;
+    }
+    assert_eq!(now, 6_002_000, "the times up to 5 ms have passed at 5.5 ms");
+    let missed = Step::Count { counter: 0, by: 1 };
+    let late = |ns| Step::Observe { series: 0, ns };
+    assert_eq!(steps, [late(1000), late(3_500_000), missed, missed, missed]);
 }
 
 #[test]

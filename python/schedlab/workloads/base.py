@@ -114,12 +114,16 @@ class Equivalent:
             the tool have no counterpart.
         watches: whether the simulator derives the tool's output from the interruptions of the CPU under test. Then
             all metrics have a counterpart.
+        policy, priority: policy that the tool sets for its tasks, with the priority of fifo and rr; None leaves the
+            variant's policy in effect.
     """
 
     use: str
     parameters: Mapping[str, Any]
     metrics: Mapping[str, str]
     watches: bool = False
+    policy: str | None = None
+    priority: int | None = None
 
 
 class Adapter(ABC, Generic[P]):

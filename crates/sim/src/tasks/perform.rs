@@ -58,8 +58,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Step::Signal { condition, all } => self.begin_signal(cpu, task, condition, all),
             Step::Until { at_ns } => {
                 let at = self.gate.opened_at.unwrap_or(0).saturating_add(at_ns);
-                let ns = at.saturating_sub(self.task_time(cpu, task));
-                if ns == 0 { Progress::Done } else { self.begin_sleep(cpu, task, ns) }
+                self.begin_sleep_until(cpu, task, at)
             }
             Step::Write { .. } => {
                 self.book(cpu, Account::Syscall, self.costs.syscall);
@@ -105,6 +104,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(never)]
     fn begin_sleep(&mut self, cpu: usize, task: TaskIx, ns: Ns) -> Progress {
         if self.sleep(cpu, task, ns) { Progress::Asleep } else { Progress::Failed(too_long(ns)) }
+    }
+
+    /// Sleep until the absolute time `at` (`TIMER_ABSTIME`, clock_nanosleep(2)), which the cost of the system call does not defer.
+    fn begin_sleep_until(&mut self, cpu: usize, task: TaskIx, at: Ns) -> Progress {
+        let ns = at.saturating_sub(self.task_time(cpu, task));
+        if ns == 0 {
+            return Progress::Done;
+        }
+        if at >= NEVER / 2 {
+            return Progress::Failed(too_long(ns));
+        }
+        self.book(cpu, Account::Syscall, self.costs.syscall + self.costs.nanosleep);
+        self.tasks[task].carry = 0;
+        // A time that has passed meanwhile: the timer fires at once.
+        self.arm(cpu, task, at.max(self.cpus[cpu].clock));
+        Progress::Asleep
     }
 
     /// Put a task to sleep for `ns`; return `false` if virtual time ends before the wake-up.

@@ -5,6 +5,7 @@
 //! the command line, the Python adapters and the reference documentation are derived.
 
 pub mod busyloop;
+pub mod cyclic;
 pub mod forkstorm;
 pub mod futex;
 pub mod hackbench;
@@ -37,7 +38,9 @@ mod prelude {
     pub(super) use schemars::JsonSchema;
     pub(super) use serde::{Deserialize, Serialize};
 
-    pub(super) use super::parameter::{Duration, MAX_TASKS, Time, Warmup, check_fields, parameters};
+    pub(super) use super::parameter::{
+        Duration, Interval, MAX_TASKS, Time, Warmup, check_fields, parameters,
+    };
     pub(super) use super::{Workload, latency, latency_percentile, names};
     pub(super) use crate::error::ParameterError;
     pub(super) use crate::measure::Measured;
@@ -57,6 +60,7 @@ pub fn workloads() -> Vec<Definition> {
         define::<scripts::Scripts>(),
         define::<schedbench::Schedbench>(),
         define::<wakeup::Wakeup>(),
+        define::<cyclic::Cyclic>(),
         define::<yielding::Yielding>(),
         define::<futex::Futex>(),
         define::<forkstorm::Forkstorm>(),

@@ -342,6 +342,10 @@ time_schema!(
     Duration, Window::DURATION_NS, true
 );
 time_schema!(
+    /// Schema of the interval of a timer. Microseconds are the unit of cyclictest's intervals.
+    Interval, 1_000..=MAX_TIME_NS, false
+);
+time_schema!(
     /// Schema of any other time.
     Time, 0..=MAX_TIME_NS, false
 );

@@ -34,7 +34,8 @@ from schedlab.workloads.registry import adapter
 class RowProgram:
     """A row's program; ``metrics`` maps a tool's metrics to the metrics of the native program that replaces it.
 
-    ``watches``: the tool's ``parameters`` name a CPU, whose interruptions give the tool's metrics.
+    ``watches``: the tool's ``parameters`` name a CPU, whose interruptions give the tool's metrics. ``policy`` replaces
+    the variant's policy, with ``priority``, for a tool that sets the policy of its tasks.
     """
 
     adapter: AnyAdapter
@@ -42,6 +43,8 @@ class RowProgram:
     metrics: Mapping[str, str] | None
     watches: bool = False
     parameters: Parameters | None = None
+    policy: str | None = None
+    priority: int | None = None
 
     @property
     def note(self) -> str:
@@ -75,7 +78,9 @@ def row_program(row: Row, machine: Model) -> RowProgram:
             where=row.label,
             todo=f'list only these under metrics: {", ".join(equivalent.metrics)}; or write use = "{equivalent.use}"',
         )
-    return RowProgram(tool, program(equivalent.use, equivalent.parameters, machine.cpus), equivalent.metrics)
+    chosen = program(equivalent.use, equivalent.parameters, machine.cpus)
+    policy, priority = equivalent.policy, equivalent.priority
+    return RowProgram(tool, chosen, equivalent.metrics, policy=policy, priority=priority)
 
 
 def kernel_of(variant: Variant, target: Model) -> Model:
@@ -98,6 +103,8 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
     chosen = attributes_of(variant, kernel)
+    if row.policy is not None:
+        chosen = replace(chosen, policy=row.policy, priority=row.priority)
     main = chosen
     watched: tuple[int, ...] = ()
     if row.watches:

@@ -7,13 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schedlab.results.metrics import Metric
-from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place, Tool
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
 from schedlab.workloads.cyclictest.log import METRICS, figures
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
 _SPAN_US = 2_000
 """Range of the histogram in microseconds, with a line for each; a larger latency counts as an overflow."""
+_REALTIME = ("fifo", "rr")
+"""Policies with a priority."""
 
 
 class CyclictestParameters(Parameters):
@@ -38,7 +40,7 @@ class Cyclictest(Adapter[CyclictestParameters]):
 
     def command(self, parameters: CyclictestParameters, place: Place) -> Command:
         """``cyclictest`` with ``--default-system``, which leaves the idle states to the variant."""
-        realtime = [f"--priority={parameters.priority}"] if parameters.policy in ("fifo", "rr") else []
+        realtime = [f"--priority={parameters.priority}"] if parameters.policy in _REALTIME else []
         return Command((
             need(_TOOL), "--quiet", "--default-system", f"--histogram={_SPAN_US}", f"--threads={parameters.threads}",
             f"--interval={parameters.interval}", f"--policy={parameters.policy}", *realtime,
@@ -48,3 +50,14 @@ class Cyclictest(Adapter[CyclictestParameters]):
     def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
         """Percentiles of the histogram, and the mean and maximum below the histogram."""
         return self.measured(figures(output.stdout))
+
+    def equivalent(self, parameters: CyclictestParameters) -> Equivalent:
+        """cyclic without a warm-up. cyclictest's threads have equal intervals when it makes a histogram."""
+        timing = {"interval": f"{parameters.interval}us", "distance": "0us", "warmup": 0}
+        return Equivalent(
+            "cyclic",
+            {"threads": parameters.threads, "duration": parameters.duration, **timing},
+            {spec.name: spec.name for spec in METRICS},
+            policy=parameters.policy,
+            priority=parameters.priority if parameters.policy in _REALTIME else None,
+        )
