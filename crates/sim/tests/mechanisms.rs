@@ -11,9 +11,9 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
-    ChannelKind, Expr, Mode, Op, Program, Quantity, Resources, Scope, TaskGroup, TimerMode, Window, at,
-    await_reply, channels, compute, count, down, group, higher, lap, locked, locks, receive, reply,
-    semaphores, send, slots, stamp, times, up, within_window,
+    Attributes as Wanted, ChannelKind, Expr, Mode, Op, Policy, Program, Quantity, Resources, Scope,
+    TaskGroup, TimerMode, Window, at, await_reply, channels, compute, count, down, fork, group, higher, lap,
+    locked, locks, receive, record, reply, semaphores, send, slots, stamp, times, up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -608,6 +608,25 @@ fn one_free_page_wakes_one_writer_and_further_pages_wake_one_after_the_other() {
     let (one, several) = (wakeups("linux-6.18", 1000), wakeups("linux-6.18", 12_000));
     // 64 messages find the pipe full. A read of 12,000 bytes frees four pages, for as many writers.
     assert!((64..72).contains(&one) && old > 2 * one && several > 30, "{old}, {one} and {several}");
+}
+
+/// A child competes with another task by the attributes that its parent has given itself before the fork.
+#[test]
+fn children_inherit_the_attributes_that_their_parent_has_at_the_fork() {
+    let child_time = |own: Option<Policy>| {
+        let set =
+            own.map(|policy| Op::Set { attributes: Wanted { policy: Some(policy), ..Wanted::default() } });
+        let forked = fork(vec![compute(10 * MS)]);
+        let body = [stamp("begin"), forked, Op::Wait { count: None }, record("begin", "time")];
+        let parent = group("a", 1, Mode::Process, set.into_iter().chain(body).collect());
+        let other = group("b", 1, Mode::Process, vec![compute(40 * MS)]);
+        let resources = Resources { slots: vec![slots("begin", 1, Scope::Task)], ..Resources::default() };
+        let config = attributes([("a", on_cpu(0)), ("b", on_cpu(0))]);
+        run("laptop-4", "linux-6.12", program(vec![parent, other], resources, 0), config).observed.series[0]
+            [0]
+    };
+    let [other, fifo, idle] = [None, Some(Policy::Fifo), Some(Policy::Idle)].map(child_time);
+    assert!(fifo < 12 * MS && other > 15 * MS && idle > 45 * MS, "{fifo}, {other} and {idle} ns");
 }
 
 /// The lines of a queue move once for the messages that a CPU writes, or reads, one after the other, and a core fetches the next bytes of

@@ -37,7 +37,6 @@ pub struct Attributes {
 pub(crate) struct TaskSettings {
     pub class: Class,
     pub nice: i32,
-    pub weight: u32,
     /// CPUs that the tasks may run on; `None` allows every CPU that is not isolated.
     pub mask: Option<CpuMask>,
     pub slice_ns: Option<Ns>,
@@ -48,11 +47,9 @@ pub(crate) struct TaskSettings {
 impl TaskSettings {
     /// Settings of `attributes`, with the machine's `footprint_kib` as default.
     pub fn new(attributes: &Attributes, footprint_kib: u32) -> Self {
-        let weight = weight_of(attributes.class, attributes.nice);
         Self {
             class: attributes.class,
             nice: attributes.nice,
-            weight,
             mask: attributes.cpus,
             slice_ns: attributes.slice_ns,
             footprint_kib: attributes.footprint_kib.unwrap_or(footprint_kib),
@@ -155,7 +152,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 }
 
 /// Load weight of a class and nice value.
-fn weight_of(class: Class, nice: i32) -> u32 {
+pub(super) fn weight_of(class: Class, nice: i32) -> u32 {
     if class == Class::Idle { weight::IDLE } else { weight::of_nice(nice) }
 }
 

@@ -9,6 +9,7 @@ use crate::ledger::Account;
 use crate::observe::{Birth, Observer};
 use crate::physics::{PAGE, Warmth};
 use crate::sched::{Enqueue, NOBODY, TaskIx, TaskLoad};
+use crate::tasks::attributes::weight_of;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::place::FILES_AT_ONCE;
 use crate::tasks::{Action, Phase, Segment, State, Task};
@@ -34,10 +35,17 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
             &self.world.settings[plan.task(ordinal).group]
         };
-        task.class = settings.class;
-        task.nice = settings.nice as i8;
-        task.memory_node = settings.memory_node;
-        task.mask = settings.mask.map_or(0, |mask| self.tasks.mask(&mask));
+        if parent != NOBODY && ordinal != NOBODY && self.tasks[parent].ordinal == ordinal {
+            // A child inherits the attributes that its parent has now (sched_fork(), kernel/sched/core.c).
+            let parent = &self.tasks[parent];
+            (task.class, task.nice, task.next_slice) = (parent.class, parent.nice, parent.next_slice);
+            (task.memory_node, task.mask) = (parent.memory_node, parent.mask);
+        } else {
+            (task.class, task.nice, task.next_slice) =
+                (settings.class, settings.nice as i8, settings.slice_ns);
+            (task.memory_node, task.mask) =
+                (settings.memory_node, settings.mask.map_or(0, |mask| self.tasks.mask(&mask)));
+        }
         let footprint = settings.footprint_kib;
         // Physical addresses decide how many pages collide in the caches: the footprint varies by ± a quarter.
         task.footprint_kib =
@@ -51,7 +59,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             (task.last_wakee, task.wakee_flips, task.flips_period) =
                 (parent.last_wakee, parent.wakee_flips, parent.flips_period);
         }
-        let entity = self.rq.policy.entity(settings.weight, settings.nice, settings.slice_ns);
+        let nice = task.nice.into();
+        let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.next_slice);
         self.tasks.alive += 1;
         self.insert(task, entity, TaskLoad::new(self.time.now), program)
     }

@@ -213,7 +213,7 @@ pub(crate) struct Task {
     pub mm: u32,
     pub memory_node: Option<u8>,
     pub nice: i8,
-    /// Class and slice that take effect when the task is queued anew.
+    /// Class and slice that take effect when the task is queued anew. A child has its parent's slice.
     pub next_class: Class,
     pub next_slice: Option<Ns>,
     /// Forked by a task of the program instead of created by the main task.
