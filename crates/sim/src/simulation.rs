@@ -8,7 +8,7 @@ use crate::balance::KernelPolicy;
 use crate::config::Config;
 use crate::engine::{Engine, World};
 use crate::error::SimError;
-use crate::kernel::{CommandLine, Kernel, PolicyKind, Tunable, Tunables};
+use crate::kernel::{Clusters, CommandLine, Kernel, PolicyKind, Tunable, Tunables};
 use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::memory;
 use crate::observe::{Observer, Outcome};
@@ -46,7 +46,7 @@ impl Simulation {
             machine.costs = instructions.costs(&under, &machine.costs);
         }
         let topology = Topology::new(&machine);
-        let domains = Domains::new(&machine, &topology);
+        let domains = Domains::new(&machine, &topology, kernel.clusters >= Clusters::Domains);
         let mut tunables = Tunables::new(&kernel, topology.cpus());
         let command_line = CommandLine::parse(&config.command_line, topology.cpus())?;
         if let Some(on) = command_line.schedstats {

@@ -39,6 +39,21 @@ fn machine_without_cpus_is_refused_with_the_field_that_is_0() {
 }
 
 #[test]
+fn clusters_that_do_not_divide_the_cores_of_a_cache_are_refused() {
+    // laptop-4 has four cores under its cache.
+    for (cores, valid) in [(0, false), (1, false), (2, true), (3, false), (4, false), (8, false)] {
+        let mut clustered = machine("laptop-4").unwrap();
+        clustered.cores_per_cluster = Some(cores);
+        let checked = clustered.check().map_err(|error| error.to_string());
+        let expected = format!(
+            "machine `laptop-4`, cores_per_cluster: clusters of {cores} do not divide the 4 cores of a last-level cache"
+        );
+        assert_eq!(checked.is_ok(), valid, "{checked:?}");
+        assert!(valid || checked.unwrap_err().starts_with(&expected), "{expected}");
+    }
+}
+
+#[test]
 fn cost_above_a_second_is_refused_with_its_name() {
     let mut dear = machine("laptop-4").unwrap();
     dear.costs.unix = 1_000_000_000;
@@ -94,6 +109,14 @@ fn kernel_file_with_values_that_cannot_be_simulated_is_refused() {
     // Without averages nobody would set the limit of the search.
     let text = with("\ncpu_load = \"average\"", "\ncpu_load = \"weights\"");
     assert!(text.contains("`idle_search = \"utilisation\"` needs averages"), "{text}");
+    // 2.5.59 has no scheduling domains.
+    let domains = include_str!("../models/kernels/linux-2.5.59.toml").replacen(
+        "policy =",
+        "clusters = \"domains\"\npolicy =",
+        1,
+    );
+    let text = Kernel::from_toml(&domains).unwrap_err().to_string();
+    assert!(text.contains("`clusters` has no meaning under the policy o1"), "{text}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schedlab_sim::machine::Distance;
 use schedlab_sim::{
     Account, Attributes, Change, Class, Config, CpuMask, End, Machine, Outcome, SimError, Simulation, kernel,
     machine,
@@ -334,13 +335,14 @@ fn messages_cost_more_the_farther_they_come() {
         samples.sort_unstable();
         (samples[100], lines)
     };
-    let (near, in_cache) = ping([2, 3]);
+    let (nearest, in_cluster) = ping([2, 3]);
+    let (near, in_cache) = ping([2, 4]);
     let (socket, in_socket) = ping([2, 34]);
     let (far, across) = ping([2, 66]);
-    assert!(near < socket && socket < far, "{near} {socket} {far}");
+    assert!(nearest < near && near < socket && socket < far, "{nearest} {near} {socket} {far}");
     // A message of 4 bytes is a line and two of bookkeeping, for the reader, and but for the first message of each
-    // direction also for the writer, whose lines the reader has taken: (400 + 398) × 3 × 50, 90 and 200 ns.
-    assert_eq!((in_cache, in_socket, across), (119_700, 215_460, 478_800));
+    // direction also for the writer, whose lines the reader has taken: (400 + 398) × 3 × 37, 50, 90 and 200 ns.
+    assert_eq!([in_cluster, in_cache, in_socket, across], [88_578, 119_700, 215_460, 478_800]);
 }
 
 #[test]
@@ -432,6 +434,10 @@ fn a_message_is_freed_once_although_two_readers_began_to_read_it() {
 
 /// Time to fetch lines of messages while CPU 0 writes ten messages, each of which another task answers by its `body` on a CPU.
 fn lines_time(kind: ChannelKind, cpu: usize, body: Vec<Op>) -> u64 {
+    lines_time_on("i7-3770", kind, cpu, body)
+}
+
+fn lines_time_on(machine_name: &str, kind: ChannelKind, cpu: usize, body: Vec<Op>) -> u64 {
     let resources = Resources {
         channels: vec![channels("queue", kind, 1)],
         semaphores: vec![semaphores("there", 1, Scope::Program, 0), semaphores("back", 1, Scope::Program, 0)],
@@ -440,7 +446,7 @@ fn lines_time(kind: ChannelKind, cpu: usize, body: Vec<Op>) -> u64 {
     let writes = vec![times(10u64, vec![send("queue", 64u64), up("there", 1u64), down("back")])];
     let groups = vec![group("a", 1, Mode::Process, writes), group("b", 1, Mode::Process, body)];
     let config = attributes([("a", on_cpu(0)), ("b", on_cpu(cpu))]);
-    run("i7-3770", "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
+    run(machine_name, "linux-6.12", program(groups, resources, 0), config).ledger.total(Account::Messages)
 }
 
 /// Two writers on different cores take the lines of a queue from each other: five of a pipe, seven of a Unix socket.
@@ -641,6 +647,45 @@ fn a_batch_of_messages_fetches_the_lines_of_its_queue_once() {
     assert_eq!(batch(ChannelKind::Pipe), (2 + 1) * line + 9 * (line / 5));
     // A message over a Unix socket is in memory of its own. The last read finds six lines more.
     assert_eq!(batch(ChannelKind::Unix), (2 + 10 * (5 + 1) + 6) * line);
+}
+
+/// A line costs less from a core of the same cluster: CPUs 0 to 3 are a cluster.
+#[test]
+fn lines_within_a_cluster_cost_as_the_machine_says() {
+    let lines = machine("kunpeng920").unwrap().costs.line;
+    for (cpu, line) in [(1, lines.cluster), (3, lines.cluster), (4, lines.llc)] {
+        let written = times(10u64, vec![down("there"), up("back", 1u64)]);
+        let body = vec![written, times(10u64, vec![receive("queue", 64u64)])];
+        let line = u64::from(line);
+        let time = lines_time_on("kunpeng920", ChannelKind::Pipe, cpu, body);
+        assert_eq!(time, (2 + 1) * line + 9 * (line / 5), "CPU {cpu}");
+    }
+}
+
+/// A task wakes up while its waker has CPU 6, and may also use CPU 4 of the same cluster and CPU 8 of the next. Kernels without
+/// clusters search from CPU 6 upwards.
+#[test]
+fn a_wakee_gets_an_idle_cpu_of_its_wakers_cluster_since_6_7() {
+    let migrations = |kernel_name: &str| {
+        let bound =
+            |cpus: &[u32]| Op::Set { attributes: Wanted { cpus: Some(cpus.into()), ..Wanted::default() } };
+        let wakee = vec![bound(&[6]), bound(&[4, 6, 8]), down("go"), compute(10_000u64)];
+        let waker = vec![Op::Sleep { ns: MS.into() }, up("go", 1u64), compute(50_000u64)];
+        let groups = vec![
+            group("wakee", 1, Mode::Process, vec![times(20u64, wakee)]),
+            group("waker", 1, Mode::Process, vec![times(20u64, waker)]),
+        ];
+        let resources =
+            Resources { semaphores: vec![semaphores("go", 1, Scope::Program, 0)], ..Resources::default() };
+        let config = Config { main: on_cpu(0), ..attributes([("waker", on_cpu(6)), ("wakee", on_cpu(6))]) };
+        let counters = run("kunpeng920", kernel_name, program(groups, resources, 0), config).counters;
+        [Distance::Cluster, Distance::Llc].map(|distance| counters.wake_migrations[distance as usize])
+    };
+    for (kernel_name, expected) in
+        [("linux-5.14", [0, 20]), ("linux-6.6", [0, 20]), ("linux-6.12", [20, 0]), ("linux-7.2", [20, 0])]
+    {
+        assert_eq!(migrations(kernel_name), expected, "{kernel_name}");
+    }
 }
 
 /// Tasks of which one wakes many others are not pulled to its CPU, although they wake nobody: under a cache of two CPUs the flips suffice

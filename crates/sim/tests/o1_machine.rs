@@ -1,5 +1,6 @@
 //! The O(1) scheduler of 2.5.59 on a machine: the times of balancing, the tasks that may be pulled, and the D7 patches.
 
+use schedlab_sim::machine::Distance;
 use schedlab_sim::{Account, Birth, Config, Machine, Observer, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::library::forkstorm::Forkstorm;
@@ -129,9 +130,9 @@ fn every_node_balance_rate_th_pass_is_over_another_node() {
 fn task_that_calls_execve_goes_to_the_least_loaded_node() {
     let parameters = Forkstorm { tasks: 6, exec: true, warmup_ns: MS, duration_ns: 40 * MS };
     let outcome = run(parameters.program().unwrap(), &[]);
-    assert!(outcome.counters.spread_migrations[4] > 0, "across quads");
+    assert!(outcome.counters.spread_migrations[Distance::Far as usize] > 0, "across quads");
     let single = simulation(quad(4, 1000), parameters.program().unwrap(), &[], None).run().unwrap();
-    assert_eq!(single.counters.spread_migrations, [0; 5]);
+    assert_eq!(single.counters.spread_migrations, [0; Distance::COUNT]);
     assert!(single.counters.execs > 0);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use schedlab_sim::kernel::SharedLines;
+use schedlab_sim::machine::Distance;
 use schedlab_sim::{Account, Attributes, Config, Machine, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::library::forkstorm::Forkstorm;
@@ -91,7 +92,7 @@ fn programs_of_a_shell_spread_over_nodes_at_exec() {
         started.groups[0].program = program;
         let outcome =
             run(machine("numa-q-16").unwrap(), "linux-2.5.59", started, Attributes::default(), true);
-        (outcome.counters.execs, outcome.counters.spread_migrations[4])
+        (outcome.counters.execs, outcome.counters.spread_migrations[Distance::Far as usize])
     };
     assert_eq!(spread(false), (0, 0));
     let (execs, far) = spread(true);

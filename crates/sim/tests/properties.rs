@@ -21,15 +21,18 @@ use schedlab_workload::program::{
 const MS: u64 = 1_000_000;
 
 fn machines() -> impl Strategy<Value = Machine> {
-    let shape = (1u32..3, 1u32..3, 1u32..3, 1u32..4, 1u32..3);
+    // At most six cores under a cache: as many clusters as the number has divisors that make clusters.
+    let shape = (1u32..3, 1u32..3, 1u32..3, 1u32..7, 1u32..3);
     let speeds = proptest::option::of(proptest::collection::vec(100u32..=10_000, 1..4));
-    (shape, any::<bool>(), 100u32..1200, speeds).prop_map(
-        |((sockets, nodes, caches, cores, threads), split, hz, speeds)| {
+    (shape, any::<(bool, bool)>(), 100u32..1200, speeds).prop_map(
+        |((sockets, nodes, caches, cores, threads), (split, clusters), hz, speeds)| {
             let mut machine = machine("xeon-e5-2670v3").unwrap();
             machine.sockets = sockets;
             machine.nodes_per_socket = nodes;
             machine.caches_per_node = caches;
             machine.cores_per_cache = cores;
+            machine.cores_per_cluster = (2..cores).find(|each| clusters && cores.is_multiple_of(*each));
+            machine.costs.line.cluster = 20;
             machine.threads_per_core = threads;
             machine.numbering = if split { Numbering::Split } else { Numbering::Adjacent };
             machine.distances = Vec::new();

@@ -253,8 +253,7 @@ fn off_is_the_default_and_has_no_counts_and_no_costs() {
 #[test]
 fn statistics_without_costs_do_not_change_the_course_of_events() {
     let mut free = machine("xeon-e5-2670v3").unwrap();
-    (free.costs.instruction_ps, free.costs.line) =
-        (0, ByDistance { core: 0, llc: 0, node: 0, near: 0, far: 0 });
+    (free.costs.instruction_ps, free.costs.line) = (0, ByDistance::default());
     for kernel_name in KERNELS {
         let of = |config| {
             simulation(free.clone(), kernel(kernel_name).unwrap(), hackbench(), config).run().unwrap()
@@ -337,8 +336,7 @@ fn a_wake_up_across_sockets_costs_nine_updates_and_four_lines() {
 fn statistics_switched_on_and_off_count_only_the_time_between() {
     // Without costs the events are equal in all runs: the sum of the counts of the parts is the count of a full run.
     let mut free = machine("i7-3770").unwrap();
-    (free.costs.instruction_ps, free.costs.line) =
-        (0, ByDistance { core: 0, llc: 0, node: 0, near: 0, far: 0 });
+    (free.costs.instruction_ps, free.costs.line) = (0, ByDistance::default());
     for kernel_name in KERNELS {
         let of = |from_start: bool, changes: &[(u64, i64)]| {
             let change = |(at_ns, value): &(u64, i64)| Change {
@@ -488,6 +486,25 @@ fn the_files_have_the_layouts_of_the_kernels_versions() {
         assert_eq!([mask(0), mask(1), mask(2)], ["0000,01000001", "000f,ff000fff", "ffff,ffffffff"]);
         if version == 17 {
             assert_eq!([0, 1, 2].map(|level| of_domains[level][1]), ["SMT", "MC", "NUMA"]);
+        }
+    }
+}
+
+#[test]
+fn clusters_have_a_domain_since_5_16() {
+    // CPU 5's domains: four CPUs of a cluster, 32 of a node, and the nodes by distance. Names are in version 17.
+    for (kernel_name, levels) in [
+        ("linux-5.14", ["domain0 ffffffff", "domain1 ffffffff,ffffffff"]),
+        ("linux-6.1", ["domain0 000000f0", "domain1 ffffffff"]),
+        ("linux-6.12", ["domain0 000000f0", "domain1 ffffffff"]),
+        ("linux-6.18", ["domain0 CLS 000000f0", "domain1 MC ffffffff"]),
+    ] {
+        let text = report(&run("kunpeng920", kernel_name, crowd(140, 3), on())).file();
+        let of_cpu = text.lines().skip_while(|line| !line.starts_with("cpu5 ")).skip(1);
+        for (line, level) in of_cpu.zip(levels) {
+            // Leading words of the mask are 0.
+            let line = line.replace("00000000,", "");
+            assert!(line.starts_with(&format!("{level} ")), "{kernel_name}: {line}");
         }
     }
 }

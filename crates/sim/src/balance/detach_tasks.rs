@@ -17,7 +17,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn cache_nice_tries(domain: DomainKind) -> u32 {
         match domain {
             DomainKind::Smt => 0,
-            DomainKind::Cache | DomainKind::Node => 1,
+            DomainKind::Cluster | DomainKind::Cache | DomainKind::Node => 1,
             DomainKind::Numa(_) => 2,
         }
     }

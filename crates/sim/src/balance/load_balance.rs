@@ -356,7 +356,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let settings = &self.world.kernel.domains;
         match kind {
             DomainKind::Smt => settings.smt_imbalance_pct,
-            DomainKind::Cache => settings.cache_imbalance_pct,
+            DomainKind::Cluster | DomainKind::Cache => settings.cache_imbalance_pct,
             DomainKind::Node | DomainKind::Numa(_) => settings.imbalance_pct,
         }
     }

@@ -36,8 +36,8 @@ pub(crate) struct SchedGroup {
 pub(crate) struct Cache {
     pub span: Span,
     pub width: usize,
-    /// Number of CPUs that a wake-up scans under `SIS_UTIL`, which periodic balancing sets
-    /// (`sd_llc_shared->nr_idle_scan`).
+    /// Number of CPUs that a wake-up scans under `SIS_UTIL`, which periodic balancing sets: 0, or one more than
+    /// `sd_llc_shared->nr_idle_scan` for the target, which a search scans twice if it begins with the target's cluster.
     pub scan_limit: usize,
 }
 
@@ -45,18 +45,17 @@ impl Cache {
     fn new(span: CpuMask) -> Self {
         let width = span.count();
         // The CPUs were idle before.
-        Self { span: Span::new(span), width, scan_limit: width }
+        Self { span: Span::new(span), width, scan_limit: width + 1 }
     }
 
-    /// Set the number of CPUs that a wake-up scans: width × (1 − (x × `pct` %)²), where x is the utilisation, `util` / (width ×
-    /// 1024) (`update_idle_cpu_scan()`, kernel/sched/fair.c, v6.12).
+    /// Set the number of CPUs that a wake-up scans beside the target: width × (1 − (x × `pct` %)²), where x is the
+    /// utilisation, `util` / (width × 1024) (`update_idle_cpu_scan()`, kernel/sched/fair.c, v6.12).
     pub fn update_scan_limit(&mut self, util: u64, pct: u32) {
         let (width, pct) = (self.width as u64, u64::from(pct));
         let busy = util / width.max(1);
         let taken = (busy * busy * pct * pct / (10_000 * 1024)).min(1024);
         let limit = ((1024 - taken) * width / 1024) as usize;
-        // The first CPU is the target.
-        self.scan_limit = if limit == 0 { 0 } else { (limit + 1).min(self.width) };
+        self.scan_limit = if limit == 0 { 0 } else { limit + 1 };
     }
 }
 
@@ -67,13 +66,15 @@ pub(crate) struct SchedDomains {
     /// Indices of each CPU's domains in `all`, narrow to wide. Isolated CPUs have no domains.
     pub of_cpu: Vec<Vec<u16>>,
     pub caches: Vec<Cache>,
+    /// The clusters that a wake-up searches first; empty if the kernel or the machine has no such clusters.
+    pub clusters: Vec<Span>,
     /// CPUs that balancing uses.
     pub open: Span,
 }
 
 impl SchedDomains {
-    /// Build the tables, restricted to the CPUs in `open`.
-    pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask) -> Self {
+    /// Build the tables, restricted to the CPUs in `open`. `clusters_first`: a wake-up searches the target's cluster first.
+    pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask, clusters_first: bool) -> Self {
         let group = |span: &CpuMask| {
             let span = span.and(open);
             let cpus = span.iter().map(|cpu| cpu as u16).collect();
@@ -98,6 +99,12 @@ impl SchedDomains {
             of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
             caches: (0..topology.caches.len())
                 .map(|at| Cache::new(topology.cache_cpus(at).and(open)))
+                .collect(),
+            clusters: topology
+                .clusters
+                .iter()
+                .filter(|_| clusters_first)
+                .map(|cluster| Span::new(cluster.and(open)))
                 .collect(),
             open: Span::new(*open),
         }

@@ -5,7 +5,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::{IdleSearch, RecentCpu, WakeAffine};
 use crate::ledger::Account;
-use crate::machine::Span;
+use crate::machine::{CpuMask, Span};
 use crate::observe::Observer;
 use crate::sched::{NOBODY, TaskIx};
 use crate::time::Ns;
@@ -148,13 +148,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.rq.idle.contains(target) {
             return target;
         }
-        if previous != target
+        let previous_idle = previous != target
             && self.topology.share_cache(previous, target)
-            && self.rq.idle.contains(previous)
-        {
+            && self.rq.idle.contains(previous);
+        if previous_idle && self.share_resources(previous, target) {
             return previous;
         }
-        if let Some(recent) = self.recent_used_cpu(previous, target, task) {
+        let recent = self.recent_used_cpu(previous, target, task);
+        if let Some(recent) = recent
+            && self.share_resources(recent, target)
+        {
             return recent;
         }
         if self.world.kernel.idle_search == IdleSearch::Aged {
@@ -170,7 +173,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let average = &mut self.cpus[cpu].avg_search;
             *average = (*average as i64 + (cost as i64 - *average as i64) / 8) as Ns;
         }
-        idle_cpu.unwrap_or(target)
+        // Since 6.7 on machines with clusters, idle CPUs of other clusters that a search of the cache has missed.
+        idle_cpu.or(previous_idle.then_some(previous)).or(recent).unwrap_or(target)
+    }
+
+    /// Whether two CPUs of a last-level cache are equally near for a wake-up: any two, or since 6.7 two of a cluster
+    /// (`cpus_share_resources()`, kernel/sched/core.c, v6.12).
+    #[inline]
+    fn share_resources(&self, a: usize, b: usize) -> bool {
+        self.balance.domains.clusters.is_empty() || self.topology.cluster(a) == self.topology.cluster(b)
     }
 
     /// Return the CPU on which a task ran before, if the CPU is idle and shares the last-level cache with `target`
@@ -203,7 +214,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Return an idle CPU under the last-level cache of `target`, and the number of scanned CPUs. A CPU of an idle core
-    /// comes before other idle CPUs (`select_idle_cpu()`, kernel/sched/fair.c, v5.14 and v6.12).
+    /// comes before other idle CPUs, and since 6.7 a CPU of the target's cluster before CPUs of other clusters
+    /// (`select_idle_cpu()`, kernel/sched/fair.c, v5.14 and v6.12).
     fn select_idle_cpu(&self, cpu: usize, target: usize, task: TaskIx) -> (Option<usize>, usize) {
         let cache = &self.balance.domains.caches[self.topology.cache(target)];
         let bound;
@@ -217,8 +229,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.world.kernel.idle_search == IdleSearch::Utilisation && cache.scan_limit == 0 {
             return (None, 0);
         }
-        if let Some(idle) = self.select_idle_core(span, target) {
-            return (Some(idle), span.rank(target, idle) + 1);
+        if let Some((idle, rank)) = self.select_idle_core(span, target) {
+            return (Some(idle), rank + 1);
         }
         let limit = match self.world.kernel.idle_search {
             IdleSearch::Groups => return (self.idle_sibling(span, target), width),
@@ -226,23 +238,51 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             IdleSearch::Proportional => self.sis_prop_limit(cpu, width, self.cpus[cpu].avg_idle / 512),
             IdleSearch::Aged => self.sis_prop_limit(cpu, width, self.cpus[cpu].wake_avg_idle),
         };
-        if let Some(idle) = span.first_common_from(&self.rq.idle, target) {
-            let rank = span.rank(target, idle);
-            if limit.covers(rank) {
-                return (Some(idle), rank + 1);
-            }
+        if let Some((idle, rank)) = self.first_in_search(span, &self.rq.idle, target)
+            && limit.covers(rank)
+        {
+            return (Some(idle), rank + 1);
         }
         (None, limit.cpus().min(width))
     }
 
-    /// Return the first CPU of an idle core, beginning at `target` (`select_idle_core()`, kernel/sched/fair.c, v5.14 and
-    /// v6.12; in v4.5 the search for an idle group in `select_idle_sibling()`, which also machines without SMT make).
+    /// Return the first of the CPUs `among` that a search of `span` around `target` examines, and how many CPUs the search
+    /// examines before, the target included.
+    #[inline(always)]
+    fn first_in_search(&self, span: &Span, among: &CpuMask, target: usize) -> Option<(usize, usize)> {
+        if !self.balance.domains.clusters.is_empty() {
+            return self.first_in_search_of_cluster(span, among, target);
+        }
+        span.first_common_from(among, target).map(|idle| (idle, span.rank(target, idle)))
+    }
+
+    /// [`Engine::first_in_search`] where a search begins with the target's cluster.
+    #[inline(never)]
+    fn first_in_search_of_cluster(
+        &self,
+        span: &Span,
+        among: &CpuMask,
+        target: usize,
+    ) -> Option<(usize, usize)> {
+        let cluster = Span::new(self.balance.domains.clusters[self.topology.cluster(target)].and(span));
+        if let Some(idle) = cluster.first_common_from(among, target) {
+            return Some((idle, cluster.rank(target, idle)));
+        }
+        let idle = span.first_common_from(among, target)?;
+        // The search of the cluster has ended with the target, which the count includes for the second time.
+        let before = cluster.count() + 1 + span.rank(target, idle) - cluster.rank(target, idle);
+        Some((idle, before))
+    }
+
+    /// Return the first CPU of an idle core, beginning at `target`, and how many CPUs the search examines before
+    /// (`select_idle_core()`, kernel/sched/fair.c, v5.14 and v6.12; in v4.5 the search for an idle group in
+    /// `select_idle_sibling()`, which also machines without SMT make).
     #[inline]
-    fn select_idle_core(&self, span: &Span, target: usize) -> Option<usize> {
+    fn select_idle_core(&self, span: &Span, target: usize) -> Option<(usize, usize)> {
         if self.topology.threads == 1 && self.world.kernel.idle_search != IdleSearch::Groups {
             return None;
         }
-        span.first_common_from(self.rq.idle_cores(self.topology), target)
+        self.first_in_search(span, self.rq.idle_cores(self.topology), target)
     }
 
     /// Return an idle CPU of the target's core: after the cache's domain v4.5 searches the core's domain, whose groups are

@@ -2,7 +2,7 @@
 
 use super::{Changes, Cpu, DomainState, Engine, NewidleStats, World};
 use crate::balance::{Balance, KernelPolicy, SchedDomains};
-use crate::kernel::{Tunable, Tunables};
+use crate::kernel::{Clusters, Tunable, Tunables};
 use crate::machine::CpuMask;
 use crate::memory::Reserve;
 use crate::numa::Numa;
@@ -27,7 +27,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let tick_ns = SECOND / u64::from(machine.hz);
         let mut random = Random::new(config.seed);
         let housekeeping = CpuMask::first_cpus(cpus).without(world.isolated);
-        let balance = Balance::new(SchedDomains::new(world.domains, topology, &housekeeping));
+        let clusters_first = world.kernel.clusters == Clusters::SearchedFirst;
+        let balance = Balance::new(SchedDomains::new(world.domains, topology, &housekeeping, clusters_first));
         let setting = Setting { cpus, tick_ns };
         let policy = P::new(world.kernel, &tunables, setting);
         let cost = tunables.migration_cost_at_boot().into();

@@ -105,8 +105,8 @@ impl Instructions {
         let both = ns(new.wake_and_switch, old.wake_and_switch);
         share(&mut [&mut changed.switch, &mut changed.wakeup.core], both);
         let more = i64::from(changed.wakeup.core) - i64::from(before);
-        let ByDistance { core: _, llc, node, near, far } = &mut changed.wakeup;
-        [llc, node, near, far].into_iter().for_each(|each| share(&mut [each], more));
+        let ByDistance { core: _, cluster, llc, node, near, far } = &mut changed.wakeup;
+        [cluster, llc, node, near, far].into_iter().for_each(|each| share(&mut [each], more));
         changed
     }
 }

@@ -51,6 +51,9 @@ pub struct Kernel {
     /// How a wake-up searches an idle CPU under a last-level cache.
     #[serde(default)]
     pub idle_search: IdleSearch,
+    /// What the kernel does with clusters of cores.
+    #[serde(default)]
+    pub clusters: Clusters,
     /// Which CPU a wake-up tries before the search for an idle CPU.
     #[serde(default)]
     pub recent_cpu: RecentCpu,
@@ -232,6 +235,21 @@ pub enum IdleSearch {
     Utilisation,
 }
 
+/// What a kernel with `CONFIG_SCHED_CLUSTER` does with clusters of cores, on machines that have clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clusters {
+    /// Nothing (until 5.15).
+    #[default]
+    Ignored,
+    /// A level of domains, `CLS`, between cores and last-level caches (5.16 to 6.6). Its parameters are those of the last-level
+    /// cache's level (`cpu_cluster_flags()`, include/linux/sched/topology.h, and `sd_init()`, kernel/sched/topology.c, v6.12).
+    Domains,
+    /// As `Domains`; a wake-up also prefers CPUs of the target's cluster to other CPUs of the last-level cache
+    /// (`sched_cluster_active` in `select_idle_sibling()` and `select_idle_cpu()`, kernel/sched/fair.c, since 6.7).
+    SearchedFirst,
+}
+
 /// The CPU on which a task ran before (`recent_used_cpu`), which a wake-up takes without a search if the CPU is idle and shares
 /// the target's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -320,8 +338,10 @@ impl Kernel {
         let wrong = |reason: String| SimError::Definition { kind: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let keys: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        if kernel.policy == PolicyKind::O1 && keys.contains_key("numa_scan") {
-            return Err(wrong("`numa_scan` has no meaning under the policy o1".to_owned()));
+        for key in ["numa_scan", "clusters"] {
+            if kernel.policy == PolicyKind::O1 && keys.contains_key(key) {
+                return Err(wrong(format!("`{key}` has no meaning under the policy o1")));
+            }
         }
         for key in ["wake_affine", "cpu_load", "idle_search", "recent_cpu", "newidle_gate", "domains"] {
             match (kernel.policy, keys.contains_key(key)) {

@@ -5,6 +5,8 @@
 //! MC          {0 … 11, 24 … 35}   groups: core 0 | core 1 | …
 //! SMT         {0, 24}       groups: CPU 0 | CPU 24
 //! ```
+//! On machines with clusters, kernels since 5.16 have a level CLS between SMT and MC.
+//!
 //! A level with the same span as the level below is left out, as in the kernel
 //! (Documentation/scheduler/sched-domains.rst). Groups are disjoint. In the kernel, groups of a NUMA level may overlap.
 
@@ -15,6 +17,8 @@ use super::{CpuMask, Machine, Topology};
 pub enum DomainKind {
     /// A core.
     Smt,
+    /// A cluster of cores.
+    Cluster,
     /// A last-level cache.
     Cache,
     /// A NUMA node.
@@ -46,15 +50,17 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Derive the domains of a machine.
-    pub fn new(machine: &Machine, topology: &Topology) -> Self {
+    /// Derive the domains of a machine. `clusters`: the kernel has a level of clusters.
+    pub fn new(machine: &Machine, topology: &Topology, clusters: bool) -> Self {
         let mut far: Vec<u32> = (0..machine.nodes() * machine.nodes())
             .map(|pair| machine.node_distance(pair / machine.nodes(), pair % machine.nodes()))
             .filter(|distance| *distance > 10)
             .collect();
         far.sort_unstable();
         far.dedup();
-        let mut kinds = vec![DomainKind::Smt, DomainKind::Cache, DomainKind::Node];
+        let mut kinds = vec![DomainKind::Smt];
+        kinds.extend((clusters && !topology.clusters.is_empty()).then_some(DomainKind::Cluster));
+        kinds.extend([DomainKind::Cache, DomainKind::Node]);
         kinds.extend(far.into_iter().map(DomainKind::Numa));
         let mut domains = Self { all: Vec::new(), of_cpu: vec![Vec::new(); topology.cpus()] };
         let single = |cpu| std::iter::once(cpu).collect::<CpuMask>();
@@ -93,6 +99,7 @@ impl Domains {
 fn span(machine: &Machine, topology: &Topology, kind: DomainKind, cpu: usize) -> CpuMask {
     match kind {
         DomainKind::Smt => *topology.core_cpus(topology.core(cpu)),
+        DomainKind::Cluster => topology.clusters[topology.cluster(cpu)],
         DomainKind::Cache => *topology.cache_cpus(topology.cache(cpu)),
         DomainKind::Node => *topology.node_cpus(topology.node(cpu)),
         DomainKind::Numa(distance) => {

@@ -5,14 +5,16 @@
 //! ├── socket 0
 //! │   ├── node 0                    memory, with its bandwidth
 //! │   │   └── last-level cache 0    shared by its cores
-//! │   │       ├── core 0            private caches
-//! │   │       │   ├── CPU 0         SMT siblings
-//! │   │       │   └── CPU 8
-//! │   │       └── core 1 …
+//! │   │       ├── cluster 0         optional: cores that share a part of the cache system
+//! │   │       │   ├── core 0        private caches
+//! │   │       │   │   ├── CPU 0     SMT siblings
+//! │   │       │   │   └── CPU 8
+//! │   │       │   └── core 1 …
+//! │   │       └── cluster 1 …
 //! │   └── node 1 …
 //! └── socket 1 …
 //! ```
-//! Nodes, caches and cores are numbered through the machine. CPUs are numbered either core by core (`adjacent`) or all
+//! Nodes, caches, clusters and cores are numbered through the machine. CPUs are numbered either core by core (`adjacent`) or all
 //! first siblings before all second siblings (`split`, as in the firmware of x86 machines).
 
 mod costs;
@@ -65,6 +67,10 @@ pub struct Machine {
     pub caches_per_node: u32,
     /// Cores per last-level cache.
     pub cores_per_cache: u32,
+    /// Cores per cluster: cores under a last-level cache that share the cache's tags (Kunpeng 920) or a second-level cache
+    /// (modules of x86 cores). Not given: the cores form no clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores_per_cluster: Option<u32>,
     /// SMT threads per core.
     #[serde(default = "single_thread")]
     pub threads_per_core: u32,
@@ -215,6 +221,16 @@ impl Machine {
             if count == 0 {
                 return wrong(field, "0 makes a machine without a CPU; at least 1".to_owned());
             }
+        }
+        if let Some(cores) = self.cores_per_cluster
+            && (!(2..self.cores_per_cache).contains(&cores) || !self.cores_per_cache.is_multiple_of(cores))
+        {
+            let reason = format!(
+                "clusters of {cores} do not divide the {} cores of a last-level cache: at least 2 clusters of at least 2 cores, \
+                 or leave the key out",
+                self.cores_per_cache
+            );
+            return wrong("cores_per_cluster", reason);
         }
         if self.cpus() > MAX_CPUS {
             return wrong("sockets", format!("{} CPUs are more than the {MAX_CPUS} supported", self.cpus()));

@@ -1,4 +1,4 @@
-//! Topology of a machine: core, cache, node and socket of each CPU, and the distances between them.
+//! Topology of a machine: core, cluster, cache and node of each CPU, and the distances between them.
 
 use super::{CpuMask, Machine, Numbering};
 
@@ -8,6 +8,8 @@ use super::{CpuMask, Machine, Numbering};
 pub enum Distance {
     /// The core: the same CPU or an SMT sibling.
     Core,
+    /// The cluster of cores.
+    Cluster,
     /// The last-level cache.
     Llc,
     /// The NUMA node.
@@ -20,30 +22,50 @@ pub enum Distance {
 
 impl Distance {
     /// Number of distances.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
     /// All distances, nearest first.
-    pub const ALL: [Self; Self::COUNT] = [Self::Core, Self::Llc, Self::Node, Self::Near, Self::Far];
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Core, Self::Cluster, Self::Llc, Self::Node, Self::Near, Self::Far];
 
     /// Name for reports.
     pub fn name(self) -> &'static str {
-        ["core", "llc", "node", "near", "far"][self as usize]
+        ["core", "cluster", "llc", "node", "near", "far"][self as usize]
     }
 }
 
-/// Place of a CPU. Cores, caches, nodes and sockets are numbered through the machine.
+/// Place of a CPU. Cores, clusters, caches and nodes are numbered through the machine. Without clusters each core is a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub core: u16,
+    pub cluster: u16,
     pub cache: u16,
     pub node: u16,
-    pub socket: u16,
 }
 
-/// Places of all CPUs, and the CPUs of each core, cache and node.
+/// Bits of each unit in [`Topology::paths`]: enough for [`super::MAX_CPUS`] cores.
+const UNIT_BITS: usize = 10;
+
+/// Distance by the number of leading zeros of the difference of two paths: two CPUs share the unit that contains the widest unit
+/// in which they differ.
+const DISTANCES: [Distance; 64] = {
+    let mut distances = [Distance::Core; 64];
+    let mut bit = 0;
+    while bit < UNIT_BITS * (Distance::COUNT - 1) {
+        distances[63 - bit] = Distance::ALL[1 + bit / UNIT_BITS];
+        bit += 1;
+    }
+    distances
+};
+
+/// Places of all CPUs, and the CPUs of each core, cluster, cache and node.
 #[derive(Debug, Clone)]
 pub struct Topology {
     pub(crate) places: Vec<Place>,
+    /// Socket, node, cache, cluster and core of each CPU, from the highest bits down, so that a distance takes few branches.
+    paths: Vec<u64>,
     pub(crate) cores: Vec<CpuMask>,
+    /// The CPUs of each cluster; empty if the machine has no clusters.
+    pub(crate) clusters: Vec<CpuMask>,
     pub(crate) caches: Vec<CpuMask>,
     pub(crate) nodes: Vec<CpuMask>,
     pub(crate) threads: usize,
@@ -58,20 +80,22 @@ impl Topology {
     pub fn new(machine: &Machine) -> Self {
         let threads = machine.threads_per_core as usize;
         let cores = machine.cpus() / threads;
+        let per_cluster = machine.cores_per_cluster.unwrap_or(1) as usize;
         let (per_cache, per_node) = (machine.cores_per_cache, machine.caches_per_node);
         let sibling_step = match machine.numbering {
             Numbering::Adjacent => 1,
             Numbering::Split => cores,
         };
-        let mut places = vec![Place::default(); machine.cpus()];
+        let (mut places, mut paths) = (vec![Place::default(); machine.cpus()], vec![0; machine.cpus()]);
         for (core, cpu) in
             (0..cores).flat_map(|core| siblings(core, threads, sibling_step).map(move |cpu| (core, cpu)))
         {
-            let cache = core / per_cache as usize;
+            let (cluster, cache) = (core / per_cluster, core / per_cache as usize);
             let node = cache / per_node as usize;
-            let socket = node / machine.nodes_per_socket as usize;
             places[cpu] =
-                Place { core: core as u16, cache: cache as u16, node: node as u16, socket: socket as u16 };
+                Place { core: core as u16, cluster: cluster as u16, cache: cache as u16, node: node as u16 };
+            let units = [node / machine.nodes_per_socket as usize, node, cache, cluster, core];
+            paths[cpu] = units.into_iter().fold(0, |path, unit| path << UNIT_BITS | unit as u64);
         }
         let sets = |count: usize, of: fn(&Place) -> u16| {
             let members = |set: usize| {
@@ -80,15 +104,18 @@ impl Topology {
             };
             (0..count).map(members).collect::<Vec<CpuMask>>()
         };
+        let clusters = machine.cores_per_cluster.map_or(0, |each| cores / each as usize);
         let caches = cores / per_cache as usize;
         let nodes = machine.nodes();
         let memory =
             (0..nodes * nodes).map(|pair| memory_distance(machine, pair / nodes, pair % nodes)).collect();
         Self {
             cores: sets(cores, |place| place.core),
+            clusters: sets(clusters, |place| place.cluster),
             caches: sets(caches, |place| place.cache),
             nodes: sets(nodes, |place| place.node),
             places,
+            paths,
             threads,
             sibling_step,
             memory,
@@ -103,18 +130,8 @@ impl Topology {
     /// Distance between two CPUs.
     #[inline]
     pub fn distance(&self, a: usize, b: usize) -> Distance {
-        let (a, b) = (&self.places[a], &self.places[b]);
-        if a.core == b.core {
-            Distance::Core
-        } else if a.cache == b.cache {
-            Distance::Llc
-        } else if a.node == b.node {
-            Distance::Node
-        } else if a.socket == b.socket {
-            Distance::Near
-        } else {
-            Distance::Far
-        }
+        let difference = self.paths[a] ^ self.paths[b];
+        if difference == 0 { Distance::Core } else { DISTANCES[difference.leading_zeros() as usize] }
     }
 
     /// Distance from a CPU to the memory of a node; [`Distance::Node`] for local memory.
@@ -133,6 +150,12 @@ impl Topology {
     #[inline]
     pub fn core(&self, cpu: usize) -> usize {
         self.places[cpu].core.into()
+    }
+
+    /// Cluster of a CPU; its core if the machine has no clusters.
+    #[inline]
+    pub fn cluster(&self, cpu: usize) -> usize {
+        self.places[cpu].cluster.into()
     }
 
     /// Last-level cache of a CPU.

@@ -4,6 +4,7 @@ use schedlab_workload::measure::{Measured, Observed};
 
 use super::{Counters, Histogram, LockReport};
 use crate::ledger::{Account, Ledger};
+use crate::machine::Distance;
 use crate::schedstats::{Report, TaskCounts};
 use crate::time::Ns;
 
@@ -125,7 +126,14 @@ impl Outcome {
             counters.ticks,
             counters.ipis,
         ]);
-        digest.words(counters.wakeups.iter().chain(&counters.balance_migrations).copied());
+        for by_distance in [&counters.wakeups, &counters.balance_migrations] {
+            // A machine without clusters has no such distance, and digests do not depend on whether the model knows clusters.
+            let there =
+                |distance: &Distance| *distance != Distance::Cluster || by_distance[*distance as usize] > 0;
+            digest.words(
+                Distance::ALL.into_iter().filter(there).map(|distance| by_distance[distance as usize]),
+            );
+        }
         for task in &self.tasks {
             digest.words([task.ran_ns, task.user_ns, task.migrations, task.wakeups.1]);
         }

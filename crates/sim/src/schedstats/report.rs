@@ -138,6 +138,7 @@ fn line(text: &mut String, label: &str, fields: impl Iterator<Item = u64>) {
 fn name(kind: DomainKind) -> &'static str {
     match kind {
         DomainKind::Smt => "SMT",
+        DomainKind::Cluster => "CLS",
         DomainKind::Cache => "MC",
         DomainKind::Node => "PKG",
         DomainKind::Numa(_) => "NUMA",

@@ -53,16 +53,18 @@ impl Source {
         }
     }
 
-    /// Names by index; a private cache has no distance, and memory is in no core or last-level cache.
+    /// Names by index; a private cache has no distance, and memory is in no core, cluster or last-level cache.
     pub(crate) const NAMES: [&'static str; Self::COUNT] = [
         "private",
         "llc",
         "cache-core",
+        "cache-cluster",
         "cache-llc",
         "cache-node",
         "cache-near",
         "cache-far",
         "memory-core",
+        "memory-cluster",
         "memory-llc",
         "memory-node",
         "memory-near",

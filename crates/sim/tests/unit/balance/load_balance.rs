@@ -75,9 +75,9 @@ fn periodic_balancing_limits_the_search_by_the_utilisation() {
         engine.update_idle_cpu_scan(0, width - 1);
         assert_eq!(engine.balance.domains.caches[0].scan_limit, 1, "the domain is not the cache");
         engine.update_idle_cpu_scan(0, width);
-        assert_eq!(engine.balance.domains.caches[0].scan_limit, width, "all CPUs are idle");
+        assert_eq!(engine.balance.domains.caches[0].scan_limit, width + 1, "all CPUs are idle");
         // At 50 % a wake-up scans 8 × (1 − (0.5 × 1.17)²) = 5.3 CPUs and the target. At 86 % it scans no CPU.
-        for (util, limit) in [(0, 8), (512, 6), (880, 0), (1024, 0)] {
+        for (util, limit) in [(0, 9), (512, 6), (880, 0), (1024, 0)] {
             engine.balance.domains.caches[0].update_scan_limit(util * 8, 117);
             assert_eq!(engine.balance.domains.caches[0].scan_limit, limit, "utilisation {util}");
         }

@@ -163,3 +163,82 @@ fn a_busy_cache_is_not_searched() {
         assert_eq!(engine.select_idle_cpu(0, 0, 0), (None, 0));
     });
 }
+
+/// 6.7 and later examine the target's cluster first: CPUs 4 to 7 with target 6. The walk of the cluster ends with the target
+/// itself, so that the first CPU of the next cluster is the fifth of the walk.
+#[test]
+fn the_targets_cluster_is_searched_before_the_rest_of_the_cache_since_6_7() {
+    for (name, idle_cpus, chosen, scanned) in [
+        ("linux-6.12", vec![4, 8], 4, 3),
+        ("linux-6.6", vec![4, 8], 8, 3),
+        ("linux-6.12", vec![8, 9], 8, 6),
+        // 9 to 31 and 0 to 2 are busy.
+        ("linux-6.12", vec![3], 3, 4 + 1 + 27 + 1),
+        ("linux-6.6", vec![3], 3, 30),
+    ] {
+        simulation("kunpeng920", name).with_engine(|engine| {
+            engine.boot();
+            engine.rq.idle = idle_cpus.iter().copied().collect();
+            assert_eq!(engine.select_idle_cpu(6, 6, 0), (Some(chosen), scanned), "{name}, {idle_cpus:?}");
+        });
+    }
+}
+
+/// A limited search of a cluster machine ends after as many CPUs as on other machines, the target included.
+#[test]
+fn the_limit_of_a_search_counts_the_cpus_of_the_cluster() {
+    simulation("kunpeng920", "linux-6.12").with_engine(|engine| {
+        engine.boot();
+        engine.rq.idle = [8].into_iter().collect();
+        for (limit, found) in [(5, None), (6, Some(8))] {
+            engine.balance.domains.caches[0].scan_limit = limit;
+            assert_eq!(engine.select_idle_cpu(6, 6, 0).0, found, "{limit} CPUs");
+        }
+    });
+}
+
+/// An idle previous CPU, or recent CPU, of another cluster is taken only if the search finds no CPU, the previous CPU first.
+#[test]
+fn an_idle_cpu_of_another_cluster_waits_for_the_search() {
+    // Target 6, previous CPU 9, recent CPU 12. Without a limit the search itself reaches CPU 9 and 12.
+    for (name, idle_cpus, limit, chosen) in [
+        ("linux-6.6", vec![4, 9], 32, 9),
+        ("linux-6.12", vec![4, 9], 32, 4),
+        ("linux-6.12", vec![9, 12], 4, 9),
+        ("linux-6.12", vec![12], 4, 12),
+        ("linux-6.6", vec![4, 12], 32, 12),
+        ("linux-6.12", vec![4, 12], 32, 4),
+        ("linux-6.12", vec![], 32, 6),
+    ] {
+        simulation("kunpeng920", name).with_engine(|engine| {
+            engine.boot();
+            engine.rq.idle = idle_cpus.iter().copied().collect();
+            engine.tasks[0].recent_cpu = 12;
+            engine.balance.domains.caches[0].scan_limit = limit;
+            assert_eq!(engine.select_idle_sibling(6, 9, 6, 0), chosen, "{name}, {idle_cpus:?}");
+            assert_eq!(
+                engine.tasks[0].recent_cpu,
+                if idle_cpus == [4, 9] && name == "linux-6.6" { 12 } else { 9 }
+            );
+        });
+    }
+}
+
+/// With SMT, an idle core of the target's cluster comes before idle cores of other clusters, and an idle core of another
+/// cluster before an idle sibling of the own cluster.
+#[test]
+fn idle_cores_are_searched_by_clusters_too() {
+    let mut clustered = machine("xeon-e5-2670v3").unwrap();
+    clustered.cores_per_cluster = Some(3);
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let simulation = Simulation::new(clustered, kernel("linux-6.12").unwrap(), plan, Config::default());
+    simulation.unwrap().with_engine(|engine| {
+        // Core 0 has CPUs 0 and 24; cores 0 to 2 are a cluster. After CPU 2 the search examines CPU 24.
+        for (idle_cpus, chosen) in [(vec![24, 0, 3, 27], 24), (vec![0, 3, 27], 3), (vec![0, 3], 0)] {
+            engine.boot();
+            (engine.rq.idle, engine.rq.idle_cores) = (CpuMask::EMPTY, CpuMask::EMPTY);
+            idle_cpus.iter().for_each(|cpu| engine.rq.mark_idle(*cpu, engine.topology));
+            assert_eq!(engine.select_idle_cpu(2, 2, 0).0, Some(chosen), "{idle_cpus:?}");
+        }
+    });
+}

@@ -1,6 +1,7 @@
 use schedlab_workload::program::ChannelKind;
 
-use super::Costs;
+use super::{ByDistance, Costs};
+use crate::machine::Distance;
 
 fn costs() -> Costs {
     crate::machine("laptop-4").expect("a shipped machine").costs
@@ -48,4 +49,14 @@ fn dependent_lines_take_longer_to_refill_than_a_sequence() {
     // Without a latency, half of a line that another core has modified.
     (costs.llc_line, costs.line.llc) = (0, 44);
     assert_eq!(costs.refill_lines(0, 1), 22);
+}
+
+#[test]
+fn a_cost_within_a_cluster_is_that_of_the_cache_unless_it_is_given() {
+    let table = |text: &str| toml::from_str::<ByDistance>(text).unwrap();
+    let rest = "core = 6\nllc = 50\nnode = 60\nnear = 90\nfar = 200\n";
+    let (without, with) = (table(rest), table(&format!("cluster = 37\n{rest}")));
+    assert_eq!(Distance::ALL.map(|distance| without.at(distance)), [6, 50, 50, 60, 90, 200]);
+    assert_eq!(Distance::ALL.map(|distance| with.at(distance)), [6, 37, 50, 60, 90, 200]);
+    assert!(!toml::Table::try_from(without).unwrap().contains_key("cluster"), "as in its file");
 }
