@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ def recorded(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Tree:
-    """Function that builds a tree from CPU lists of packages, nodes, caches and cores, and from distances."""
+    """Function that builds a tree from CPU lists of packages, nodes, caches, cores and clusters, and from distances."""
 
     def build(
         packages: list[str],
@@ -38,6 +38,7 @@ def built(tmp_path: Path) -> Tree:
         cores: list[str],
         distances: list[str] | None = None,
         files: Mapping[str, str] | None = None,
+        clusters: Sequence[str] = (),
     ) -> Path:
         cpu, node = "sys/devices/system/cpu", "sys/devices/system/node"
         content = {f"{cpu}/online": f"0-{sum(map(len, map(_cpus, cores))) - 1}"}
@@ -50,6 +51,9 @@ def built(tmp_path: Path) -> Tree:
         for cache in caches:
             for member in _cpus(cache):
                 content |= _cache(f"{cpu}/cpu{member}/cache/index3", 3, "8192K", cache)
+        for cluster in clusters:
+            for member in _cpus(cluster):
+                content[f"{cpu}/cpu{member}/topology/cluster_cpus_list"] = cluster
         for number, cpus in enumerate(nodes):
             content[f"{node}/node{number}/cpulist"] = cpus
             content[f"{node}/node{number}/distance"] = (distances or ["10"])[number]

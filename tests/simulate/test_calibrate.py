@@ -378,10 +378,20 @@ def test_a_transfer_excludes_work_that_takes_longer_than_a_transfer() -> None:
 def test_pairs_of_cpus_follow_the_topology() -> None:
     machine = models.machine("kunpeng920").data
     pairs = steps.pairs(machine, range(128))
-    assert {name: pair[0] for name, pair in pairs.items()} == dict.fromkeys(("llc", "near", "far"), 0)
-    assert [pair[1] for pair in pairs.values()] == [1, 32, 64]
+    assert {name: pair[0] for name, pair in pairs.items()} == dict.fromkeys(("cluster", "llc", "near", "far"), 0)
+    assert [pair[1] for pair in pairs.values()] == [1, 4, 32, 64]
     split = steps.pairs(models.machine("i7-3770").data, range(8))
     assert split == {"core": (0, 4), "llc": (0, 1)}
+
+
+def test_costs_within_a_cluster_begin_with_those_of_the_cache() -> None:
+    without = models.machine("laptop-4").data
+    assert "cluster" not in calibrate.prepared(without)["costs"]["wakeup"]
+    machine = calibrate.prepared(without | {"cores_per_cluster": 2})
+    tables = {key: cost for key, cost in machine["costs"].items() if isinstance(cost, dict)}
+    assert {"line", "wakeup", "runqueue", "child_start_remote"} <= tables.keys()
+    assert all(cost["cluster"] == cost["llc"] for cost in tables.values())
+    assert list(Steps.of(machine, range(4)).pairs) == ["cluster", "llc"]
 
 
 def test_a_missing_schedload_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

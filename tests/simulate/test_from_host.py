@@ -68,6 +68,39 @@ def test_cpu_numbers_that_alternate_between_nodes_get_a_remark(built: Tree) -> N
     assert "# CPU numbers are the model's, node by node" in machine_file(root, "alternating")
 
 
+def test_clusters_of_cores_get_a_key_and_other_clusters_do_not(built: Tree) -> None:
+    # Eight cores under two caches. Without clusters the kernel shows the CPUs of a core, of a cache or of a socket.
+    caches, cores = ["0-3", "4-7"], [str(cpu) for cpu in range(8)]
+
+    def clusters(of: list[str]) -> tuple[int | None, bool]:
+        root = built(["0-7"], ["0-7"], caches, cores, clusters=of)
+        return read(root).cores_per_cluster, "cores_per_cluster = 2\n" in machine_file(root)
+
+    assert clusters(["0-1", "2-3", "4-5", "6-7"]) == (2, True)
+    assert [clusters(of) for of in (caches, cores, ["0-7"])] == [(None, False)] * 3
+    # A kernel before 5.16 has no such file, and some kernels an empty one.
+    for cpu in range(8):
+        (
+            built(["0-7"], ["0-7"], caches, cores) / f"sys/devices/system/cpu/cpu{cpu}/topology/cluster_cpus_list"
+        ).unlink()
+    assert clusters([]) == (None, False)
+
+
+def test_clusters_of_unequal_sizes_are_refused(built: Tree) -> None:
+    root = built(["0-5"], ["0-5"], ["0-5"], [str(cpu) for cpu in range(6)], clusters=["0-1", "2-5"])
+    with pytest.raises(ModelError, match=r"clusters have different numbers of cores \(2, 4\)"):
+        read(root)
+
+
+def test_a_host_without_clusters_does_not_get_those_of_the_nearest_machine(built: Tree) -> None:
+    arm = {"proc/cpuinfo": "CPU implementer\t: 0x48\nmodel name\t: Kunpeng-920\ncpu MHz\t\t: 2600.000"}
+    nodes, cores = ["0-15", "16-31", "32-47", "48-63"], [str(cpu) for cpu in range(64)]
+    rows = ["10 12 20 22", "12 10 22 24", "20 22 10 12", "22 24 12 10"]
+    text = machine_file(built(["0-31", "32-63"], nodes, nodes, cores, rows, arm))
+    assert "[costs] # kunpeng920's, without exception" in text
+    assert "cores_per_cluster" not in tomllib.loads(text)
+
+
 def test_nodes_without_cpus_are_ignored(built: Tree) -> None:
     files = {"sys/devices/system/node/node2/cpulist": "", "sys/devices/system/node/node2/distance": "17 28 10"}
     rows = ["10 20 17", "20 10 28"]
@@ -106,7 +139,9 @@ def test_every_shipped_machine_can_be_made_from_its_own_topology(name: str, buil
     rows = [" ".join("10" if a == b else "20" for b in range(nodes)) for a in range(nodes)]
     sizes = (per_node * data["nodes_per_socket"], per_node, data["cores_per_cache"], 1)
     packages, in_nodes, caches, single = map(groups, sizes)
-    results = read(built(packages, in_nodes, caches, single, rows))
+    clusters = groups(data["cores_per_cluster"]) if "cores_per_cluster" in data else []
+    results = read(built(packages, in_nodes, caches, single, rows, clusters=clusters))
+    assert results.cores_per_cluster == data.get("cores_per_cluster")
     for key in ("sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache"):
         assert getattr(results, key) == data[key], key
     assert (results.threads_per_core, results.numbering) == (threads, data.get("numbering", "adjacent"))

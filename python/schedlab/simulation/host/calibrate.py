@@ -146,6 +146,10 @@ def prepared(machine: Mapping[str, Any]) -> dict[str, Any]:
         data["costs"].setdefault(key, 0)
     for key in ("child_start_remote", "runqueue"):
         data["costs"].setdefault(key, dict.fromkeys(data["costs"]["line"], 0))
+    if "cores_per_cluster" in data:
+        for cost in data["costs"].values():
+            if isinstance(cost, dict):
+                cost.setdefault("cluster", cost["llc"])
     # A message's lines that stay on a CPU are part of the measured copy.
     data["costs"]["line"]["core"] = 0
     known = data["idle"]

@@ -19,8 +19,8 @@ _ARM = ("kunpeng920", "rpi4b")
 """The shipped machines of the Arm architecture. The other shipped machines are x86."""
 
 _OWN_LINES = frozenset({
-    "name", "about", "sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache", "threads_per_core",
-    "numbering", "distances", "hz", "mhz", "memory_mib", "private_kib", "llc_kib", "idle", "costs",
+    "name", "about", "sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache", "cores_per_cluster",
+    "threads_per_core", "numbering", "distances", "hz", "mhz", "memory_mib", "private_kib", "llc_kib", "idle", "costs",
 })  # fmt: skip
 """The keys that `_text_of` writes explicitly. All other keys are copied from the most similar machine."""
 
@@ -114,6 +114,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
         f"nodes_per_socket = {topology.nodes_per_socket}",
         f"caches_per_node = {topology.caches_per_node}",
         f"cores_per_cache = {topology.cores_per_cache}",
+        *([f"cores_per_cluster = {topology.cores_per_cluster}"] if topology.cores_per_cluster else []),
         f"threads_per_core = {topology.threads_per_core}",
         f'numbering = "{topology.numbering}"',
         *([f"distances = {topology.distances}"] if topology.distances else []),

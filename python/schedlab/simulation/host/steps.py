@@ -172,24 +172,32 @@ def pairs(machine: Mapping[str, Any], cpus: Sequence[int]) -> Mapping[str, tuple
     for cpu in sorted(cpus):
         if cpu != first:
             found.setdefault(_distance(places[first], places[cpu]), (first, cpu))
-    return {name: found[name] for name in ("core", "llc", "node", "near", "far") if name in found}
+    return {name: found[name] for name in (*_DISTANCES, "far") if name in found}
 
 
 def node(machine: Mapping[str, Any], cpu: int) -> int:
     """The NUMA node of a CPU."""
-    return _place(machine, cpu)[2]
+    return _place(machine, cpu)[3]
 
 
-def _place(machine: Mapping[str, Any], cpu: int) -> tuple[int, int, int, int]:
-    """Core, last-level cache, node and socket of a CPU (crates/sim/src/machine/topology.rs)."""
+_DISTANCES = ("core", "cluster", "llc", "node", "near")
+"""The distance between two CPUs that share the unit at the same position of `_place`."""
+
+
+def _place(machine: Mapping[str, Any], cpu: int) -> tuple[int, int, int, int, int]:
+    """Core, cluster, last-level cache, node and socket of a CPU (crates/sim/src/machine/topology.rs).
+
+    Without clusters each core is a cluster.
+    """
     threads = int(machine.get("threads_per_core", 1))
     caches, nodes = int(machine["caches_per_node"]), int(machine["nodes_per_socket"])
     cores = int(machine["sockets"]) * nodes * caches * int(machine["cores_per_cache"])
     core = cpu % cores if machine.get("numbering") == "split" else cpu // threads
     cache = core // int(machine["cores_per_cache"])
-    return core, cache, cache // caches, cache // caches // nodes
+    cluster = core // int(machine.get("cores_per_cluster", 1))
+    return core, cluster, cache, cache // caches, cache // caches // nodes
 
 
 def _distance(here: Sequence[int], there: Sequence[int]) -> str:
     same = [a == b for a, b in zip(here, there, strict=True)]
-    return next((name for name, equal in zip(("core", "llc", "node", "near"), same, strict=True) if equal), "far")
+    return next((name for name, equal in zip(_DISTANCES, same, strict=True) if equal), "far")

@@ -1,4 +1,4 @@
-"""The host's topology from sysfs, in the form of a machine model: sockets, nodes, caches, cores, threads.
+"""The host's topology from sysfs, in the form of a machine model: sockets, nodes, caches, clusters, cores, threads.
 
 Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-node and
 Documentation/ABI/testing/sysfs-devices-system-cpu describe the files.
@@ -19,12 +19,17 @@ Cpus = frozenset[int]
 
 @dataclass(frozen=True)
 class Topology:
-    """The number of units at each level. ``remarks`` list differences to the host. None where sysfs has no value."""
+    """The number of units at each level.
+
+    ``remarks`` list differences to the host. None where sysfs has no value, and for ``cores_per_cluster`` where cores
+    form no clusters.
+    """
 
     sockets: int
     nodes_per_socket: int
     caches_per_node: int
     cores_per_cache: int
+    cores_per_cluster: int | None
     threads_per_core: int
     numbering: str
     distances: list[list[int]]
@@ -81,6 +86,7 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
         "cores_per_cache": _each(shared, cores, "last-level caches", "cores"),
         "threads_per_core": _each(cores, [frozenset({cpu}) for cpu in online], "cores", "threads"),
     }
+    clusters = _clusters(folder, online, cores, shared)
     numbering = "adjacent" if all(max(core) - min(core) == len(core) - 1 for core in cores) else "split"
     if _model_nodes(len(nodes), len(cores), counts["threads_per_core"], numbering) != nodes:
         remarks.append("CPU numbers are the model's, node by node: this host distributes its CPU numbers differently")
@@ -90,6 +96,7 @@ def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:
     return Topology(
         sockets=len(sockets),
         **counts,
+        cores_per_cluster=_each(clusters, cores, "clusters", "cores") if clusters else None,
         numbering=numbering,
         distances=distances if len(nodes) > 1 else [],
         private_kib=private,
@@ -124,6 +131,25 @@ def _siblings(folder: Path, cpu: int, online: list[int]) -> Cpus:
     names = ("core_cpus_list", "thread_siblings_list")  # the second name was used before 5.3
     file = next((topology / name for name in names if (topology / name).exists()), topology / names[0])
     return frozenset(parse_cpu_list(file.read_text())) & frozenset(online)
+
+
+def _clusters(folder: Path, online: list[int], cores: list[Cpus], caches: list[Cpus]) -> list[Cpus]:
+    """The clusters of several cores, of which each cache has several; empty where cores form no such clusters.
+
+    Kernels since 5.16 show clusters: the cores below a node of the firmware's table (ACPI PPTT), on x86 the cores that
+    share a second-level cache. Without clusters the file has the CPUs of a core, or of all cores below a cache or
+    socket.
+    """
+    clusters = [cpus for cpu in online if (cpus := _cluster(folder, cpu, online))]
+    if len(clusters) < len(online) or not _inside(cores, sets := _sets(clusters)) or not _inside(sets, caches):
+        return []
+    return [] if {*cores, *caches} & {*sets} else sets
+
+
+def _cluster(folder: Path, cpu: int, online: list[int]) -> Cpus:
+    file = folder / f"cpu{cpu}/topology/cluster_cpus_list"
+    text = file.read_text().strip() if file.exists() else ""
+    return frozenset(parse_cpu_list(text) if text else ()) & frozenset(online)
 
 
 def _packages(folder: Path, online: list[int]) -> list[Cpus]:
