@@ -86,6 +86,37 @@ fn a_load_ends_with_its_workload() {
     }
 }
 
+/// The measured task waits for ever, so that only the failure of the load ends the run.
+#[test]
+fn a_load_that_fails_fails_the_run() {
+    for (main, load) in
+        [("process", "process"), ("process", "thread"), ("thread", "process"), ("thread", "thread")]
+    {
+        let program = serde_json::json!({
+            "schema": 2,
+            "name": "test",
+            "resources": { "semaphores": [{ "name": "never", "scope": "program" }] },
+            "groups": [
+                { "name": "main", "count": 1, "mode": main, "body": [{ "down": { "semaphore": "never" } }] },
+                {
+                    "name": "load", "count": 1, "mode": load, "background": true,
+                    // No machine has this CPU.
+                    "body": [{ "set": { "attributes": { "cpus": [4000] } } }],
+                },
+            ],
+            "metrics": [{ "name": "time", "unit": "s", "direction": "lower", "quantity": "elapsed" }],
+        });
+        let family = Family::new();
+        let scratch = Scratch::new();
+        let file = scratch.path("program.json");
+        std::fs::write(&file, program.to_string()).unwrap();
+        let output = output(&mut family.schedload(&["run", &file]));
+        assert_eq!(output.status.code(), Some(1), "{main} beside {load}");
+        assert!(stderr(&output).contains("load 0"), "{main} beside {load}: {}", stderr(&output));
+        family.assert_gone();
+    }
+}
+
 #[test]
 fn every_program_runs_and_reports_the_listed_metrics() {
     let list = json(&mut Family::new().schedload(&["list", "--json"]));

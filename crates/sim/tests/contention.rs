@@ -99,7 +99,7 @@ fn writers_of_one_pipe_wait_for_its_mutex() {
     let together = writers(["one", "one"], [0, 1]);
     // Runqueues have locks too.
     assert!(apart < 1000 && in_turn < 1000, "{apart} and {in_turn} ns");
-    // A writer is under the mutex for most of its system call, in which the other waits.
+    // A writer has the mutex for most of its system call, in which the other waits.
     let held = u64::from(costs.pipe);
     assert!((300 * held / 2..600 * held).contains(&together), "{together} ns");
 }

@@ -635,6 +635,23 @@ fn children_inherit_the_attributes_that_their_parent_has_at_the_fork() {
     assert!(fifo < 12 * MS && other > 15 * MS && idle > 45 * MS, "{fifo}, {other} and {idle} ns");
 }
 
+/// sched_setattr(2) without a slice gives the task the kernel's slice again; sched_setaffinity(2) leaves its slice.
+#[test]
+fn a_change_of_policy_resets_a_slice_and_a_change_of_cpus_does_not() {
+    let preemptions = |change: Wanted| {
+        let set = Op::Set { attributes: change };
+        let first = group("a", 1, Mode::Process, vec![set, compute(100 * MS)]);
+        let other = group("b", 1, Mode::Process, vec![compute(100 * MS)]);
+        let long = Attributes { slice_ns: Some(100 * MS), ..on_cpu(0) };
+        let config = attributes([("a", long), ("b", on_cpu(0))]);
+        let program = program(vec![first, other], Resources::default(), 0);
+        run("laptop-4", "linux-6.12", program, config).tasks[0].switches.1
+    };
+    let policy = preemptions(Wanted { policy: Some(Policy::Other), priority: Some(0), ..Wanted::default() });
+    let cpus = preemptions(Wanted { cpus: Some(vec![0]), ..Wanted::default() });
+    assert!(2 * cpus < policy, "{policy} and {cpus} preemptions");
+}
+
 /// The lines of a queue move once for the messages that a CPU writes, or reads, one after the other, and a core fetches the next bytes of
 /// a pipe ahead.
 #[test]

@@ -179,6 +179,17 @@ fn a_load_beside_a_workload_slows_it_and_ends_with_it() {
     assert!(busy < 1.5 * quiet, "{busy} and {quiet} s of system time");
 }
 
+/// Without a load, schedbench has no start gate: its time begins with the program.
+#[test]
+fn a_load_gives_schedbench_no_start_gate() {
+    let schedbench = || Schedbench { memory_mib: 2, walks: 4, ..Schedbench::default() }.program().unwrap();
+    let load = Pipetest::default().program().unwrap();
+    for program in [schedbench(), schedbench().beside(load).unwrap()] {
+        let observed = simulate(program, "laptop-4", "linux-6.12").observed;
+        assert_eq!(observed.elapsed_ns, observed.lifetime_ns);
+    }
+}
+
 #[test]
 fn disturbance_of_schedbench_costs_no_metric_its_time() {
     let run = |disturbance: u32| {

@@ -30,8 +30,14 @@ pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
     if scheduling.contains(&true) || wanted.util_min.is_some() || wanted.util_max.is_some() {
         let before = sched::attributes().map_err(|error| format!("reading its attributes: {error}"))?;
         let after = over(before, wanted);
-        sched::set_attributes(after)
-            .map_err(|error| format!("being scheduled as {}: {error}", shown(wanted)))?;
+        sched::set_attributes(after).map_err(|error| {
+            let privilege = if error.raw_os_error() == Some(libc::EPERM) {
+                " (RLIMIT_NICE or CAP_SYS_NICE is needed to lower a nice value or to leave the policy idle)"
+            } else {
+                ""
+            };
+            format!("being scheduled as {}: {error}{privilege}", shown(wanted))
+        })?;
     }
     Ok(())
 }

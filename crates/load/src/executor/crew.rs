@@ -35,6 +35,7 @@ pub struct Crew {
     /// Processes that the run does not wait for, see `TaskGroup::background`.
     background: HashMap<Pid, TaskId>,
     threads: Vec<Thread>,
+    background_threads: Vec<Thread>,
     /// Resources of ended processes that count in no metric, see `TaskGroup::counts()`.
     pub uncounted: Usage,
 }
@@ -43,7 +44,8 @@ impl Crew {
     /// Crew without tasks.
     pub fn new(shared: Arc<Shared>) -> Self {
         let (processes, background) = (HashMap::new(), HashMap::new());
-        Self { shared, processes, background, threads: Vec::new(), uncounted: Usage::default() }
+        let (threads, background_threads) = (Vec::new(), Vec::new());
+        Self { shared, processes, background, threads, background_threads, uncounted: Usage::default() }
     }
 
     /// Create all tasks in order, opening and closing channel ends on the way.
@@ -96,7 +98,9 @@ impl Crew {
     fn create_thread(&mut self, task: TaskId) -> Result<(), String> {
         let shared = Arc::clone(&self.shared);
         let thread = thread::spawn(STACK_BYTES, Box::new(move || thread_main(&shared, task)));
-        self.threads.push(thread.map_err(|error| limits::thread_failure(&error))?);
+        let thread = thread.map_err(|error| limits::thread_failure(&error))?;
+        let background = self.shared.plan.group(task).background;
+        if background { &mut self.background_threads } else { &mut self.threads }.push(thread);
         Ok(())
     }
 
@@ -138,15 +142,12 @@ impl Crew {
                 self.cut_off();
                 return Ok(());
             }
-            if count == self.shared.threads {
+            if count as usize == self.threads.len() {
                 break;
             }
             futex::wait(finished, count);
         }
-        // Threads in the background go on until this process ends.
-        if self.threads.len() == self.shared.threads as usize {
-            self.threads.drain(..).for_each(Thread::join);
-        }
+        self.threads.drain(..).for_each(Thread::join);
         // Meanwhile a task in the background may have failed.
         while let Ok(Some(ended)) = process::wait_no_hang(-1) {
             self.ended(ended)?;
@@ -161,14 +162,14 @@ impl Crew {
         }
     }
 
-    /// End the tasks that run: those in the background, or those that a task has cut off. Threads end with this process, which only
-    /// has to print its report.
+    /// Kill all processes that have not ended. Threads end with this process, which only has to print its report.
     fn cut_off(&mut self) {
         self.kill();
         strays::kill_descendants(&[]);
         self.processes.clear();
         self.background.clear();
         self.threads.clear();
+        self.background_threads.clear();
     }
 
     /// Kill and reap all processes.
@@ -183,7 +184,9 @@ impl Crew {
             return Err(LoadError::Interrupted(signal));
         }
         match self.shared.arena.failure() {
-            Some(reason) if !self.threads.is_empty() => Err(LoadError::Task(reason)),
+            Some(reason) if !(self.threads.is_empty() && self.background_threads.is_empty()) => {
+                Err(LoadError::Task(reason))
+            }
             _ => Ok(()),
         }
     }
@@ -241,7 +244,13 @@ fn process_main(shared: &Shared, task: TaskId) -> i32 {
     for descriptor in shared.gate.own() {
         let _ = nix::unistd::close(descriptor);
     }
-    work(shared, task, false)
+    let code = work(shared, task, false);
+    if code != 0 && shared.plan.group(task).background {
+        // The main thread may be waiting for threads.
+        shared.arena.finished().fetch_add(1, Ordering::AcqRel);
+        futex::wake(shared.arena.finished(), 1);
+    }
+    code
 }
 
 /// Run a task from its preparation to its end; return its exit code.
@@ -278,8 +287,9 @@ impl Drop for ThreadEnd<'_> {
             // Every failure but a panic has recorded its message already.
             self.shared.arena.fail("a task panicked");
         }
-        let awaited = u32::from(self.awaited);
-        let count = finished.fetch_add(awaited, Ordering::AcqRel) + awaited;
+        // A failure changes the number too, so that the main thread does not begin to wait.
+        let counted = u32::from(self.awaited || self.failed);
+        let count = finished.fetch_add(counted, Ordering::AcqRel) + counted;
         if self.failed {
             futex::wake(finished, 1);
             // The main thread may be waiting for a process that will never end.

@@ -56,7 +56,7 @@ pub struct Shared {
     pub(super) files: Vec<Output>,
     pub(super) rate: Rate,
     pub(super) closes_matter: bool,
-    /// Threads that the run waits for.
+    /// Number of threads that the run waits for.
     pub(super) threads: u32,
 }
 
@@ -87,8 +87,8 @@ impl Shared {
 /// Run `program` once.
 ///
 /// Must be called from the main thread of a process without other threads, because tasks end with the thread that
-/// created them. After an error no process is left. Threads that wait for each other may remain: the caller
-/// ends this process.
+/// created them. No process is left. Threads that wait for each other may remain after an error, and threads in the
+/// background in any case: the caller ends this process.
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program.without_models())?;
     let schedule = Schedule::new(&plan);

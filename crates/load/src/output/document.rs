@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schedlab_workload::Program;
 use schedlab_workload::measure::Measured;
+use schedlab_workload::program::LOAD;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -40,11 +41,13 @@ impl Document {
             .map(|(name, value)| (name.to_owned(), value)),
         );
         counters.extend(outcome.rate.map(|rate| ("rounds_per_us".to_owned(), json!(rate.0))));
-        for (name, total) in program.counters.iter().zip(&outcome.observed.counters) {
+        let is_of_load = |name: &&String| name.starts_with(LOAD);
+        let of_program = program.counters.iter().zip(&outcome.observed.counters);
+        for (name, total) in of_program.filter(|(name, _)| !is_of_load(name)) {
             counters.insert(name.clone(), json!(total));
         }
         for (name, one_in) in program.series.iter().zip(&outcome.one_in) {
-            if *one_in > 1 {
+            if *one_in > 1 && !is_of_load(&name) {
                 counters.insert(format!("{name}_samples_one_in"), json!(one_in));
             }
         }

@@ -53,6 +53,9 @@ pub trait Policy: Sized {
     /// CPUs push and pull waiting real-time tasks, as in kernels since 2.6.25.
     const MOVES_REALTIME: bool = true;
 
+    /// Tasks spin for a mutex whose owner runs, as in kernels since 2.6.30.
+    const SPINS_FOR_MUTEXES: bool = true;
+
     /// The end of a process wakes its parent synchronously (`__wake_up_parent()`, kernel/exit.c, since 2.6.0).
     const EXIT_WAKES_SYNC: bool = true;
 

@@ -91,9 +91,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let changed = &mut self.tasks[task];
         let class = wanted_class(changed, wanted)?;
         let nice = wanted.priority.filter(|_| class.realtime().is_none()).unwrap_or(changed.nice.into());
-        let slice = wanted.runtime_ns.filter(|_| matches!(class, Class::Normal | Class::Batch));
-        let requeued = class != changed.class || nice != i32::from(changed.nice) || slice.is_some();
-        (changed.next_class, changed.next_slice, changed.nice) = (class, slice, nice as i8);
+        // sched_setattr() resets a slice that it is not given (`__setparam_fair()`, kernel/sched/syscalls.c, v6.12).
+        let sched_attr = [wanted.policy.is_some(), wanted.priority.is_some(), wanted.runtime_ns.is_some()];
+        let slice = match wanted.runtime_ns.filter(|_| matches!(class, Class::Normal | Class::Batch)) {
+            None if !sched_attr.contains(&true) => changed.slice_ns,
+            slice => slice,
+        };
+        let requeued = class != changed.class || nice != i32::from(changed.nice) || slice != changed.slice_ns;
+        (changed.next_class, changed.slice_ns, changed.nice) = (class, slice, nice as i8);
         Ok(requeued)
     }
 
@@ -138,8 +143,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let changed = &mut self.tasks[task];
         changed.class = changed.next_class;
         let share = weight_of(changed.class, changed.nice.into());
-        self.rq.entities[task as usize] =
-            self.rq.policy.entity(share, changed.nice.into(), changed.next_slice);
+        self.rq.entities[task as usize] = self.rq.policy.entity(share, changed.nice.into(), changed.slice_ns);
         self.rq.policy.task_fork(&self.rq.queues[target], &mut self.rq.entities, None, task, self.time.now);
         if self.stats.on {
             self.stats_enqueue(cpu, task);

@@ -38,11 +38,10 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if parent != NOBODY && ordinal != NOBODY && self.tasks[parent].ordinal == ordinal {
             // A child inherits the attributes that its parent has now (sched_fork(), kernel/sched/core.c).
             let parent = &self.tasks[parent];
-            (task.class, task.nice, task.next_slice) = (parent.class, parent.nice, parent.next_slice);
+            (task.class, task.nice, task.slice_ns) = (parent.class, parent.nice, parent.slice_ns);
             (task.memory_node, task.mask) = (parent.memory_node, parent.mask);
         } else {
-            (task.class, task.nice, task.next_slice) =
-                (settings.class, settings.nice as i8, settings.slice_ns);
+            (task.class, task.nice, task.slice_ns) = (settings.class, settings.nice as i8, settings.slice_ns);
             (task.memory_node, task.mask) =
                 (settings.memory_node, settings.mask.map_or(0, |mask| self.tasks.mask(&mask)));
         }
@@ -60,7 +59,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 (parent.last_wakee, parent.wakee_flips, parent.flips_period);
         }
         let nice = task.nice.into();
-        let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.next_slice);
+        let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.slice_ns);
         self.tasks.alive += 1;
         self.insert(task, entity, TaskLoad::new(self.time.now), program)
     }

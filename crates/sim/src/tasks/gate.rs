@@ -68,7 +68,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tasks[main].mm = self.physics.tlbs.new_space();
         self.gate.live = self.world.plan.awaited_tasks();
         // Programs that a shell starts wait for no signal.
-        if self.world.plan.program().groups.iter().all(TaskGroup::started_by_exec) {
+        let mut awaited = self.world.plan.program().groups.iter().filter(|group| !group.background);
+        if awaited.all(TaskGroup::started_by_exec) {
             self.gate.opened_at = Some(0);
         }
         if P::TICKS_WHEN_IDLE {

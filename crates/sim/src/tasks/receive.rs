@@ -97,7 +97,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (kind, left) = (flow.kind, self.tasks[task].left);
         if kind == ChannelKind::Pipe {
             let copied = flow.readable(left);
-            if let Some(wait) = self.take_mutex(cpu, at, copied) {
+            if let Some(wait) = self.mutex_lock(cpu, at, copied) {
                 return Progress::Segment(wait);
             }
         }

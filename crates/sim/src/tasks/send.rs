@@ -89,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let waited = self.tasks[task].moved == WAITED;
         let part = flow.room(left, waited);
         if flow.kind == ChannelKind::Pipe
-            && let Some(wait) = self.take_mutex(cpu, at, part)
+            && let Some(wait) = self.mutex_lock(cpu, at, part)
         {
             return Progress::Segment(wait);
         }

@@ -213,9 +213,10 @@ pub(crate) struct Task {
     pub mm: u32,
     pub memory_node: Option<u8>,
     pub nice: i8,
-    /// Class and slice that take effect when the task is queued anew. A child has its parent's slice.
+    /// Class that takes effect when the task is queued anew.
     pub next_class: Class,
-    pub next_slice: Option<Ns>,
+    /// Slice of its own, which takes effect when the task is queued anew.
+    pub slice_ns: Option<Ns>,
     /// Forked by a task of the program instead of created by the main task.
     pub is_child: bool,
     /// A kernel thread.

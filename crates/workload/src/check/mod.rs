@@ -9,7 +9,7 @@ mod walk;
 
 use crate::error::ProgramError;
 use crate::plan::copies;
-use crate::program::{OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
+use crate::program::{Mode, OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
 
 pub use walk::{Visit, walk};
 
@@ -39,7 +39,8 @@ pub fn program(program: &Program) -> Result<(), ProgramError> {
 
 fn sizes(program: &Program) -> Result<(), ProgramError> {
     positive("replicas", program.replicas.into())?;
-    positive("the number of groups", program.groups.len() as u64)?;
+    let awaited = program.groups.iter().filter(|group| !group.background);
+    positive("the number of groups that are not in the background", awaited.count() as u64)?;
     for group in &program.groups {
         positive(&format!("count of group `{}`", group.name), group.count.into())?;
     }
@@ -101,9 +102,18 @@ fn at_most(name: &str, number: u64, limit: u64) -> Result<(), ProgramError> {
 
 fn metrics(program: &Program) -> Result<(), ProgramError> {
     positive("the number of metrics", program.metrics.len() as u64)?;
+    let is_thread = |group: &TaskGroup| group.background && group.mode == Mode::Thread;
+    let background_thread = program.groups.iter().find(|group| is_thread(group));
     for metric in &program.metrics {
         let place = format!("metric `{}`", metric.name);
         match &metric.quantity {
+            Quantity::User | Quantity::System | Quantity::UserPerTask | Quantity::CpuShare => {
+                if let Some(group) = background_thread {
+                    let (metric, group) = (metric.name.clone(), &group.name);
+                    let reason = format!("would count the CPU time of the background threads `{group}`");
+                    return Err(ProgramError::Metric { metric, reason });
+                }
+            }
             Quantity::ElapsedPer(counter) | Quantity::Rate(counter) | Quantity::Total(counter) => {
                 names::find("counter", &place, &program.counters, counter)?;
             }

@@ -29,8 +29,7 @@ use serde_json::Value;
 
 use crate::error::ParameterError;
 use crate::measure::Measured;
-use crate::program::{Better, Metric, Program, Quantity, lower};
-use parameter::BESIDE;
+use crate::program::{BESIDE, Better, Metric, Program, Quantity, lower};
 pub use parameter::{Parameter, Values};
 
 /// Names that the file of a workload uses.

@@ -18,10 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::duration::nanoseconds;
 use crate::error::ParameterError;
-use crate::program::Window;
-
-/// Name of the parameter of every workload that names another workload to run beside it.
-pub(super) const BESIDE: &str = "beside";
+use crate::program::{BESIDE, Window};
 
 /// Largest number of tasks, clients or pairs that a workload accepts.
 pub(super) const MAX_TASKS: u32 = 100_000;

@@ -2,31 +2,35 @@
 
 use std::collections::HashSet;
 
-use super::{Attributes, Mode, Op, Policy, Program, Quantity, Resource, Resources, Scope, each_kind, times};
+use super::{Attributes, Op, Policy, Program, Quantity, Resource, Resources, Scope, each_kind, times};
+use crate::check;
 use crate::error::ParameterError;
 
+/// Parameter that names a load.
+pub(crate) const BESIDE: &str = "beside";
+
 /// Begins the names of a load's groups, resources, counters and series.
-const PREFIX: &str = "beside-";
+pub const LOAD: &str = "beside-";
 
 impl Program {
     /// This program with `load` beside it, whose tasks are in the background: they repeat their bodies until the tasks of this
     /// program have ended, and no metric counts them. They are ordinary tasks (`SCHED_OTHER`, nice 0), whatever the attributes of
-    /// the measured tasks are.
+    /// the measured tasks are. The metric of a lifetime is left out, because the load's tasks are created meanwhile.
     ///
-    /// An error if a metric would count the load all the same: the CPU time of threads is that of their process.
+    /// An error names what the two programs cannot have together.
     pub fn beside(self, load: Self) -> Result<Self, ParameterError> {
-        let of_cpu_time = |quantity: &Quantity| {
-            use Quantity::{CpuShare, System, User, UserPerTask};
-            matches!(quantity, User | System | UserPerTask | CpuShare)
-        };
-        if let Some(metric) = self.metrics.iter().find(|metric| of_cpu_time(&metric.quantity))
-            && load.groups.iter().any(|group| group.mode == Mode::Thread)
-        {
-            let reason =
-                format!("its tasks are threads, whose CPU time would count in the metric `{}`", metric.name);
-            return Err(ParameterError::new("beside", load.name, reason));
+        let name = load.name.clone();
+        let refused = |reason: String| ParameterError::new(BESIDE, &name, reason);
+        let disturbs = |program: &Self| program.groups.iter().any(|group| group.disturbs_after_ns.is_some());
+        if disturbs(&self) || disturbs(&load) {
+            return Err(refused("a disturbance and a load cannot be combined".to_owned()));
         }
-        let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(PREFIX));
+        if load.seed != 0 || load.gate.fifo {
+            return Err(refused(
+                "a load has the seed and the main thread of the workload that it runs beside".to_owned(),
+            ));
+        }
+        let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(LOAD));
         for group in &mut load.groups {
             group.body.iter_mut().for_each(Op::ignore_window);
             let ordinary =
@@ -39,6 +43,8 @@ impl Program {
         program.counters.extend(load.counters);
         program.series.extend(load.series);
         program.groups.extend(load.groups);
+        program.metrics.retain(|metric| metric.quantity != Quantity::Lifetime);
+        check::program(&program).map_err(|error| refused(error.to_string()))?;
         Ok(program)
     }
 
@@ -54,9 +60,9 @@ impl Program {
         each_kind!(resources, list => of_replica.extend(list.iter().filter(|each| each.scope == Scope::Replica).map(kind_and_name)));
         for replica in 0..self.replicas {
             let named = |kind: &str, name: &str| {
-                let own = self.replicas > 1
+                let is_of_replica = self.replicas > 1
                     && (kind == "group" || of_replica.contains(&(kind.to_owned(), name.to_owned())));
-                if own { format!("{prefix}{name}.{replica}") } else { format!("{prefix}{name}") }
+                if is_of_replica { format!("{prefix}{name}.{replica}") } else { format!("{prefix}{name}") }
             };
             self.resources.add(&resources, &|scope| replica == 0 || scope == Scope::Replica, &named);
             self.groups.extend(groups.iter().cloned().map(|mut group| {

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::ParameterError;
 
 pub use attributes::{Attributes, MAX_PLACES, Policy};
+pub(crate) use beside::BESIDE;
+pub use beside::LOAD;
 pub use build::*;
 pub use expr::{Expr, Operation, Variable};
 pub use metric::{Better, Metric, Quantity};

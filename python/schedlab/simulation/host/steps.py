@@ -12,6 +12,13 @@ from schedlab.simulation.host.solve import Step
 IDLE_NS = (0, 20_000, 50_000, 200_000, 1_000_000, 4_000_000)
 """Computation of the waker before it wakes an idle CPU. The CPU is idle for this time and the time of a wake-up."""
 
+STEADY_NS = 250_000_000
+"""Time for which CPUs wake each other, so that a hypervisor has adapted how long it polls for them: on an EPYC
+virtual machine a wake-up takes 14 to 19 us in the first 15 ms, and 26 to 30 us from 100 ms on."""
+
+ROUND_NS = 50_000
+"""Time of two wake-ups of idle CPUs, there."""
+
 MESSAGE_KIB = 16
 """Size of the messages that measure copies: a quarter of a pipe."""
 
@@ -144,8 +151,8 @@ def sending(idle: Sequence[Probe]) -> Iterator[Step]:
 
 
 def idle_probes(waker: int, other: int) -> Sequence[Probe]:
-    """Return the probes of idle CPUs, for each of :data:`IDLE_NS`."""
-    return [wakeups.wake_idle(waker, other, idle_ns, 300 if idle_ns < 1_000_000 else 60) for idle_ns in IDLE_NS]
+    """Return the probes of idle CPUs, for each of :data:`IDLE_NS`, each for about :data:`STEADY_NS`."""
+    return [wakeups.wake_idle(waker, other, idle_ns, STEADY_NS // (idle_ns + ROUND_NS)) for idle_ns in IDLE_NS]
 
 
 def idleness(idle: Sequence[Probe]) -> Iterator[Step]:

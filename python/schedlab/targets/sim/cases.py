@@ -102,10 +102,10 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     """Return the trial's simulation; the trial's timeout limits its virtual time."""
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
-    chosen = attributes_of(variant, kernel)
+    main = chosen = attributes_of(variant, kernel)
     if row.policy is not None:
+        # The tool sets the policy of its threads, not of its main thread.
         chosen = replace(chosen, policy=row.policy, priority=row.priority)
-    main = chosen
     watched: tuple[int, ...] = ()
     if row.watches:
         # ``schedload noise`` starts its loops from another CPU.
