@@ -29,7 +29,8 @@ use serde_json::Value;
 
 use crate::error::ParameterError;
 use crate::measure::Measured;
-use crate::program::{BESIDE, Better, Metric, Program, Quantity, lower};
+use crate::program::{Better, Metric, Program, Quantity, lower};
+use parameter::BESIDE;
 pub use parameter::{Parameter, Values};
 
 /// Names that the file of a workload uses.
@@ -184,14 +185,12 @@ impl Definition {
         let load = values.remove(BESIDE).filter(|load| !load.is_null());
         let mut prepared = (self.prepare)(values, cpus)?;
         if let Some(load) = load {
-            let beside = prepare_load(load.as_str().unwrap_or_default(), cpus).and_then(|load| {
-                Ok((prepared.program.clone().beside(load.program)?, load.commands, load.files))
-            });
-            let (program, commands, files) =
-                beside.map_err(|error| ParameterError::new(BESIDE, &load, error.to_string()))?;
-            prepared.program = program;
-            prepared.commands.extend(commands);
-            prepared.files.extend(files);
+            let refused = |reason: String| ParameterError::new(BESIDE, &load, reason);
+            let beside = prepare_load(load.as_str().unwrap_or_default(), cpus);
+            let beside = beside.map_err(|error| refused(error.to_string()))?;
+            prepared.program = prepared.program.beside(beside.program).map_err(refused)?;
+            prepared.commands.extend(beside.commands);
+            prepared.files.extend(beside.files);
             prepared.parameters.insert(BESIDE.to_owned(), load);
         }
         Ok(prepared)

@@ -18,7 +18,10 @@ use serde_json::{Map, Value};
 
 use crate::duration::nanoseconds;
 use crate::error::ParameterError;
-use crate::program::{BESIDE, Window};
+use crate::program::Window;
+
+/// Name of the parameter of every workload that names another workload to run beside it.
+pub(super) const BESIDE: &str = "beside";
 
 /// Largest number of tasks, clients or pairs that a workload accepts.
 pub(super) const MAX_TASKS: u32 = 100_000;

@@ -4,10 +4,6 @@ use std::collections::HashSet;
 
 use super::{Attributes, Op, Policy, Program, Quantity, Resource, Resources, Scope, each_kind, times};
 use crate::check;
-use crate::error::ParameterError;
-
-/// Parameter that names a load.
-pub(crate) const BESIDE: &str = "beside";
 
 /// Begins the names of a load's groups, resources, counters and series.
 pub const LOAD: &str = "beside-";
@@ -17,18 +13,16 @@ impl Program {
     /// program have ended, and no metric counts them. They are ordinary tasks (`SCHED_OTHER`, nice 0), whatever the attributes of
     /// the measured tasks are. The metric of a lifetime is left out, because the load's tasks are created meanwhile.
     ///
-    /// An error names what the two programs cannot have together.
-    pub fn beside(self, load: Self) -> Result<Self, ParameterError> {
-        let name = load.name.clone();
-        let refused = |reason: String| ParameterError::new(BESIDE, &name, reason);
+    /// The error says what the two programs cannot have together.
+    pub fn beside(self, load: Self) -> Result<Self, String> {
         let disturbs = |program: &Self| program.groups.iter().any(|group| group.disturbs_after_ns.is_some());
         if disturbs(&self) || disturbs(&load) {
-            return Err(refused("a disturbance and a load cannot be combined".to_owned()));
+            return Err("a disturbance and a load cannot be combined".to_owned());
         }
         if load.seed != 0 || load.gate.fifo {
-            return Err(refused(
-                "a load has the seed and the main thread of the workload that it runs beside".to_owned(),
-            ));
+            return Err(
+                "a load has the seed and the main thread of the workload that it runs beside".to_owned()
+            );
         }
         let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(LOAD));
         for group in &mut load.groups {
@@ -44,7 +38,7 @@ impl Program {
         program.series.extend(load.series);
         program.groups.extend(load.groups);
         program.metrics.retain(|metric| metric.quantity != Quantity::Lifetime);
-        check::program(&program).map_err(|error| refused(error.to_string()))?;
+        check::program(&program).map_err(|error| error.to_string())?;
         Ok(program)
     }
 

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::ParameterError;
 
 pub use attributes::{Attributes, MAX_PLACES, Policy};
-pub(crate) use beside::BESIDE;
 pub use beside::LOAD;
 pub use build::*;
 pub use expr::{Expr, Operation, Variable};
