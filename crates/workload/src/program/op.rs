@@ -214,14 +214,10 @@ impl Op {
 
     /// Remove the models of commands.
     pub(super) fn clear_models(&mut self) {
-        match self {
-            Self::Loop { body, .. } | Self::Fork { body } => body.iter_mut().for_each(Self::clear_models),
-            Self::Choose { branches } => {
-                branches.iter_mut().flat_map(|branch| &mut branch.body).for_each(Self::clear_models);
-            }
-            Self::Exec { image: Image::Command { model, .. } } => model.clear(),
-            _ => {}
+        if let Self::Exec { image: Image::Command { model, .. } } = self {
+            model.clear();
         }
+        self.bodies().into_iter().flatten().for_each(Self::clear_models);
     }
 }
 
