@@ -90,8 +90,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let env = LbEnv { payer, dst_cpu: cpu, level, domain: domain.kind, idle, failed };
         let weight = u64::from(domain.weight);
         let before = self.cpus[payer].clock;
-        let scan = u64::from(self.costs.balance_base)
-            + weight * u64::from(self.costs.balance_cpu)
+        let scan = self.world.kernel.balance_pass.ns(&self.costs, domain.groups.len(), weight as usize)
             + self.fetch_busy_queues(cpu, level);
         self.book(payer, idle.account(), scan);
         if idle != CpuIdleType::Newidle {
@@ -142,9 +141,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Time to fetch the runqueues of the busy CPUs in a domain of `cpu`.
     ///
     /// update_sg_lb_stats() reads about five lines of each queue (`nr_running`, `curr`, `cfs.h_nr_running`, `cfs.avg`,
-    /// `misfit_task_load`; kernel/sched/fair.c, v5.14). The lines of an idle CPU's queue rarely change, and `balance_cpu`
-    /// contains their cost. A busy CPU has written its queue's lines since the previous pass. Five misses with
-    /// independent addresses, which a core serves at the same time, take as long as a single miss.
+    /// `misfit_task_load`; kernel/sched/fair.c, v5.14). A busy CPU has written its queue's lines since the previous pass, an idle CPU
+    /// rarely has. Five misses with independent addresses, which a core serves at the same time, take as long as a single miss.
     fn fetch_busy_queues(&self, cpu: usize, level: usize) -> Ns {
         let (mut fetch_ns, mut nearer) = (0, 0);
         for at in &self.balance.domains.of_cpu[cpu][..=level] {

@@ -62,8 +62,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (counters, costs) = (&self.records.counters, &self.costs);
         let fetched = |at: Distance| counters.schedstat_lines[at as usize] * costs.line.at(at);
         let most: u64 = Distance::ALL.into_iter().map(fetched).sum();
-        assert!(self.stats.lines_ns <= most, "overlapping fetches take less time than single fetches");
-        let expected = counters.schedstat_updates * u64::from(self.stats.update_ns) + self.stats.lines_ns;
+        assert!(self.stats.lines_ns <= most, "a CPU waits at most for each line on its own");
+        let expected = self.stats.instructions_ns + self.stats.lines_ns;
         let booked = self.records.ledger.total(Account::Schedstats);
         let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.time.horizon);
         assert!(

@@ -77,7 +77,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             ),
             stats: Schedstats::new(
                 tunables.on(Tunable::Schedstats),
-                world.kernel.schedstats.map_or(0, |layout| layout.update_ns(&machine.costs)),
+                world.kernel.schedstats.map_or([0; 2], |layout| layout.update_ns(&machine.costs)),
                 levels,
             ),
             records: Records::new(observer, cpus, plan),

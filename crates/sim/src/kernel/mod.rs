@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SimError;
 use crate::machine::Costs;
 use crate::shipped::KERNELS;
+use crate::time::Ns;
 
 pub use cmdline::CommandLine;
 pub use instructions::Instructions;
@@ -82,12 +83,38 @@ pub struct Kernel {
     /// Format of the scheduler statistics; `None` if the kernel has no switch for scheduler statistics.
     #[serde(default)]
     pub schedstats: Option<StatsLayout>,
+    /// Instructions of a balancing pass.
+    pub balance_pass: PassInstructions,
     /// Instructions of the kernel's paths; `None` if they were not counted. The costs of a machine are then the same as
     /// under the kernel for which its table was made.
     #[serde(default)]
     pub instructions: Option<Instructions>,
     /// Tunables by name.
     pub tunables: std::collections::BTreeMap<String, Definition>,
+}
+
+/// Largest number of instructions of a part of a balancing pass: a thousand times those of a real kernel.
+const MOST_INSTRUCTIONS: u32 = 1_000_000;
+
+/// Instructions of a balancing pass over a domain, without those that move tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassInstructions {
+    /// Of each pass.
+    pub pass: u32,
+    /// Of each group of the domain.
+    pub group: u32,
+    /// Of each CPU of the domain.
+    pub cpu: u32,
+}
+
+impl PassInstructions {
+    /// Time of a pass over this many groups and CPUs on a machine, without waits for cache lines.
+    pub(crate) fn ns(self, costs: &Costs, groups: usize, cpus: usize) -> Ns {
+        let instructions =
+            u64::from(self.pass) + groups as u64 * u64::from(self.group) + cpus as u64 * u64::from(self.cpu);
+        instructions * u64::from(costs.instruction_ps) / 1000
+    }
 }
 
 /// Pipes of a kernel (fs/pipe.c).
@@ -137,18 +164,22 @@ pub struct StatsLayout {
     pub version: u8,
     /// Whether names in `/proc/PID/sched` have the prefix `se.statistics.`, as up to 5.15.
     pub statistics_in_entity: bool,
-    /// Instructions of an update of a structure.
-    pub update_instructions: u32,
+    /// Instructions of an update that reads the clock and adds or compares times.
+    pub time_instructions: u32,
+    /// Instructions of an update that only adds to counters.
+    pub counter_instructions: u32,
 }
 
 impl StatsLayout {
     /// Supported versions.
     pub const VERSIONS: std::ops::RangeInclusive<u8> = 15..=17;
 
-    /// Time of the instructions of an update on a machine, in nanoseconds.
-    pub fn update_ns(&self, costs: &Costs) -> u32 {
-        let picoseconds = u64::from(self.update_instructions) * u64::from(costs.instruction_ps);
-        u32::try_from(picoseconds / 1000).unwrap_or(u32::MAX)
+    /// Times of the instructions of an update of times and of an update of counters on a machine, in nanoseconds.
+    pub fn update_ns(&self, costs: &Costs) -> [u32; 2] {
+        [self.time_instructions, self.counter_instructions].map(|instructions| {
+            let picoseconds = u64::from(instructions) * u64::from(costs.instruction_ps);
+            u32::try_from((picoseconds + 500) / 1000).unwrap_or(u32::MAX)
+        })
     }
 
     /// Prefix of the names of a task's statistics.
@@ -338,6 +369,12 @@ impl Kernel {
         let wrong = |reason: String| SimError::Definition { kind: "kernel", reason };
         let kernel: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let keys: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let PassInstructions { pass, group, cpu } = kernel.balance_pass;
+        if let Some(most) = [pass, group, cpu].into_iter().max().filter(|most| *most > MOST_INSTRUCTIONS) {
+            return Err(wrong(format!(
+                "balance_pass: {most} instructions are more than {MOST_INSTRUCTIONS}"
+            )));
+        }
         for key in ["numa_scan", "clusters"] {
             if kernel.policy == PolicyKind::O1 && keys.contains_key(key) {
                 return Err(wrong(format!("`{key}` has no meaning under the policy o1")));

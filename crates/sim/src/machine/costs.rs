@@ -124,10 +124,6 @@ pub struct Costs {
     pub lock_hold: u32,
     /// Checking one CPU in the search for an idle CPU.
     pub idle_scan_cpu: u32,
-    /// A balancing pass, without the costs per CPU and per task.
-    pub balance_base: u32,
-    /// A balancing pass, per scanned CPU.
-    pub balance_cpu: u32,
     /// Moving one task in a balancing pass.
     pub balance_move: u32,
     /// Sequential fetch of 1 KiB into the core's private caches, by the distance of its source.
@@ -235,6 +231,10 @@ pub struct Costs {
     pub footprint_kib: u32,
 }
 
+/// Instructions of a kernel from one atomic operation to the next, between two CPUs that exchange messages over pipes
+/// (docs/exact-cost.md, schedstats between two CPUs); 298 over TCP.
+const ATOMIC_DISTANCE: u32 = 210;
+
 /// Part of a line's time for each further line, in per mille. D. Molka, D. Hackenberg, R. Schöne, W. Nagel, ICPP 2015:
 /// reading in sequence is as fast as five misses in flight at the latency that they measured on Haswell-EP.
 const NEXT_LINE_PERMILLE: u32 = 200;
@@ -314,10 +314,16 @@ impl Costs {
         pages.saturating_sub(spare.into()) * Ns::from(self.pipe_page)
     }
 
-    /// The part of a wait for a cache line that instructions without need of the line hide: at most the time of a full window
-    /// (S. Eyerman and others, "A mechanistic performance model for superscalar out-of-order processors", ACM TOCS 27, 2009).
-    pub fn hidden_ns(&self) -> u64 {
-        u64::from(self.window) * u64::from(self.instruction_ps) / 1000
+    /// The part of a wait for the line of a counter, whose new value no instruction needs, for which the core stands still. The core goes on
+    /// until its reorder buffer is full (S. Eyerman and others, "A mechanistic performance model for superscalar out-of-order
+    /// processors", ACM TOCS 27, 2009), or up to its next atomic operation, which waits for all earlier loads and stores. Atomic operations
+    /// are [`ATOMIC_DISTANCE`] instructions apart, and the counter is anywhere between two.
+    pub fn counter_wait(&self, wait: Ns) -> Ns {
+        let instructions = |number: u32| u64::from(number) * u64::from(self.instruction_ps) / 1000;
+        let distance = instructions(ATOMIC_DISTANCE).max(1);
+        let hidden = instructions(self.window).min(wait).min(distance);
+        // The mean over all places of what is hidden: the way to the atomic operation, at most `hidden`.
+        wait - (hidden - hidden * hidden / (2 * distance))
     }
 
     /// First touch of a page of a new image's memory.

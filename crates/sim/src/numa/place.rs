@@ -21,9 +21,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
         let node = usize::from(self.numa.preferred(task));
-        let looked_at = self.topology.node_cpus(node).count() as u64;
-        let base = u64::from(self.costs.balance_base);
-        self.book(cpu, Account::NumaPlace, base + looked_at * u64::from(self.costs.balance_cpu));
+        let looked_at = self.topology.node_cpus(node).count();
+        // Stands for task_numa_find_cpu(), which was not counted.
+        self.book(cpu, Account::NumaPlace, self.world.kernel.balance_pass.ns(&self.costs, 1, looked_at));
         match self.task_numa_find_cpu(cpu, task, node) {
             None => self.records.counters.numa_task_stayed += 1,
             Some(Place::Free(target)) => {

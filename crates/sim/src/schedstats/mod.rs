@@ -44,6 +44,13 @@ pub(crate) enum Line {
     Task(TaskIx, u8),
 }
 
+impl Line {
+    /// Whether an update reads the clock, as those of waits and sleeps do.
+    fn has_times(self) -> bool {
+        matches!(self, Self::Task(_, parts) if parts & (lines::WAIT | lines::SLEEP) != 0)
+    }
+}
+
 /// Cache lines of a task's `struct sched_statistics` (include/linux/sched.h, v4.5): 27 counters of 8 bytes, in four lines of
 /// 64 bytes.
 pub(crate) mod lines {
@@ -103,8 +110,10 @@ impl Default for Task {
 pub(crate) struct Schedstats {
     /// The switch.
     pub on: bool,
-    /// Time of the instructions of an update.
-    pub update_ns: u32,
+    /// Times of the instructions of an update of times, and of an update of counters.
+    update_ns: [u32; 2],
+    /// Time of all updates, without fetched lines.
+    pub instructions_ns: Ns,
     /// Time of all fetched lines.
     pub lines_ns: Ns,
     /// Whether statistics have been on since the start.
@@ -120,8 +129,9 @@ impl Schedstats {
     /// Size of a task's entry.
     pub const TASK_BYTES: u64 = size_of::<Task>() as u64;
 
-    /// Statistics of a machine whose CPUs have these numbers of domains. `update_ns`: time of the instructions of an update.
-    pub fn new(on: bool, update_ns: u32, levels: impl Iterator<Item = usize>) -> Self {
+    /// Statistics of a machine whose CPUs have these numbers of domains. `update_ns`: times of the instructions of an update
+    /// of times, and of an update of counters.
+    pub fn new(on: bool, update_ns: [u32; 2], levels: impl Iterator<Item = usize>) -> Self {
         let mut stats = Self { update_ns, ..Self::default() };
         if on {
             stats.turn_on(levels);
@@ -228,10 +238,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 wait += self.costs.next_line(wait, self.costs.line.at(distance));
             }
         }
-        // No later instruction needs the new value of a counter.
-        let wait = wait.saturating_sub(self.costs.hidden_ns());
+        let wait = self.costs.counter_wait(wait);
+        let [times, counters] = self.stats.update_ns;
+        let instructions = Ns::from(if line.has_times() { times } else { counters });
         self.stats.lines_ns += wait;
+        self.stats.instructions_ns += instructions;
         self.records.counters.schedstat_updates += 1;
-        self.book(payer, Account::Schedstats, wait + Ns::from(self.stats.update_ns));
+        self.book(payer, Account::Schedstats, wait + instructions);
     }
 }

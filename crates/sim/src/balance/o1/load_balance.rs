@@ -16,9 +16,8 @@ impl<O: Observer> Engine<'_, O1, O> {
         }
         let before = self.cpus[cpu].clock;
         let account = idle.account();
-        self.book(cpu, account, self.costs.balance_base);
-        let span = self.cpus_to_balance(cpu, account);
-        self.book(cpu, account, span.count() as u64 * u64::from(self.costs.balance_cpu));
+        let (span, nodes) = self.cpus_to_balance(cpu);
+        self.book(cpu, account, self.world.kernel.balance_pass.ns(&self.costs, nodes, span.count()));
         let mut counts = Balancing { calls: 1, ..Balancing::default() };
         match self.find_busiest_queue_o1(cpu, &span, idle) {
             None => counts.balanced = 1,

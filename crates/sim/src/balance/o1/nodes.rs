@@ -12,25 +12,25 @@ impl<O: Observer> Engine<'_, O1, O> {
         self.topology.node_cpus(node).iter().map(|cpu| self.rq.nr_running[cpu]).sum()
     }
 
-    /// Return the CPUs among which a CPU balances: the CPUs of its node, or at every `NODE_BALANCE_RATE`th pass this
-    /// CPU and the CPUs of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
-    pub(super) fn cpus_to_balance(&mut self, cpu: usize, account: Account) -> CpuMask {
+    /// Return the CPUs among which a CPU balances, and the number of compared nodes: the CPUs of its node, or at every
+    /// `NODE_BALANCE_RATE`th pass this CPU and the CPUs of the busiest node (`cpus_to_balance()`, kernel/sched.c, 2.5.59).
+    pub(super) fn cpus_to_balance(&mut self, cpu: usize) -> (CpuMask, usize) {
         let here = self.topology.node(cpu);
         let mut span = *self.topology.node_cpus(here);
+        let mut compared = 0;
         let nodes = self.topology.nodes.len();
         if nodes > 1 {
             let passes = &mut self.rq.queues[cpu].balance.nr_balanced;
             *passes += 1;
             if *passes >= self.tunables.non_negative(Tunable::NodeBalanceRate) {
-                *passes = 0;
-                self.book(cpu, account, nodes as u64 * u64::from(self.costs.balance_cpu));
+                (*passes, compared) = (0, nodes);
                 if let Some(node) = self.find_busiest_node(cpu, here) {
                     span = *self.topology.node_cpus(node);
                     span.insert(cpu);
                 }
             }
         }
-        span.and(&self.rq.housekeeping)
+        (span.and(&self.rq.housekeeping), compared)
     }
 
     /// Return the most loaded other node, if its load exceeds `NODE_THRESHOLD` percent of the load of `here`

@@ -60,3 +60,20 @@ fn a_cost_within_a_cluster_is_that_of_the_cache_unless_it_is_given() {
     assert_eq!(Distance::ALL.map(|distance| with.at(distance)), [6, 37, 50, 60, 90, 200]);
     assert!(!toml::Table::try_from(without).unwrap().contains_key("cluster"), "as in its file");
 }
+
+#[test]
+fn a_core_waits_for_the_line_of_a_counter_less_what_it_executes_meanwhile() {
+    let mut costs = costs();
+    costs.instruction_ps = 1000;
+    assert_eq!((costs.window, costs.counter_wait(100)), (0, 100));
+    // The window of 50 ns is full, or an atomic operation is nearer: on average 50 − 50 × 50 / (2 × 210) ns are hidden.
+    costs.window = 50;
+    assert_eq!(costs.counter_wait(100), 100 - (50 - 5));
+    // The line arrives before the window is full.
+    assert_eq!(costs.counter_wait(40), 3);
+    // The atomic operation is always nearer than the end of the window: half of the distance is hidden.
+    costs.window = 1000;
+    assert_eq!(costs.counter_wait(500), 500 - 105);
+    costs.instruction_ps = 0;
+    assert_eq!(costs.counter_wait(500), 500);
+}
