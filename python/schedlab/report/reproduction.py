@@ -78,6 +78,16 @@ def _report(result: Reproduction) -> dict[str, Any]:
         "level": {"ratio": scores.level, "error": scores.level_error, "p90": scores.level_p90},
         "headlines": [{"text": outcome.headline.text, "reached": outcome.reached} for outcome in scores.headlines],
         "rows": [_row(each) for each in result.comparisons],
+        "levels": [
+            {
+                "table": level.table.title,
+                "at": level.row.at,
+                "unit": level.table.unit,
+                "published": level.published,
+                "simulated": level.simulated,
+            }
+            for level in result.levels
+        ],
     }
 
 
@@ -149,11 +159,13 @@ def _tables(result: Reproduction) -> Iterator[RenderableType]:
     yield Text()
     for table in report.table:
         of_table = [each for each in result.comparisons if each.table is table]
-        if not any(map(has_figures, of_table)):
+        levels = [level for level in result.levels if level.table is table]
+        if not (any(map(has_figures, of_table)) or (levels and not table.pairs)):
             continue
-        compared = "gain over the column before" if table.steps else f"gain over {table.columns[0]}"
-        yield Text.assemble((table.title, "bold"), f": {table.unit}, {table.better} is better; {compared}")
-        yield _table(table, of_table, [level for level in result.levels if level.table is table])
+        gain = "; gain over the column before" if table.steps else f"; gain over {table.columns[0]}"
+        compared = gain if table.pairs else ""
+        yield Text.assemble((table.title, "bold"), f": {table.unit}, {table.better} is better{compared}")
+        yield _table(table, of_table, levels)
         yield Text()
 
 
@@ -178,7 +190,8 @@ def has_figures(each: Comparison) -> bool:
 
 def _table(table: PublishedTable, comparisons: Sequence[Comparison], levels: Sequence[Level]) -> Columns:
     """Return a printed table with a simulated figure, and the figures of a guest, beside each printed figure."""
-    shown = [row for row in table.rows if any(each.row is row and has_figures(each) for each in comparisons)]
+    of_rows = [each.row for each in comparisons if has_figures(each)] if table.pairs else [each.row for each in levels]
+    shown = [row for row in table.rows if any(row is each for each in of_rows)]
     names = table.counted if any(each.counted for each in comparisons) else []
     columns = [Column(table.parameter or "row", [Text(str(row.at)) for row in shown], "name")]
     if levels:

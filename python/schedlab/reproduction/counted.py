@@ -31,7 +31,7 @@ def beside(comparisons: Iterable[Comparison], cells: Iterable[CellSamples], coun
     effects = list(comparisons)
     names = {name for each in effects for name in each.table.counted}
     wanted = counters.filter(counters["counter"].is_in(list(names)))
-    figures = Figures({GUEST: [*map(_in_instructions, cells), *_as_cells(wanted)]})
+    figures = Figures({GUEST: [*map(_in_instructions, cells), *as_cells(wanted)]})
     return [replace(each, counted=tuple(_counted(figures, each))) for each in effects]
 
 
@@ -57,7 +57,7 @@ def _in_instructions(cell: CellSamples) -> CellSamples:
     return replace(cell, unit=unit, direction="lower", values=per_unit(cell.values))
 
 
-def _as_cells(counters: pl.DataFrame) -> Iterator[CellSamples]:
+def as_cells(counters: pl.DataFrame) -> Iterator[CellSamples]:
     """Yield each counter as a metric."""
     for row in counters.iter_rows(named=True):
         yield CellSamples(

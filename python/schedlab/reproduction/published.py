@@ -64,6 +64,7 @@ class PublishedTable(_Table):
     Attributes:
         experiment: name of the experiment's file in the folder of the report.
         workload: label in that experiment; ``parameter`` distinguishes the rows, "" for a single row.
+        metric: metric of the workload, or a counter of the simulator (``sim.…``).
         variants: the experiment's variant for each column.
         scale: printed units in one unit of the simulated metric.
         noise: where the report's noise comes from: its stars, its repeated runs, its standard errors; ``assumed``: the
@@ -117,7 +118,8 @@ class Check(_Table):
     """A condition on simulated effects: all gains of a column within ``gain``, or all factors within ``factor``.
 
     ``factor`` is the baseline's figure divided by the figure of the column. A check without ``column`` selects all
-    columns, and a check without ``from`` and ``to``, which go together, all rows.
+    columns, and a check without ``from`` and ``to``, which go together, all rows. ``rising`` is a condition on the
+    first column of all rows: figures within these bounds, in the printed unit, each above the figure of the row before.
     """
 
     table: str
@@ -126,11 +128,12 @@ class Check(_Table):
     last: int | None = Field(None, alias="to")
     gain: tuple[float, float] | None = None
     factor: tuple[float, float] | None = None
+    rising: tuple[float, float] | None = None
 
     @model_validator(mode="after")
     def _one_bound(self) -> Check:
-        if (self.gain is None) == (self.factor is None):
-            raise ValueError(f"a check of {self.table!r} needs exactly one of gain and factor")
+        if sum(bounds is not None for bounds in (self.gain, self.factor, self.rising)) != 1:
+            raise ValueError(f"a check of {self.table!r} needs exactly one of gain, factor and rising")
         return self
 
     @model_validator(mode="after")
@@ -176,7 +179,7 @@ class PublishedReport(_Table):
     def _checks_exist(self) -> PublishedReport:
         for headline in self.headline:
             for check in headline.checks:
-                if not any(check.selects(*place) for place in self.places):
+                if not (self.levels_of(check) if check.rising else any(check.selects(*place) for place in self.places)):
                     raise ValueError(f"headline {headline.text!r}: no row of {check.table!r} is selected")
         return self
 
@@ -186,6 +189,10 @@ class PublishedReport(_Table):
         for table in self.table:
             for row in table.rows:
                 yield from ((table, row, column) for column, _ in table.pairs)
+
+    def levels_of(self, check: Check) -> list[Row]:
+        """Return the rows whose figures in the first column a check of ``rising`` compares."""
+        return [row for table in self.table if table.title == check.table and table.levels for row in table.rows]
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,9 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
         level=_median(factors),
         level_error=_median(apart),
         level_p90=float(np.quantile(apart, 0.9)) if len(apart) else None,
-        headlines=tuple(Outcome(headline, reached(headline, comparisons)) for headline in report.headline),
+        headlines=tuple(
+            Outcome(headline, reached(headline, report, comparisons, levels)) for headline in report.headline
+        ),
     )
 
 
@@ -106,10 +108,21 @@ def skill(published: np.ndarray, predicted: np.ndarray) -> float:
     return 1 - error / error_of_no_change
 
 
-def reached(headline: Headline, comparisons: Sequence[Comparison]) -> bool | None:
-    """Return whether every selected effect meets its condition; None where a selected effect was not simulated."""
+def reached(
+    headline: Headline, report: PublishedReport, comparisons: Sequence[Comparison], levels: Sequence[Level]
+) -> bool | None:
+    """Return whether every selected figure meets its condition; None where a selected figure was not simulated."""
     met = []
     for check in headline.checks:
+        if check.rising is not None:
+            simulated = {id(level.row): level.simulated for level in levels}
+            figures = [simulated.get(id(row)) for row in report.levels_of(check)]
+            known = [figure for figure in figures if figure is not None]
+            if len(known) < len(figures):
+                return None
+            low, high = check.rising
+            met.append(low <= known[0] and known[-1] <= high and known == sorted(set(known)))
+            continue
         for each in comparisons:
             if not check.selects(each.table, each.row, each.column):
                 continue

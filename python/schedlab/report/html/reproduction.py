@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.html.scatter import Change, Scatter, of_changes
+from schedlab.report.numbers import figure
 from schedlab.report.reproduction import (
     Reproduction,
     counted_cell,
@@ -32,6 +33,7 @@ def render(results: Sequence[Reproduction]) -> str:
         cells={result.name: [cell for _, cell in scored_cells(result)] for result in results},
         legend=legend(results),
         counted=counted_cell,
+        figure=figure,
         notes={result.name: guest_note(result) for result in results if result.with_guest},
         style=Markup(text("report.css")),
         policy=policy(),

@@ -73,8 +73,9 @@ NUMA = (
 def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     """Return counters under a real kernel's names, the simulator's (``sim.*``), and the ledger (``ledger.*_ns``).
 
-    With schedstats on, also return ``schedstat.*``. As in /proc/stat, a switch to or from idle is a context switch. A
-    migration is a task that continues on another CPU.
+    ``sim.balance_pass_ns`` is the mean time of a balancing pass, if there was one. With schedstats on, also return
+    ``schedstat.*``. As in /proc/stat, a switch to or from idle is a context switch. A migration is a task that
+    continues on another CPU.
     """
     simulated: Mapping[str, int] = outcome["counters"]
     ledger = outcome["ledger"]
@@ -98,7 +99,10 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     virtual = {f"sim.{name}": outcome[name] for name in ("elapsed_ns", "user_ns", "system_ns")}
     program = {f"program.{name}": value for name, value in outcome["program_counters"].items()}
     named = {f"sim.{name}": value for name, value in simulated.items()}
-    everything = as_kernel | accounts | virtual | named | program | schedstats.counters(outcome)
+    passes = [outcome["latencies"][f"balance_cost.{kind}"] for kind in ("busy", "idle", "newidle")]
+    number = sum(each["count"] for each in passes)
+    means = {"sim.balance_pass_ns": sum(each["sum_ns"] for each in passes) / number} if number else {}
+    everything = as_kernel | accounts | virtual | named | means | program | schedstats.counters(outcome)
     return {name: float(value) for name, value in everything.items()}
 
 
