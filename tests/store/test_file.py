@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Barrier
+from typing import cast
 
 import pytest
 from sqlalchemy import text
 
 from schedlab.errors import StoreError
+from schedlab.store import sqlite
 from schedlab.store.file import open_store
 from schedlab.store.tables import VERSION
 
@@ -38,6 +40,32 @@ def test_runs_that_start_at_the_same_time_share_a_new_store(tmp_path: Path) -> N
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(run, range(8)))
+
+
+class Busy:
+    """A connection to a store that is busy for some attempts."""
+
+    def __init__(self, attempts: int) -> None:
+        self.left = attempts
+        self.done: list[str] = []
+
+    def execute(self, statement: str) -> None:
+        if "journal_mode" in statement and self.left:
+            self.left -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        self.done.append(statement)
+
+
+def test_a_store_that_another_process_opens_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(sqlite.time, "sleep", pauses.append)
+    busy = Busy(3)
+    sqlite.set_up(cast("sqlite3.Connection", busy))
+    assert (len(pauses), len(busy.done)) == (3, len(sqlite.SETTINGS))
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite.set_up(cast("sqlite3.Connection", Busy(sqlite.BUSY_ATTEMPTS)))
 
 
 def test_a_reader_does_not_create_a_missing_store(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 SETTINGS = {"busy_timeout": "10000", "foreign_keys": "ON", "journal_mode": "WAL", "synchronous": "FULL"}
 """Pragmas of a connection that may write. WAL: readers do not wait for the run that writes. FULL: a committed trial
 also survives a power loss."""
+
+
+BUSY_ATTEMPTS, BUSY_PAUSE = 500, 0.02
+"""Attempts to set a pragma of a store that another process opens or closes, and seconds between them: ten seconds."""
 
 
 class Rows:
@@ -224,13 +229,33 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """
     if not read_only:
         connection = sqlite3.connect(path.absolute(), check_same_thread=False)
-        for name, value in SETTINGS.items():
-            connection.execute(f"PRAGMA {name} = {value}")
+        try:
+            set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
     path = path.resolve()
     log = path.with_name(f"{path.name}-wal")
     mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, check_same_thread=False)
+
+
+def set_up(connection: sqlite3.Connection) -> None:
+    """Set the pragmas of a connection that may write.
+
+    The change to WAL does not wait while another process opens or closes the same store
+    (https://www.sqlite.org/wal.html, "Sometimes Queries Return SQLITE_BUSY In WAL Mode"), so it is tried again.
+    """
+    for name, value in SETTINGS.items():
+        for attempt in range(BUSY_ATTEMPTS):
+            try:
+                connection.execute(f"PRAGMA {name} = {value}")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt + 1 == BUSY_ATTEMPTS:
+                    raise
+                time.sleep(BUSY_PAUSE)
 
 
 def explain(error: Exception, where: str) -> StoreError | None:
