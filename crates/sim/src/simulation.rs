@@ -166,20 +166,25 @@ impl Simulation {
     }
 }
 
-/// Return the distinct codes and each task's index among them. Tasks that differ only in their random draws share a code.
+/// Return the distinct codes and each task's index among them. Tasks share a code that differ only in their random draws and
+/// in numbers that are linear in the number of the replica: tasks in one place of all replicas, or of one group.
 fn codes(plan: &Plan) -> (Vec<Code>, Vec<u32>) {
     let mut codes: Vec<Code> = Vec::new();
-    let mut last: Vec<Option<u32>> = vec![None; plan.program().groups.len()];
+    let mut of_group: Vec<Option<u32>> = vec![None; plan.program().groups.len()];
+    let places = plan.task_count() / plan.program().replicas;
+    let mut of_place: Vec<Option<u32>> = vec![None; places as usize];
     let code_of = plan
         .tasks()
         .map(|task| {
-            let code = Code::new(plan, task);
-            let same = last[task.group].filter(|at| codes[*at as usize].has_steps_of(&code));
+            let code = Code::of_replicas(plan, task);
+            let place = (task.ordinal % places) as usize;
+            let known = [of_place[place], of_group[task.group]];
+            let same = known.into_iter().flatten().find(|at| codes[*at as usize].has_steps_of(&code));
             let at = same.unwrap_or_else(|| {
                 codes.push(code);
                 codes.len() as u32 - 1
             });
-            last[task.group] = Some(at);
+            (of_place[place], of_group[task.group]) = (Some(at), Some(at));
             at
         })
         .collect();

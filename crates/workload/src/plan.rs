@@ -124,6 +124,15 @@ impl Plan {
         }
     }
 
+    /// The task in the same place of another replica.
+    pub(crate) fn in_replica(&self, task: TaskId, replica: u32) -> TaskId {
+        TaskId {
+            replica,
+            ordinal: task.ordinal % self.tasks_per_replica + replica * self.tasks_per_replica,
+            ..task
+        }
+    }
+
     /// The group of a task.
     pub fn group(&self, task: TaskId) -> &TaskGroup {
         &self.program.groups[task.group]

@@ -1,10 +1,11 @@
 //! Steps of a body: control flow, arithmetic, random choices, forks.
 
+use proptest::prelude::*;
 use schedlab_workload::code::Code;
 use schedlab_workload::library::hackbench::Hackbench;
 use schedlab_workload::program::{
-    Branch, ChannelKind, Expr, Mode, Op, Operation, Program, Repeat, Window, at, channels, compute, group,
-    receive, send, times, until_closed, with, within_window,
+    Branch, ChannelKind, Direction, Expr, Mode, Op, Operation, Program, Repeat, Scope, Window, at, channels,
+    compute, group, receive, send, times, until_closed, with, within_window,
 };
 use schedlab_workload::{Cursor, Plan, Step};
 
@@ -71,6 +72,76 @@ fn expressions_can_use_the_numbers_of_task_and_replica() {
     let plan = plan(body);
     let all: Vec<u64> = plan.tasks().flat_map(|task| computed(&plan, task.ordinal)).collect();
     assert_eq!(all, [0, 1, 2, 100, 101, 102]);
+}
+
+/// Steps of a task whose code was flattened for all replicas, at another task in the same place.
+fn steps_of_replicas(plan: &Plan, flattened: u32, ordinal: u32) -> (bool, Vec<Step>) {
+    let [code, own] = [flattened, ordinal].map(|at| Code::of_replicas(plan, plan.task(at)));
+    let mut cursor = Cursor::of_task(&code, plan.task(ordinal), 100);
+    let steps = std::iter::from_fn(|| Some(cursor.next(|| 0)).filter(|step| *step != Step::End)).collect();
+    (code.has_steps_of(&own), steps)
+}
+
+#[test]
+fn replicas_share_a_code_and_have_their_own_numbers() {
+    let body = vec![send("p", Expr::replica() * 3u64 + 5u64), compute(Expr::replica())];
+    let plan = plan(body);
+    let direction = Direction::Forward;
+    let expected = vec![Step::Send { channel: 8, bytes: 8, direction }, Step::Compute { ns: 1 }];
+    assert_eq!(steps_of_replicas(&plan, 0, 4), (true, expected));
+}
+
+#[test]
+fn channels_of_a_loop_and_other_expressions_are_not_shared() {
+    let difference = Expr::from(Operation::Sub(Expr::replica(), Expr::Const(0)));
+    for value in
+        [difference, Expr::replica() * (Expr::replica() + 1u64), Expr::replica() * Expr::Const(1 << 40)]
+    {
+        let plan = plan(vec![compute(value)]);
+        assert!(!steps_of_replicas(&plan, 0, 4).0);
+        assert_eq!(steps_of_replicas(&plan, 4, 4).1, steps(&plan, 4));
+    }
+    let plan = plan(vec![times(2u64, vec![send(at("p", Expr::loop_index(0)), 1u64), Op::Yield])]);
+    assert!(!steps_of_replicas(&plan, 0, 4).0);
+}
+
+/// Expressions of the task's numbers, of the innermost loop, and of constants, the largest included.
+fn expressions() -> impl Strategy<Value = Expr> {
+    let leaf = prop_oneof![
+        prop_oneof![0u64..9, Just(u64::from(u32::MAX)), Just(u64::MAX)].prop_map(Expr::Const),
+        Just(Expr::task()),
+        Just(Expr::replica()),
+        Just(Expr::loop_index(0)),
+        Just(Expr::random(0u64, 1000u64)),
+    ];
+    leaf.prop_recursive(4, 16, 2, |inner| {
+        (inner.clone(), inner, 0..5usize).prop_map(|(a, b, kind)| {
+            Expr::from(match kind {
+                0 => Operation::Add(a, b),
+                1 => Operation::Sub(a, b),
+                2 => Operation::Mul(a, b),
+                3 => Operation::Div(a, b + 1u64),
+                _ => Operation::Rem(a, b + 1u64),
+            })
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn code_of_replicas_has_the_steps_of_each_tasks_own_code(ns in expressions(), scope in 0..3usize) {
+        let mut program = plan(vec![times(3u64, vec![compute(ns), send("p", 1u64)])]).program().clone();
+        program.resources.channels[0].scope = [Scope::Task, Scope::Replica, Scope::Program][scope];
+        let plan = Plan::new(program).unwrap();
+        for (first, other) in [(0, 4), (1, 5), (4, 4), (7, 7)] {
+            let (shared, found) = steps_of_replicas(&plan, first, other);
+            if shared {
+                prop_assert_eq!(found, steps(&plan, other));
+            }
+        }
+    }
 }
 
 #[test]

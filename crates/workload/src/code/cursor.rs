@@ -34,6 +34,7 @@ pub struct Cursor<'c> {
     window_end_ns: u64,
     children: u64,
     ordinal: u32,
+    replica: u32,
     entry: u32,
     /// For each timer, the beginning of its present period.
     timers: Box<[u64]>,
@@ -63,6 +64,7 @@ impl<'c> Cursor<'c> {
             window_end_ns,
             children: 0,
             ordinal: task.ordinal,
+            replica: task.replica,
             entry: 0,
             timers: vec![0; code.timers].into_boxed_slice(),
             armed: None,
@@ -364,7 +366,7 @@ impl<'c> Cursor<'c> {
     #[inline(never)]
     fn value_in_loops(&mut self, value: &Value) -> u64 {
         let (loops, innermost) = (&self.loops, (self.depth as usize).wrapping_sub(1));
-        evaluate(value, &|depth| loops[innermost - depth].index, &mut self.rng)
+        evaluate(value, self.replica, &|depth| loops[innermost - depth].index, &mut self.rng)
     }
 
     #[inline]

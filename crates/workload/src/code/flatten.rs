@@ -1,7 +1,7 @@
 //! From nested operations to a flat list of instructions.
 
 use super::instruction::{Arm, Choice, Instruction, Limit, Receive, Run, Touch, Watch};
-use super::value::{Identity, Value, fold};
+use super::value::{Base, Identity, Value, fold};
 use crate::plan::{Numbering, Plan, TaskId};
 use crate::program::{Attributes, Expr, Image, Op, Ref, Repeat, Resource, Take};
 
@@ -17,9 +17,20 @@ pub struct Code {
 }
 
 impl Code {
-    /// Flattens the body of `task`.
+    /// Flatten the body of `task`.
     pub fn new(plan: &Plan, task: TaskId) -> Self {
-        let identity = Identity { task: task.index.into(), replica: task.replica.into() };
+        Self::flattened(plan, task, false)
+    }
+
+    /// Flatten the body of `task` for the task's place in all replicas: numbers that are linear in the number of the replica,
+    /// such as those of channels outside of loops, are computed at run time. Their steps are delivered a little later than those
+    /// of [`Code::new`], but the replicas' code stays in the caches of a simulator.
+    pub fn of_replicas(plan: &Plan, task: TaskId) -> Self {
+        Self::flattened(plan, task, plan.program().replicas > 1)
+    }
+
+    fn flattened(plan: &Plan, task: TaskId, any_replica: bool) -> Self {
+        let identity = Identity { task: task.index.into(), replica: task.replica.into(), any_replica };
         let mut flattener = Flattener {
             plan,
             task,
@@ -38,7 +49,7 @@ impl Code {
         Self { instructions, commands, attributes, timers, task, seed: plan.program().seed }
     }
 
-    /// Whether both tasks take the same steps except for random draws: nothing in the body depends on the task's identity.
+    /// Whether both tasks take the same steps except for random draws and for the effect of their replicas' numbers.
     pub fn has_steps_of(&self, other: &Self) -> bool {
         self.seed == other.seed
             && self.instructions == other.instructions
@@ -223,13 +234,16 @@ impl Flattener<'_> {
     }
 
     fn fold(&self, expr: &Expr) -> Value {
-        fold(expr, self.identity, 0)
+        fold(expr, self.identity, Base::default())
     }
 
     fn number<R: Resource>(&self, reference: &Ref, defined: &[R], numbering: &Numbering) -> Value {
         let position = defined.iter().position(|each| each.name() == reference.name);
         let position = position.expect("a plan's references have been checked");
-        fold(&reference.index, self.identity, numbering.instance(position, self.task, 0).into())
+        let [first, second] =
+            [0, 1].map(|replica| numbering.instance(position, self.plan.in_replica(self.task, replica), 0));
+        let base = Base { first: first.into(), step: (second - first).into() };
+        fold(&reference.index, self.identity, base)
     }
 
     fn slot(&self, slot: &Ref) -> Value {

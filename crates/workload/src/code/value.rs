@@ -9,6 +9,11 @@ use crate::program::{Expr, Operation, Variable};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Const(u64),
+    /// `add + mul × replica of the task`: replicas have different channels, and still the same code.
+    Replica {
+        mul: u32,
+        add: u64,
+    },
     /// `add + mul × index of the loop at depth`: the common index expression, without an expression tree.
     Affine {
         depth: u8,
@@ -28,7 +33,7 @@ impl Value {
     /// simple.
     pub(super) fn outside_loop(&self) -> Option<Self> {
         match self {
-            Self::Const(value) => Some(Self::Const(*value)),
+            Self::Const(_) | Self::Replica { .. } => Some(self.clone()),
             Self::Affine { depth, mul, add } if *depth > 0 => {
                 Some(Self::Affine { depth: depth - 1, mul: *mul, add: *add })
             }
@@ -42,18 +47,43 @@ impl Value {
 pub(super) struct Identity {
     pub task: u64,
     pub replica: u64,
+    /// Whether the replica's number remains a variable where a value is linear in it.
+    pub any_replica: bool,
+}
+
+/// A number that is added to an expression: `first + step × replica`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Base {
+    pub first: u64,
+    pub step: u64,
 }
 
 /// Folds `expr` for a task, adding `base`.
-pub(super) fn fold(expr: &Expr, identity: Identity, base: u64) -> Value {
-    let expr = reduce(expr, identity);
-    match affine(&expr) {
-        Some((None, add)) => Value::Const(base.saturating_add(add)),
-        Some((Some((depth, mul)), add)) if u32::try_from(mul).is_ok() => {
-            Value::Affine { depth, mul: mul as u32, add: base.saturating_add(add) }
-        }
-        _ if base == 0 => drawn(&expr).unwrap_or_else(|| Value::Tree(Box::new(expr))),
-        _ => Value::Tree(Box::new(expr + base)),
+pub(super) fn fold(expr: &Expr, identity: Identity, base: Base) -> Value {
+    let Identity { task, replica, any_replica } = identity;
+    let mut reduced = reduce(expr, task, None);
+    let mut function = linear(&reduced);
+    if function.is_none() {
+        reduced = reduce(expr, task, Some(replica));
+        function = linear(&reduced);
+    }
+    let (first, step) = (base.first, base.step);
+    let at_replica = |step: u64| first.saturating_add(step.saturating_mul(replica));
+    let Some(Linear { in_loop, per_replica, add }) = function else {
+        return match at_replica(step) {
+            0 => drawn(&reduced).unwrap_or_else(|| Value::Tree(Box::new(reduced))),
+            base => Value::Tree(Box::new(reduced + base)),
+        };
+    };
+    let step = step.saturating_add(per_replica);
+    let folded = add.saturating_add(at_replica(step));
+    match (in_loop, u32::try_from(step)) {
+        (None, Ok(mul @ 1..)) if any_replica => Value::Replica { mul, add: add.saturating_add(first) },
+        (None, _) => Value::Const(folded),
+        (Some((depth, mul)), _) => match u32::try_from(mul) {
+            Ok(mul) => Value::Affine { depth, mul, add: folded },
+            Err(_) => Value::Tree(Box::new(reduce(expr, task, Some(replica)) + at_replica(base.step))),
+        },
     }
 }
 
@@ -65,15 +95,15 @@ fn drawn(expr: &Expr) -> Option<Value> {
     Some(Value::Uniform { width, from })
 }
 
-/// Replace variables by their values and fold constants.
-fn reduce(expr: &Expr, identity: Identity) -> Expr {
+/// Replace variables by their values and fold constants. `replica` is `None` to keep the variable.
+fn reduce(expr: &Expr, task: u64, replica: Option<u64>) -> Expr {
     let operation = match expr {
         Expr::Const(value) => return Expr::Const(*value),
-        Expr::Variable(Variable::Task) => return Expr::Const(identity.task),
-        Expr::Variable(Variable::Replica) => return Expr::Const(identity.replica),
+        Expr::Variable(Variable::Task) => return Expr::Const(task),
+        Expr::Variable(Variable::Replica) => return replica.map_or_else(|| expr.clone(), Expr::Const),
         Expr::Operation(operation) => operation,
     };
-    let go = |e: &Expr| reduce(e, identity);
+    let go = |e: &Expr| reduce(e, task, replica);
     let reduced = match &**operation {
         Operation::Loop(depth) => return Operation::Loop(*depth).into(),
         Operation::Random(a, b) => return Operation::Random(go(a), go(b)).into(),
@@ -93,23 +123,58 @@ fn reduce(expr: &Expr, identity: Identity) -> Expr {
     }
 }
 
-/// `(loop depth and its coefficient, constant)` if `expr` is of that form.
-fn affine(expr: &Expr) -> Option<(Option<(u8, u64)>, u64)> {
+/// `add + coefficient × index of one loop + per_replica × replica`.
+struct Linear {
+    /// Depth of the loop and its coefficient.
+    in_loop: Option<(u8, u64)>,
+    per_replica: u64,
+    add: u64,
+}
+
+impl Linear {
+    fn constant(add: u64) -> Self {
+        Self { in_loop: None, per_replica: 0, add }
+    }
+
+    fn sum(self, other: Self) -> Option<Self> {
+        let in_loop = match (self.in_loop, other.in_loop) {
+            (in_loop, None) | (None, in_loop) => in_loop,
+            _ => return None,
+        };
+        let per_replica = self.per_replica.saturating_add(other.per_replica);
+        Some(Self { in_loop, per_replica, add: self.add.saturating_add(other.add) })
+    }
+
+    fn product(self, other: Self) -> Option<Self> {
+        let (function, by) = match (self.is_constant(), other.is_constant()) {
+            (_, true) => (self, other.add),
+            (true, _) => (other, self.add),
+            _ => return None,
+        };
+        Some(Self {
+            in_loop: function.in_loop.map(|(depth, mul)| (depth, mul.saturating_mul(by))),
+            per_replica: function.per_replica.saturating_mul(by),
+            add: function.add.saturating_mul(by),
+        })
+    }
+
+    fn is_constant(&self) -> bool {
+        self.in_loop.is_none() && self.per_replica == 0
+    }
+}
+
+/// `expr` as a linear function, if it is one.
+fn linear(expr: &Expr) -> Option<Linear> {
     match expr {
-        Expr::Const(value) => Some((None, *value)),
-        Expr::Variable(_) => None,
+        Expr::Const(value) => Some(Linear::constant(*value)),
+        Expr::Variable(Variable::Replica) => Some(Linear { per_replica: 1, ..Linear::constant(0) }),
+        Expr::Variable(Variable::Task) => None,
         Expr::Operation(operation) => match &**operation {
-            Operation::Loop(depth) => Some((Some((u8::try_from(*depth).ok()?, 1)), 0)),
-            Operation::Add(a, b) => match (affine(a)?, affine(b)?) {
-                ((term, x), (None, y)) | ((None, x), (term, y)) => Some((term, x.saturating_add(y))),
-                _ => None,
-            },
-            Operation::Mul(a, b) => match (affine(a)?, affine(b)?) {
-                ((term, x), (None, y)) | ((None, y), (term, x)) => {
-                    Some((term.map(|(depth, mul)| (depth, mul.saturating_mul(y))), x.saturating_mul(y)))
-                }
-                _ => None,
-            },
+            Operation::Loop(depth) => {
+                Some(Linear { in_loop: Some((u8::try_from(*depth).ok()?, 1)), ..Linear::constant(0) })
+            }
+            Operation::Add(a, b) => linear(a)?.sum(linear(b)?),
+            Operation::Mul(a, b) => linear(a)?.product(linear(b)?),
             _ => None,
         },
     }
@@ -125,10 +190,16 @@ pub(super) fn simple<R: Rng>(value: &Value, rng: &mut R) -> Option<u64> {
     if let Value::Const(value) = value { Some(*value) } else { None }
 }
 
-/// Compute a value. `loops` contains iteration indices, outermost first.
-pub(super) fn evaluate<R: Rng>(value: &Value, loops: &impl Fn(usize) -> u64, rng: &mut R) -> u64 {
+/// Compute a value. `loops` returns the index of the loop at a depth, 0 for the innermost.
+pub(super) fn evaluate<R: Rng>(
+    value: &Value,
+    replica: u32,
+    loops: &impl Fn(usize) -> u64,
+    rng: &mut R,
+) -> u64 {
     match value {
         Value::Const(value) => *value,
+        Value::Replica { mul, add } => u64::from(replica).saturating_mul((*mul).into()).saturating_add(*add),
         Value::Affine { depth, mul, add } => {
             loops((*depth).into()).saturating_mul((*mul).into()).saturating_add(*add)
         }
