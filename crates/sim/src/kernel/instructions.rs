@@ -1,4 +1,4 @@
-//! Instructions of a kernel's paths, and what they change in a machine's costs.
+//! Instructions of a kernel's paths and of its balancing passes, and what they change in a machine's costs.
 //!
 //! A machine's cost table has times under one kernel. Another kernel needs more or fewer instructions for the same path:
 //! cost = cost under the machine's kernel + difference of the instructions × the machine's time per instruction.
@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{ByDistance, Costs};
+use crate::time::Ns;
 
 /// Instructions of a kernel's paths, as `schedlab cost` counts them: medians on one CPU, the program's step included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +109,40 @@ impl Instructions {
         let ByDistance { core: _, cluster, llc, node, near, far } = &mut changed.wakeup;
         [cluster, llc, node, near, far].into_iter().for_each(|each| share(&mut [each], more));
         changed
+    }
+}
+
+/// Largest number of instructions of a part of a balancing pass: a thousand times those of a real kernel.
+const MOST_INSTRUCTIONS: u32 = 1_000_000;
+
+/// Instructions of a balancing pass over a domain, without those that move tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PassInstructions {
+    /// Of each pass.
+    pub pass: u32,
+    /// Of each group of the domain.
+    pub group: u32,
+    /// Of each CPU of the domain.
+    pub cpu: u32,
+}
+
+impl PassInstructions {
+    /// Check the range of the numbers.
+    pub(super) fn check(self) -> Result<(), String> {
+        match self.pass.max(self.group).max(self.cpu) {
+            most if most > MOST_INSTRUCTIONS => {
+                Err(format!("balance_pass: {most} instructions are more than {MOST_INSTRUCTIONS}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Time of a pass over this many groups and CPUs on a machine, without waits for cache lines.
+    pub(crate) fn ns(self, costs: &Costs, groups: usize, cpus: usize) -> Ns {
+        let instructions =
+            u64::from(self.pass) + groups as u64 * u64::from(self.group) + cpus as u64 * u64::from(self.cpu);
+        instructions * u64::from(costs.instruction_ps) / 1000
     }
 }
 

@@ -112,8 +112,8 @@ pub(crate) struct Schedstats {
     pub on: bool,
     /// Times of the instructions of an update of times, and of an update of counters.
     update_ns: [u32; 2],
-    /// Time of all updates, without fetched lines.
-    pub instructions_ns: Ns,
+    /// Updates of times, and updates of counters.
+    updates: [u64; 2],
     /// Time of all fetched lines.
     pub lines_ns: Ns,
     /// Whether statistics have been on since the start.
@@ -214,6 +214,13 @@ impl Schedstats {
         self.tasks.iter().map(|task| (task.waits_since, task.sleeps_since))
     }
 
+    /// Number of updates and time of their instructions, for the checks.
+    #[cfg(any(debug_assertions, feature = "check"))]
+    pub fn updates(&self) -> (u64, Ns) {
+        let [times, counters] = self.updates;
+        (times + counters, times * Ns::from(self.update_ns[0]) + counters * Ns::from(self.update_ns[1]))
+    }
+
     /// Sum of a counter over all CPUs, for the checks.
     #[cfg(any(debug_assertions, feature = "check"))]
     pub fn sum(&self, of: impl Fn(&CpuCounts) -> u64) -> u64 {
@@ -239,10 +246,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let wait = self.costs.counter_wait(wait);
-        let [times, counters] = self.stats.update_ns;
-        let instructions = Ns::from(if line.has_times() { times } else { counters });
+        let kind = usize::from(!line.has_times());
+        let instructions = Ns::from(self.stats.update_ns[kind]);
         self.stats.lines_ns += wait;
-        self.stats.instructions_ns += instructions;
+        self.stats.updates[kind] += 1;
         self.records.counters.schedstat_updates += 1;
         self.book(payer, Account::Schedstats, wait + instructions);
     }
