@@ -143,7 +143,7 @@ pub struct Costs {
     pub next_line_permille: u32,
     /// Throughput of a CPU whose SMT sibling is busy, in percent of its throughput with an idle sibling.
     pub smt_percent: u32,
-    /// Memory bandwidth of a node.
+    /// Rate at which the memory of a node serves requests. All CPUs of the node together reach 5 to 10 % less.
     pub node_bandwidth_mib: u32,
     /// First touch of a page: fault, clearing, page table.
     pub page_fault: u32,

@@ -25,7 +25,7 @@ from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.plan import Remote, Steps
 from schedlab.simulation.host.probes import basics, memory, messages, wakeups
 from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
-from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
+from schedlab.simulation.host.solve import Figure, Step, Values, read, search, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
 TRIES = 9
@@ -283,17 +283,29 @@ class Calibration:
         )
 
     def shared_memory(self, cpus: Sequence[int]) -> None:
-        """Measure the bandwidth that all CPUs of the first node reach, if together they read slower than alone."""
-        kib = min(4 * int(self.data["llc_kib"]), steps.MOST_WALK_KIB)
+        """Measure the bandwidth of the first node, if its CPUs together read slower than one alone."""
+        key, kib = "costs.node_bandwidth_mib", min(4 * int(self.data["llc_kib"]), steps.MOST_WALK_KIB)
         node = [cpu for cpu in cpus if steps.node(self.data, cpu) == steps.node(self.data, min(cpus))]
         alone, together = (self._medians(memory.walks(each, kib)) for each in (node[:1], node))
-        reached = [len(node) * kib * 1e9 / 1024 / time for time in together]
-        if level(together) > CONTENDED * level(alone):
-            self._ratio("costs.node_bandwidth_mib", reached, f"{len(node)} CPUs that read {kib} KiB each")
-        else:
+        reached = len(node) * kib * 1e9 / 1024 / level(together)
+        if level(together) <= CONTENDED * level(alone):
             # The CPUs do not reach the limit: the limit is above what they reach.
-            least = max(read(self.data, "costs.node_bandwidth_mib"), round(2 * max(reached)))
-            write(self.data, "costs.node_bandwidth_mib", least)
+            write(self.data, key, max(read(self.data, key), round(2 * reached)))
+            return
+        step = Step((key,), memory.walks(node, kib), "operation", f"{len(node)} CPUs that read {kib} KiB each")
+
+        def bandwidth(service_ns: float) -> int:
+            return max(1, round(1e9 / max(service_ns, 1.0)))
+
+        # The probe takes longer in proportion to the time for which the memory serves a MiB, not to the bandwidth.
+        found = search(level(together), 1e9 / reached, lambda ns: self._model(step, {key: bandwidth(ns)}))
+        if found is not None:
+            service, slope = found
+            low, high = (
+                bandwidth(service + (time - level(together)) / slope) for time in (max(together), min(together))
+            )
+            self.figures[key] = Figure(bandwidth(service), low, high, len(together), step.how, level(together))
+            write(self.data, key, bandwidth(service))
 
     def _medians(self, probe: Probe) -> list[float]:
         return [median(run, "operation") for run in self.passes.runs(probe)]

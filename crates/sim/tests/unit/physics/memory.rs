@@ -75,15 +75,74 @@ fn a_touch_covers_the_granules_of_its_bytes_and_wraps_at_the_end_of_the_region()
 }
 
 #[test]
-fn requests_share_the_bandwidth_of_a_node() {
+fn requests_wait_for_the_requests_of_other_cpus() {
     let xeon = machine("xeon-e5-2670v3").unwrap();
-    let mut memory = Memory::new(2);
-    // 56000 MiB/s serve 1024 KiB in 1024 × 976563 / 56000 = 17857 ns; one core alone needs 97280.
-    assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 0);
-    for _ in 0..5 {
-        memory.queue(0, 1024, 97_280, &xeon.costs, 0);
+    let (mut memory, bytes) = (Memory::new(2), 1 << 20);
+    // 56000 MiB/s serve 1 MiB in 17857 ns; one core alone needs 97280.
+    assert_eq!(memory.queue(0, bytes, 97_280, &xeon.costs, 0), (0, 17_857));
+    memory.note(0, 0, 17_857, 1000, 97_280);
+    // The first core's requests are at the node for 17857 × 65536 / 97280 = 12030 parts of the time.
+    let delay = 17_857 * 12_030 / 65_536;
+    assert_eq!(memory.queue(0, bytes, 97_280, &xeon.costs, 1000), (delay, 17_857 + delay));
+    // Neither touches of another node nor past or future touches delay a request.
+    for (node, at) in [(1, 1000), (0, 999), (0, 98_281)] {
+        assert_eq!(memory.queue(node, bytes, 97_280, &xeon.costs, at).0, 0);
     }
-    // The seventh request waits for 7 × 17857 − 97280.
-    assert_eq!(memory.queue(0, 1024, 97_280, &xeon.costs, 0), 7 * 17_857 - 97_280);
-    assert_eq!(memory.queue(1, 1024, 97_280, &xeon.costs, 0), 0);
+    memory.end(0);
+    assert_eq!(memory.queue(0, bytes, 97_280, &xeon.costs, 1000).0, 0);
+    // A core that alone asks for more than the node's bandwidth waits for itself.
+    assert_eq!(memory.queue(1, bytes, 10_000, &xeon.costs, 0), (7857, 17_857));
+}
+
+/// Mean time of a sequential read of `bytes` by each of the first `cpus` CPUs of the Xeon, which all read memory of its first
+/// node at the same time.
+fn read_together(cpus: usize, bytes: u64) -> u64 {
+    let mut xeon = machine("xeon-e5-2670v3").unwrap();
+    xeon.costs.page_fault = 0;
+    let topology = Topology::new(&xeon);
+    let mut caches = Caches::new(&topology, 256, 30_720, xeon.costs.refill_kib, 300);
+    let mut memory = Memory::new(2);
+    let mut regions: Vec<Region> = (0..cpus).map(|_| Region::new(1 << 30, false)).collect();
+    let (mut clocks, reads) = (vec![0; cpus], 100);
+    for number in 0..reads * cpus as u64 {
+        let cpu = (0..cpus).min_by_key(|cpu| clocks[*cpu]).unwrap();
+        let offset = number * bytes;
+        let touch = Touch { offset, bytes, stride: 64, pattern: Pattern::Sequential };
+        let (costs, sizes) = (&xeon.costs, (256, 30_720));
+        let cost = memory.touch(
+            &mut regions[cpu],
+            &touch,
+            cpu,
+            Some(0),
+            &topology,
+            &mut caches,
+            costs,
+            sizes,
+            clocks[cpu],
+        );
+        clocks[cpu] += cost.work + cost.cache + cost.remote + cost.bandwidth;
+    }
+    clocks.iter().sum::<u64>() / cpus as u64 / reads
+}
+
+#[test]
+fn many_cpus_share_the_bandwidth_of_a_node() {
+    let mib = 1 << 20;
+    let times: Vec<u64> = (1..=24).map(|cpus| read_together(cpus, mib)).collect();
+    assert!(times.is_sorted(), "more CPUs take longer: {times:?}");
+    for (at, time) in times.iter().enumerate() {
+        let served = (at as u64 + 1) * 17_857;
+        assert!(*time >= served, "{} CPUs read faster than the node serves: {time} ns", at + 1);
+    }
+    // Few CPUs hardly wait, and many reach the bandwidth but for a twentieth.
+    assert!(times[1] < times[0] * 104 / 100 && times[1] > times[0]);
+    assert!(times[23] < 24 * 17_857 * 105 / 100);
+}
+
+#[test]
+fn small_reads_wait_in_proportion_to_their_size() {
+    // 12 CPUs ask for twice the bandwidth. A line takes a 4096th of 256 KiB, to the nanosecond.
+    let (line, part) = (read_together(12, 64), read_together(12, 256 << 10));
+    let expected = part / 4096;
+    assert!(line.abs_diff(expected) <= 3, "{line} ns, expected {expected}");
 }
