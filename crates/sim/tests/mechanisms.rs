@@ -526,6 +526,22 @@ fn tasks_touch_the_pages_of_their_buffers_before_the_gate() {
 }
 
 #[test]
+fn no_task_preempts_the_main_task_while_it_opens_the_gate() {
+    // The main task wakes thirty hogs on its own CPU, and then a task on another CPU.
+    for kernel_name in ["linux-4.5", "linux-5.14", "linux-6.12"] {
+        let body = || vec![within_window(vec![compute(100_000u64), count("turns", 1u64)])];
+        let groups =
+            [("hogs", 30), ("late", 1)].map(|(name, count)| group(name, count, Mode::Process, body()));
+        let config = attributes([("hogs", on_cpu(0)), ("late", on_cpu(1))]);
+        let config = Config { main: on_cpu(0), ..config };
+        let outcome =
+            run("laptop-4", kernel_name, program(groups.to_vec(), Resources::default(), 10), config);
+        let ran = outcome.tasks[30].ran_ns;
+        assert!(ran > 9 * MS, "{kernel_name}: {ran} ns of a window of 10 ms");
+    }
+}
+
+#[test]
 fn a_preempted_task_receives_as_slowly_as_one_that_waits() {
     // Both tasks share one CPU. A FIFO server reads and answers each message at once, so that the client never waits.
     let rounds = 100u64;

@@ -161,7 +161,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.ipi_arrives(cpu);
         }
         let cpu_state = &self.cpus[cpu];
-        if cpu_state.need_resched && cpu_state.current != NOBODY {
+        if cpu_state.need_resched && cpu_state.current != NOBODY && !self.gate.is_opened_by(cpu_state.current)
+        {
             self.schedule(cpu);
         }
     }

@@ -56,6 +56,13 @@ impl GateState {
             ..Self::default()
         }
     }
+
+    /// Whether a task is opening the gate. No other task preempts it: a single `write()` wakes all tasks that poll the gate, and
+    /// holds the lock of their wait queue meanwhile (`__wake_up()`, kernel/sched/wait.c; since 4.14 it drops the lock after each
+    /// 64 tasks, where kernels without `CONFIG_PREEMPT` do not reschedule either).
+    pub fn is_opened_by(&self, task: TaskIx) -> bool {
+        self.stage == Stage::Opening && task == self.main
+    }
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
