@@ -13,7 +13,8 @@ use crate::tasks::exec::{Progress, Script};
 use crate::tasks::{Action, Class, Segment, State, WaitQueue};
 use crate::time::Ns;
 
-/// Number of tasks that the opening of the gate wakes at a time. The first tasks start before the last are woken.
+/// Number of tasks that the opening of the gate wakes at a time. The first tasks start before the last are woken; in a kernel
+/// they wait for the lock of the wait queue when they leave `poll()`.
 const BATCH: u32 = 16;
 
 /// The start gate and the main task's progress.
@@ -58,8 +59,8 @@ impl GateState {
     }
 
     /// Whether a task is opening the gate. No other task preempts it: a single `write()` wakes all tasks that poll the gate, and
-    /// holds the lock of their wait queue meanwhile (`__wake_up()`, kernel/sched/wait.c; since 4.14 it drops the lock after each
-    /// 64 tasks, where kernels without `CONFIG_PREEMPT` do not reschedule either).
+    /// holds the lock of their wait queue meanwhile (`__wake_up()`, kernel/sched/wait.c). From 4.14 to 6.6 the lock is dropped after
+    /// each 64 tasks, where kernels with `CONFIG_PREEMPT` can reschedule, which is not modelled.
     pub fn is_opened_by(&self, task: TaskIx) -> bool {
         self.stage == Stage::Opening && task == self.main
     }
