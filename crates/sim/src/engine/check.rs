@@ -63,9 +63,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let fetched = |at: Distance| counters.schedstat_lines[at as usize] * costs.line.at(at);
         let most: u64 = Distance::ALL.into_iter().map(fetched).sum();
         assert!(self.stats.lines_ns <= most, "a CPU waits at most for each line on its own");
-        let (updates, instructions_ns) = self.stats.updates();
-        assert_eq!(updates, counters.schedstat_updates, "every update is counted");
-        let expected = instructions_ns + self.stats.lines_ns;
+        let expected = self.stats.instructions_ns(counters.schedstat_updates) + self.stats.lines_ns;
         let booked = self.records.ledger.total(Account::Schedstats);
         let beyond = self.cpus.iter().any(|cpu| cpu.clock > self.time.horizon);
         assert!(

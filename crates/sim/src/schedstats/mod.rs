@@ -112,8 +112,8 @@ pub(crate) struct Schedstats {
     pub on: bool,
     /// Times of the instructions of an update of times, and of an update of counters.
     update_ns: [u32; 2],
-    /// Updates of times, and updates of counters.
-    updates: [u64; 2],
+    /// Updates of times; the other updates are of counters.
+    time_updates: u64,
     /// Time of all fetched lines.
     pub lines_ns: Ns,
     /// Whether statistics have been on since the start.
@@ -214,11 +214,11 @@ impl Schedstats {
         self.tasks.iter().map(|task| (task.waits_since, task.sleeps_since))
     }
 
-    /// Number of updates and time of their instructions, for the checks.
+    /// Time of the instructions of so many updates, which are all updates of the run, for the checks.
     #[cfg(any(debug_assertions, feature = "check"))]
-    pub fn updates(&self) -> (u64, Ns) {
-        let [times, counters] = self.updates;
-        (times + counters, times * Ns::from(self.update_ns[0]) + counters * Ns::from(self.update_ns[1]))
+    pub fn instructions_ns(&self, updates: u64) -> Ns {
+        let [times, counters] = self.update_ns.map(Ns::from);
+        self.time_updates * times + (updates - self.time_updates) * counters
     }
 
     /// Sum of a counter over all CPUs, for the checks.
@@ -246,10 +246,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let wait = self.costs.counter_wait(wait);
-        let kind = usize::from(!line.has_times());
-        let instructions = Ns::from(self.stats.update_ns[kind]);
+        let [times, counters] = self.stats.update_ns;
+        let instructions = Ns::from(if line.has_times() { times } else { counters });
         self.stats.lines_ns += wait;
-        self.stats.updates[kind] += 1;
+        self.stats.time_updates += u64::from(line.has_times());
         self.records.counters.schedstat_updates += 1;
         self.book(payer, Account::Schedstats, wait + instructions);
     }

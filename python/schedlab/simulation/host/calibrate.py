@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from schedlab.simulation.host.passes import Passes, level
 from schedlab.simulation.host.plan import Remote, Steps
 from schedlab.simulation.host.probes import basics, memory, messages, wakeups
 from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
-from schedlab.simulation.host.solve import Figure, Step, Values, read, search, solve, write
+from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
 TRIES = 9
@@ -294,18 +294,16 @@ class Calibration:
             return
         step = Step((key,), memory.walks(node, kib), "operation", f"{len(node)} CPUs that read {kib} KiB each")
 
-        def bandwidth(service_ns: float) -> int:
-            return max(1, round(1e9 / max(service_ns, 1.0)))
+        def bandwidth(service_ns: int) -> int:
+            return max(1, round(1e9 / max(service_ns, 1)))
 
         # The probe takes longer in proportion to the time for which the memory serves a MiB, not to the bandwidth.
-        found = search(level(together), 1e9 / reached, lambda ns: self._model(step, {key: bandwidth(ns)}))
-        if found is not None:
-            service, slope = found
-            low, high = (
-                bandwidth(service + (time - level(together)) / slope) for time in (max(together), min(together))
-            )
-            self.figures[key] = Figure(bandwidth(service), low, high, len(together), step.how, level(together))
-            write(self.data, key, bandwidth(service))
+        start = {key: round(1e9 / reached)}
+        found = solve(step, together, start, lambda ns: self._model(step, {key: bandwidth(ns[key])}))
+        if service := found.get(key):
+            low, value, high = map(bandwidth, (service.high, service.value, service.low))
+            self.figures[key] = replace(service, value=value, low=low, high=high)
+            write(self.data, key, value)
 
     def _medians(self, probe: Probe) -> list[float]:
         return [median(run, "operation") for run in self.passes.runs(probe)]

@@ -82,7 +82,7 @@ def solve(
     def at(sum_ns: float) -> Values:
         return {key: max(0, round(sum_ns * part / total)) for key, part in parts.items()}
 
-    result = search(wanted, float(total), lambda sum_ns: simulate(at(sum_ns)))
+    result = _search(wanted, float(total), lambda sum_ns: simulate(at(sum_ns)))
     if result is None:
         return {}
     found, slope = result
@@ -91,8 +91,8 @@ def solve(
     return {key: Figure(at(found)[key], low[key], high[key], len(tries), step.how, wanted) for key in step.keys}
 
 
-def search(wanted: float, start: float, simulated: Callable[[float], float]) -> tuple[float, float] | None:
-    """Return the figure, at least 0, with which the simulation takes ``wanted`` ns, and the slope (secant method).
+def _search(wanted: float, start: float, simulated: Callable[[float], float]) -> tuple[float, float] | None:
+    """Return the sum, at least 0, with which the simulation takes ``wanted`` ns, and the slope (secant method).
 
     None if the slope is not positive.
     """
