@@ -45,6 +45,9 @@ impl Simulation {
         {
             machine.costs = instructions.costs(&under, &machine.costs);
         }
+        if let Some(instructions) = kernel.instructions {
+            machine.costs.parts = instructions.parts(&machine.costs);
+        }
         let topology = Topology::new(&machine);
         let domains = Domains::new(&machine, &topology, kernel.clusters >= Clusters::Domains);
         let mut tunables = Tunables::new(&kernel, topology.cpus());

@@ -108,6 +108,9 @@ pub(crate) struct Cpu {
     pub wake_stamp: u64,
     /// CPU that has used the runqueue last.
     pub queue_user: Option<u16>,
+    /// The next schedule() does not update the current task's run time (`rq_clock_skip_update()`, kernel/sched/core.c, since 2.6.37):
+    /// a wake-up that preempts the task has updated it.
+    pub skips_update: bool,
 }
 
 impl Cpu {

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{ByDistance, Costs};
+use crate::machine::{ByDistance, Costs, Parts};
 use crate::time::Ns;
 
 /// Instructions of a kernel's paths, as `schedlab cost` counts them: medians on one CPU, the program's step included.
@@ -19,12 +19,24 @@ pub struct Instructions {
     /// `sched_yield()` of a single task.
     #[serde(rename = "yield")]
     pub yielding: u32,
+    /// Two processes yield to each other.
+    pub yield_round: u32,
     /// `write()` to /dev/null.
     pub write: u32,
     /// A message that a task writes to a pipe and reads.
     pub pipe: u32,
+    /// The writing of this message.
+    pub pipe_write: u32,
+    /// The writing of a message behind another.
+    pub pipe_append: u32,
+    /// The reading of a message with another behind it.
+    pub pipe_take: u32,
+    /// As `pipe_write`, and a process that waits for the message is woken, and does not run yet.
+    pub pipe_wake: u32,
     /// As `pipe`, over a Unix socket.
     pub unix: u32,
+    /// The sending of this message.
+    pub unix_send: u32,
     /// As `pipe`, over TCP.
     pub tcp: u32,
     /// As `pipe`, over UDP.
@@ -109,6 +121,29 @@ impl Instructions {
         let ByDistance { core: _, cluster, llc, node, near, far } = &mut changed.wakeup;
         [cluster, llc, node, near, far].into_iter().for_each(|each| share(&mut [each], more));
         changed
+    }
+
+    /// How the parts of messages and of wake-ups share the costs of a machine under this kernel.
+    pub fn parts(&self, costs: &Costs) -> Parts {
+        let of = |path: u32| i64::from(path) - i64::from(self.none);
+        let operations = self.operations();
+        let ns = |instructions: i64| (instructions * i64::from(costs.instruction_ps) / 1000) as i32;
+        let pipe = |instructions: i64| ns(instructions - operations.syscall - operations.pipe);
+        let unix_half = ns(of(self.unix_send) - of(self.unix) / 2);
+        let switch = of(self.yield_round) / 2 - of(self.yielding);
+        let wakeup = i64::from(self.pipe_wake) - i64::from(self.pipe_write);
+        // A task that waits is charged a system call beside its message's.
+        let both = operations.wake_and_switch - switch - operations.syscall;
+        let sleep = (both - wakeup).max(0) * i64::from(costs.wakeup.core) / both.max(1);
+        Parts {
+            pipe_write: pipe(of(self.pipe_write)),
+            pipe_append: pipe(of(self.pipe_append)),
+            pipe_read: pipe(of(self.pipe) - of(self.pipe_write)),
+            pipe_take: pipe(of(self.pipe_take)),
+            unix_send: unix_half,
+            unix_receive: -unix_half,
+            sleep: sleep as u32,
+        }
     }
 }
 

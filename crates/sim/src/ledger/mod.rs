@@ -39,7 +39,7 @@ accounts! {
     Cache = "cache",
     /// System calls: entry, copying, protocol work, futexes.
     Syscall = "syscall",
-    /// Choosing the next task and switching to it.
+    /// Taking a task that waits off its queue, choosing the next task and switching to it.
     Switch = "switch",
     /// Making tasks runnable.
     Wakeup = "wakeup",

@@ -229,6 +229,30 @@ pub struct Costs {
     pub inet_wait: u32,
     /// Private footprint of a task in KiB that the program does not describe: stack, code, kernel structures.
     pub footprint_kib: u32,
+    /// What the kernel's instructions say about the parts of these costs.
+    #[serde(skip)]
+    pub parts: Parts,
+}
+
+/// How the parts of messages and of wake-ups share costs of the table, in ns: differences from the table's cost of a write or a read.
+///
+/// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts {
+    /// Writing to an empty pipe.
+    pub pipe_write: i32,
+    /// Writing to a pipe with bytes.
+    pub pipe_append: i32,
+    /// Reading the last bytes of a pipe.
+    pub pipe_read: i32,
+    /// Reading bytes of a pipe that leaves other bytes.
+    pub pipe_take: i32,
+    /// Sending over a Unix socket.
+    pub unix_send: i32,
+    /// Receiving over a Unix socket.
+    pub unix_receive: i32,
+    /// Taking a task that waits off its queue, a part of `wakeup` on the task's core.
+    pub sleep: u32,
 }
 
 /// Instructions of a kernel from one atomic operation to the next, between two CPUs that exchange messages over pipes
@@ -297,6 +321,33 @@ impl Costs {
         bytes * Ns::from(if kib > 0 { kib } else { self.copy_kib }) / 1024
     }
 
+    /// Writing a message to a pipe or a Unix socket, without the system call and the copy. `ready`: there are bytes before it.
+    #[inline]
+    pub(crate) fn local_send(&self, kind: ChannelKind, ready: bool) -> Ns {
+        let parts = &self.parts;
+        match kind {
+            ChannelKind::Unix => part(self.unix, parts.unix_send),
+            _ => part(self.pipe, if ready { parts.pipe_append } else { parts.pipe_write }),
+        }
+    }
+
+    /// Reading a message from a pipe or a Unix socket, without the system call and the copy. `rest`: there are bytes behind it.
+    #[inline]
+    pub(crate) fn local_receive(&self, kind: ChannelKind, rest: bool) -> Ns {
+        let parts = &self.parts;
+        match kind {
+            ChannelKind::Unix => part(self.unix, parts.unix_receive),
+            _ => part(self.pipe, if rest { parts.pipe_take } else { parts.pipe_read }),
+        }
+    }
+
+    /// The waker's part of a wake-up.
+    #[inline]
+    pub(crate) fn waking(&self, distance: Distance) -> Ns {
+        let own = if distance == Distance::Core { self.parts.sleep } else { 0 };
+        self.wakeup.at(distance) - Ns::from(own)
+    }
+
     /// Waiting for a message, beyond the system call and the switch.
     #[inline]
     pub(crate) fn waiting(&self, kind: ChannelKind) -> u32 {
@@ -347,6 +398,12 @@ impl Costs {
         let costs = toml::Table::try_from(self).expect("a struct of numbers is a table");
         costs.iter().find(|(_, value)| exceeds(value, most.into())).map(|(name, _)| name.clone())
     }
+}
+
+/// A cost with a part's difference. No cost becomes negative.
+#[inline]
+fn part(cost: u32, difference: i32) -> Ns {
+    cost.saturating_add_signed(difference).into()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::error::SimError;
 use crate::shipped::MACHINES;
 use crate::time::{NEVER, SECOND};
 
-pub use costs::{ByDistance, Costs};
+pub use costs::{ByDistance, Costs, Parts};
 pub(crate) use costs::{LINE, MISSES_IN_FLIGHT, PIPE_PAGE};
 pub use domains::{Domain, DomainKind, Domains};
 pub use mask::{CpuMask, MAX_CPUS};

@@ -28,6 +28,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.note_move(task, previous, target);
         }
         self.records.counters.wakeups[distance as usize] += 1;
+        // A task that is preempted by a task that it wakes is not charged for the wake-up, because its run time is updated before.
+        self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
         if !self.ttwu_queue_cond(cpu, target) {
             self.charge_enqueue(cpu, target);
         }
@@ -38,7 +40,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tasks[task].wakeups += 1;
         let cpu_state = &self.cpus[cpu];
         self.records.observer.woken(cpu_state.clock, cpu, task, target, cpu_state.in_interrupt);
-        self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
         self.check_preempt_curr_inline(cpu, target, task);
     }
 
@@ -81,7 +82,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn charge_enqueue(&mut self, cpu: usize, target: usize) {
         self.lock_queue(cpu, target);
         let fetched = self.fetch_runqueue(cpu, target);
-        self.book(cpu, Account::Wakeup, self.costs.wakeup.at(self.topology.distance(cpu, target)) + fetched);
+        self.book(cpu, Account::Wakeup, self.costs.waking(self.topology.distance(cpu, target)) + fetched);
     }
 
     /// Time in which a CPU fetches the lines of a runqueue from the CPU that used the runqueue last.
@@ -138,12 +139,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if !self.should_preempt(target, current, task) {
             // update_curr() may have ended the current task's slice.
-            if self.cpus[target].need_resched && target != cpu {
-                self.send_ipi(cpu, target);
+            if self.cpus[target].need_resched {
+                self.cpus[target].skips_update = true;
+                if target != cpu {
+                    self.send_ipi(cpu, target);
+                }
             }
             return;
         }
         self.records.counters.wakeup_preemptions += 1;
+        self.cpus[target].skips_update = true;
         if target == cpu {
             self.cpus[target].need_resched = true;
         } else {
@@ -218,7 +223,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// As [`Engine::block`], inlined.
     #[inline(always)]
     pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
-        self.update_curr(cpu);
+        self.end_run(cpu, self.cpus[cpu].clock);
+        if state != State::Dead {
+            self.book(cpu, Account::Switch, Ns::from(self.costs.parts.sleep));
+        }
         self.save_user(cpu);
         let task = self.cpus[cpu].current;
         if self.stats.on {

@@ -56,6 +56,9 @@ pub trait Policy: Sized {
     /// Tasks spin for a mutex whose owner runs, as in kernels since 2.6.30.
     const SPINS_FOR_MUTEXES: bool = true;
 
+    /// After a wake-up that preempts, schedule() does not update the run time again ([`Cpu::skips_update`](crate::engine::Cpu)).
+    const SKIPS_UPDATES: bool = true;
+
     /// The end of a process wakes its parent synchronously (`__wake_up_parent()`, kernel/exit.c, since 2.6.0).
     const EXIT_WAKES_SYNC: bool = true;
 

@@ -22,7 +22,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);
         }
         if previous != NOBODY {
-            self.update_curr(cpu);
+            self.end_run(cpu, began);
             self.cpus[cpu].need_resched = false;
         }
         // A loop with a single call site, so that pick_next_task() is inlined.
@@ -33,6 +33,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 break next;
             }
             runnable = NOBODY;
+            self.cpus[cpu].charged_at = self.cpus[cpu].clock;
         };
         match next {
             Some(task) if task == previous => {}
@@ -109,7 +110,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let was_idle = self.cpus[cpu].current == NOBODY && previous == NOBODY;
         let cpu_state = &mut self.cpus[cpu];
         cpu_state.current = next;
-        cpu_state.charged_at = cpu_state.clock;
         cpu_state.user_ns = 0;
         let from = (previous != NOBODY).then_some(previous);
         self.records.observer.switched(self.cpus[cpu].clock, cpu, from, Some(next));
@@ -180,6 +180,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::leave_idle(&mut self.rq.queues[cpu]);
         let cpu_state = &mut self.cpus[cpu];
         let idled = cpu_state.clock.saturating_sub(cpu_state.idle_since);
+        cpu_state.charged_at = cpu_state.clock;
         self.records.histograms.idle.add(idled);
         // An eighth of the difference (update_avg()), limited to twice the maximum balancing cost (ttwu_do_wakeup()).
         cpu_state.avg_idle =

@@ -65,14 +65,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (costs, readable) = (&self.costs, flow.readable(bytes));
         let spare_pages = self.world.kernel.pipes.spare_pages;
         let protocol = match flow.kind {
-            ChannelKind::Pipe => costs.pipe,
-            ChannelKind::Unix => costs.unix,
-            ChannelKind::Tcp => costs.tcp_receive,
-            ChannelKind::Udp => costs.udp_receive,
+            ChannelKind::Pipe | ChannelKind::Unix => costs.local_receive(flow.kind, flow.bytes > readable),
+            ChannelKind::Tcp => costs.tcp_receive.into(),
+            ChannelKind::Udp => costs.udp_receive.into(),
         };
         let copied = if take == Take::Discard { 0 } else { readable };
         let copy = costs.copying(copied) + costs.pipe_pages(flow.kind, readable, spare_pages);
-        let cost = u64::from(costs.syscall + protocol) + copy;
+        let cost = Ns::from(costs.syscall) + protocol + copy;
         let mut segment = Segment::new(Account::Syscall, cost);
         let Some((writer, message)) = flow.front(readable) else { return segment };
         segment.add(MESSAGES, self.fetch_message(cpu, flow, (writer, &message), readable, copied));

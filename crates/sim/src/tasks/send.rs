@@ -56,8 +56,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let costs = &self.costs;
         let protocol = match kind {
-            ChannelKind::Pipe => costs.pipe.into(),
-            ChannelKind::Unix => costs.unix.into(),
+            ChannelKind::Pipe | ChannelKind::Unix => costs.local_send(kind, self.program.flows[at].ready()),
             ChannelKind::Tcp => self.tcp_transmission(segments),
             ChannelKind::Udp => costs.udp_send.into(),
         };

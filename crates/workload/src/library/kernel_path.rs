@@ -39,6 +39,16 @@ pub enum Path {
     Pipe,
     /// One message sent to a Unix socket and received by the same task.
     Unix,
+    /// The writing of the message of `pipe`. The task reads the message, too, outside of the measured time.
+    PipeWrite,
+    /// `pipe-write` to a pipe that has a message.
+    PipeAppend,
+    /// The reading of a message of a pipe that has another message.
+    PipeTake,
+    /// `pipe-write` to a pipe that another process waits to read: a writing and a wake-up, without a switch.
+    PipeWake,
+    /// The sending of the message of `unix`.
+    UnixSend,
     /// 1000 messages sent to four Unix sockets and received by the same task: messages that wait, as hackbench's do.
     UnixQueue,
     /// One message sent over TCP on the loopback and received by the same task.
@@ -89,8 +99,10 @@ impl Path {
     /// Carrier of the messages, and whether another process answers them; `None` for an operation without messages.
     fn messages(self) -> Option<(ChannelKind, bool)> {
         match self {
-            Self::Pipe => Some((ChannelKind::Pipe, false)),
-            Self::Unix | Self::UnixQueue => Some((ChannelKind::Unix, false)),
+            Self::Pipe | Self::PipeWrite | Self::PipeAppend | Self::PipeTake | Self::PipeWake => {
+                Some((ChannelKind::Pipe, false))
+            }
+            Self::Unix | Self::UnixSend | Self::UnixQueue => Some((ChannelKind::Unix, false)),
             Self::Tcp => Some((ChannelKind::Tcp, false)),
             Self::Udp => Some((ChannelKind::Udp, false)),
             Self::PipeRound | Self::RemoteRound | Self::ForkRound => Some((ChannelKind::Pipe, true)),
@@ -99,6 +111,11 @@ impl Path {
             Self::UdpRound | Self::RemoteUdp => Some((ChannelKind::Udp, true)),
             _ => None,
         }
+    }
+
+    /// Whether the timed operation is a part of a message's way. The time of its other parts is a series of its own.
+    fn is_part(self) -> bool {
+        matches!(self, Self::PipeWrite | Self::PipeAppend | Self::PipeTake | Self::PipeWake | Self::UnixSend)
     }
 
     /// Whether the processes are bound to CPUs 0 and 1.
@@ -138,7 +155,7 @@ impl Workload for KernelPath {
         let pause_ns = match self.path {
             Path::Tick => TICK_NS,
             Path::Sleep => SLEEP_NS,
-            Path::Wakeup => AGAIN_NS,
+            Path::Wakeup | Path::PipeWake => AGAIN_NS,
             _ => 0,
         };
         self.loops as f64 * (10e-6 + pause_ns as f64 * 1e-9)
@@ -168,6 +185,7 @@ impl Workload for KernelPath {
         }
         let (series, counters) = match self.path {
             Path::Tick => (names(["operation", "span"]), names(["gaps", "lost"])),
+            path if path.is_part() => (names(["operation", "rest"]), Vec::new()),
             _ => (names(["operation"]), Vec::new()),
         };
         Ok(Program {
@@ -191,12 +209,25 @@ impl KernelPath {
     fn timed(&self, resources: &mut Resources) -> (Vec<Op>, Vec<Op>) {
         let (begin, end) = (stamp("turn"), lap("turn", "operation"));
         match self.path {
+            _ if self.path.is_part() => {
+                let (message, _) = self.operation(resources);
+                let [write, read] = [0, 1].map(|at| message[at].clone());
+                let (mut answer, rest) = (Vec::new(), lap("turn", "rest"));
+                let timed = match self.path {
+                    Path::PipeAppend => vec![write.clone(), rest, write, end, read.clone(), read],
+                    Path::PipeTake => vec![write.clone(), write, rest, read.clone(), end, read],
+                    Path::PipeWake => {
+                        answer = vec![not_preempting(), read];
+                        vec![write, end, Op::Sleep { ns: AGAIN_NS.into() }, rest]
+                    }
+                    _ => vec![write, end, read, rest],
+                };
+                (timed, answer)
+            }
             Path::Wakeup => {
                 resources.semaphores = vec![semaphores("there", 1, Scope::Program, 0)];
                 let timed = vec![begin, up("there", 1u64), end, Op::Sleep { ns: AGAIN_NS.into() }];
-                // A thread of this policy does not preempt the waking thread.
-                let batch = Attributes { policy: Some(Policy::Batch), ..Attributes::default() };
-                (timed, vec![Op::Set { attributes: batch }, down("there")])
+                (timed, vec![not_preempting(), down("there")])
             }
             Path::Clone => (vec![begin, fork(Vec::new()), end, wait_all()], Vec::new()),
             Path::Exit => (vec![fork(Vec::new()), begin, wait_all(), end], Vec::new()),
@@ -282,6 +313,11 @@ impl KernelPath {
             if self.path == Path::ForkRound { vec![fork(Vec::new()), wait_all()] } else { Vec::new() };
         ([family.clone(), vec![out, answered]].concat(), [vec![arrive], family, vec![answer]].concat())
     }
+}
+
+/// Make a task wait for the end of the waking task's slice: the policy batch does not preempt.
+fn not_preempting() -> Op {
+    Op::Set { attributes: Attributes { policy: Some(Policy::Batch), ..Attributes::default() } }
 }
 
 /// A write to a file, which is added to the resources.

@@ -81,6 +81,7 @@ impl Policy for O1 {
     type Entity = Entity;
     const TICKS_WHEN_IDLE: bool = true;
     const SPINS_FOR_MUTEXES: bool = false;
+    const SKIPS_UPDATES: bool = false;
     const MOVES_REALTIME: bool = false;
     // wake_up_parent(), kernel/signal.c, 2.5.59
     const EXIT_WAKES_SYNC: bool = false;

@@ -45,3 +45,26 @@ fn a_longer_round_raises_switch_and_wake_up_at_every_distance() {
     assert!((998..=1000).contains(&(switch + wakeup)), "{switch} and {wakeup}");
     assert_eq!(changed.wakeup.llc - costs.wakeup.llc, wakeup);
 }
+
+/// The parts of a message add up to the message, and the sleeper's part of a wake-up is less than the wake-up.
+#[test]
+fn parts_divide_the_costs_of_messages_and_wake_ups() {
+    for name in ["linux-4.5", "linux-5.10", "linux-6.1", "linux-6.12", "linux-6.18", "linux-7.2"] {
+        let mut costs = machine("laptop-4").unwrap().costs;
+        costs.instruction_ps = 1000;
+        let counted = kernel(name).unwrap().instructions.unwrap();
+        let parts = counted.parts(&costs);
+        assert!((-1..=1).contains(&(parts.pipe_write + parts.pipe_read)), "{name}: {parts:?}");
+        assert_eq!(parts.unix_send, -parts.unix_receive, "{name}");
+        assert!(
+            parts.pipe_append < parts.pipe_write && parts.pipe_take < parts.pipe_read,
+            "{name}: {parts:?}"
+        );
+        assert!(parts.unix_send > 0, "{name}: a sender allocates and fills the message's memory");
+        assert!(parts.sleep < costs.wakeup.core / 2, "{name}: {parts:?}");
+    }
+    let counted = kernel("linux-5.10").unwrap().instructions.unwrap();
+    let costs = machine("laptop-4").unwrap().costs;
+    let share = f64::from(counted.parts(&costs).sleep) / f64::from(costs.wakeup.core);
+    assert!((0.3..0.45).contains(&share), "of 1970 instructions 1257 are the waker's: {share}");
+}
