@@ -1,4 +1,4 @@
-//! Which messages a reader preempts the writer for: the sums of what CFS charges both decide.
+//! For which messages a reader preempts the writer: what CFS charges to each of them decides.
 
 use schedlab_sim::{Config, Machine, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
@@ -46,10 +46,10 @@ fn switches(channel: Carrier, groups: u32, fds: u32, loops: [u64; 2]) -> f64 {
 /// takes longer than receiving, so that the reader stays behind and preempts the writer; pipes have no such difference.
 #[test]
 fn readers_preempt_writers_of_sockets_and_seldom_writers_of_pipes() {
-    for (fds, loops) in [(1, [2000, 6000]), (20, [12, 60])] {
+    for (fds, loops, sockets) in [(1, [2000, 6000], 1.2..=2.0), (20, [12, 60], 0.9..=1.5)] {
         let socket = switches(Carrier::Socket, 1, fds, loops);
         let pipe = switches(Carrier::Pipe, 1, fds, loops);
-        assert!((0.8..=2.0).contains(&socket), "{fds}: {socket}");
-        assert!(pipe < 0.5, "{fds}: {pipe}");
+        assert!(sockets.contains(&socket), "{fds}: {socket}");
+        assert!(pipe < 0.2, "{fds}: {pipe}");
     }
 }

@@ -209,6 +209,23 @@ fn a_queue_of_unix_messages_fits_into_its_sockets() {
     assert!(queue(193).program().unwrap_err().to_string().contains("size = 193"));
 }
 
+/// The timed part and the rest of a message are series of their own, and all bytes that are sent arrive.
+#[test]
+fn parts_of_messages_are_timed_alone() {
+    for (path, messages) in [
+        (Path::PipeWrite, 1),
+        (Path::PipeAppend, 2),
+        (Path::PipeTake, 2),
+        (Path::PipeWake, 1),
+        (Path::UnixSend, 1),
+    ] {
+        let books = balanced(KernelPath { path, loops: 30, size: 9 }.program().unwrap());
+        assert_eq!(books.samples.len(), 60, "{path:?}: each operation and the rest");
+        let sent: u64 = books.traffic.values().map(|(sent, _)| sent).sum();
+        assert_eq!(sent, 30 * messages * 9, "{path:?}");
+    }
+}
+
 #[test]
 fn every_kernel_path_times_each_operation() {
     let rounds = [

@@ -178,25 +178,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     fn update_curr_slowly(&mut self, cpu: usize) {
-        self.charge_until(cpu, self.cpus[cpu].clock);
-    }
-
-    /// End the current task's run at `at`, the beginning of schedule(). What schedule() does is charged to the next task, from the
-    /// same clock: taking the current task off its queue, choosing the next, and the switch.
-    pub(crate) fn end_run(&mut self, cpu: usize, at: Ns) {
-        let skips = P::SKIPS_UPDATES && std::mem::take(&mut self.cpus[cpu].skips_update);
-        if !skips && at > self.cpus[cpu].charged_at {
-            self.charge_until(cpu, at);
-        }
-    }
-
-    fn charge_until(&mut self, cpu: usize, at: Ns) {
         let cpu_state = &mut self.cpus[cpu];
-        let (task, ran) = (cpu_state.current, at - cpu_state.charged_at);
-        cpu_state.charged_at = at;
+        let (task, ran) = (cpu_state.current, cpu_state.clock - cpu_state.charged_at);
+        cpu_state.charged_at = cpu_state.clock;
         let task_data = &mut self.tasks[task];
         task_data.ran_ns += ran;
-        task_data.ran_at = at;
+        task_data.ran_at = cpu_state.clock;
         if task_data.class.realtime().is_none() {
             if self.rq.policy.update_curr(&mut self.rq.queues[cpu], &mut self.rq.entities, task, ran) {
                 self.cpus[cpu].need_resched = true;

@@ -108,8 +108,11 @@ pub(crate) struct Cpu {
     pub wake_stamp: u64,
     /// CPU that has used the runqueue last.
     pub queue_user: Option<u16>,
-    /// The next schedule() does not update the current task's run time (`rq_clock_skip_update()`, kernel/sched/core.c, since 2.6.37):
-    /// a wake-up that preempts the task has updated it.
+    /// The next schedule() does not update the current task's run time, because a wake-up that preempts the task has updated it
+    /// (`rq_clock_skip_update()`, kernel/sched/core.c, v4.5; `skip_clock_update` before 4.0, which also suppresses updates by ticks).
+    ///
+    /// Limit: the run of a task that an idle CPU chooses begins when the CPU has left its idle state; in a kernel it begins when
+    /// the waker has put the task on the queue.
     pub skips_update: bool,
 }
 

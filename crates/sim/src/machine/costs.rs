@@ -99,7 +99,8 @@ pub struct Costs {
     /// spaces stay. 0 where the TLB distinguishes many.
     #[serde(default)]
     pub tlb_refill: u32,
-    /// Making a task runnable, by the distance from the waking CPU to the task's runqueue.
+    /// Making a task runnable, by the distance from the waking CPU to the task's runqueue. On the same core with what the task's
+    /// sleep took: [`Parts::dequeue`].
     pub wakeup: ByDistance,
     /// Fetching the lines of a runqueue and of its tasks from the CPU that used the runqueue last, by the distance of that CPU: when a
     /// CPU queues a task on another CPU, and when the other CPU then schedules. Balancing and pushes of real-time tasks do not count
@@ -234,7 +235,8 @@ pub struct Costs {
     pub parts: Parts,
 }
 
-/// How the parts of messages and of wake-ups share costs of the table, in ns: differences from the table's cost of a write or a read.
+/// How the parts of messages and of wake-ups share costs of the table, in ns. The parts of messages are differences from the table's
+/// cost of a write or a read.
 ///
 /// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -251,8 +253,8 @@ pub struct Parts {
     pub unix_send: i32,
     /// Receiving over a Unix socket.
     pub unix_receive: i32,
-    /// Taking a task that waits off its queue, a part of `wakeup` on the task's core.
-    pub sleep: u32,
+    /// Taking a task that waits off its queue: a part of `wakeup.core`, which the task is charged and not its waker.
+    pub dequeue: u32,
 }
 
 /// Instructions of a kernel from one atomic operation to the next, between two CPUs that exchange messages over pipes
@@ -321,31 +323,38 @@ impl Costs {
         bytes * Ns::from(if kib > 0 { kib } else { self.copy_kib }) / 1024
     }
 
-    /// Writing a message to a pipe or a Unix socket, without the system call and the copy. `ready`: there are bytes before it.
+    /// Writing `bytes` to a pipe that has bytes if `ready`, without the system call and the copy. Messages of a page or more need a
+    /// new page, as messages for an empty pipe do.
     #[inline]
-    pub(crate) fn local_send(&self, kind: ChannelKind, ready: bool) -> Ns {
-        let parts = &self.parts;
-        match kind {
-            ChannelKind::Unix => part(self.unix, parts.unix_send),
-            _ => part(self.pipe, if ready { parts.pipe_append } else { parts.pipe_write }),
-        }
+    pub(crate) fn pipe_write(&self, bytes: u64, ready: bool) -> Ns {
+        let appends = ready && bytes < PIPE_PAGE;
+        part(self.pipe, if appends { self.parts.pipe_append } else { self.parts.pipe_write })
     }
 
-    /// Reading a message from a pipe or a Unix socket, without the system call and the copy. `rest`: there are bytes behind it.
+    /// Reading `bytes` of a pipe that then has other bytes if `rest`, without the system call and the copy.
     #[inline]
-    pub(crate) fn local_receive(&self, kind: ChannelKind, rest: bool) -> Ns {
-        let parts = &self.parts;
-        match kind {
-            ChannelKind::Unix => part(self.unix, parts.unix_receive),
-            _ => part(self.pipe, if rest { parts.pipe_take } else { parts.pipe_read }),
-        }
+    pub(crate) fn pipe_read(&self, bytes: u64, rest: bool) -> Ns {
+        let takes = rest && bytes < PIPE_PAGE;
+        part(self.pipe, if takes { self.parts.pipe_take } else { self.parts.pipe_read })
+    }
+
+    /// Sending a message over a Unix socket, without the system call and the copy.
+    #[inline]
+    pub(crate) fn unix_send(&self) -> Ns {
+        part(self.unix, self.parts.unix_send)
+    }
+
+    /// Receiving a message over a Unix socket, without the system call and the copy.
+    #[inline]
+    pub(crate) fn unix_receive(&self) -> Ns {
+        part(self.unix, self.parts.unix_receive)
     }
 
     /// The waker's part of a wake-up.
     #[inline]
     pub(crate) fn waking(&self, distance: Distance) -> Ns {
-        let own = if distance == Distance::Core { self.parts.sleep } else { 0 };
-        self.wakeup.at(distance) - Ns::from(own)
+        let dequeue = if distance == Distance::Core { self.parts.dequeue } else { 0 };
+        self.wakeup.at(distance).saturating_sub(dequeue.into())
     }
 
     /// Waiting for a message, beyond the system call and the switch.

@@ -28,10 +28,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.note_move(task, previous, target);
         }
         self.records.counters.wakeups[distance as usize] += 1;
-        // A task that is preempted by a task that it wakes is not charged for the wake-up, because its run time is updated before.
+        let queued = self.ttwu_queue_cond(cpu, target);
+        if !queued {
+            self.lock_remote_queue(cpu, target);
+        }
+        // The run time of the waker is updated here. If the woken task preempts it, what follows is charged to the woken task.
         self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
-        if !self.ttwu_queue_cond(cpu, target) {
-            self.charge_enqueue(cpu, target);
+        if !queued {
+            self.book(cpu, Account::Wakeup, self.costs.waking(distance));
         }
         if self.stats.on {
             self.stats_wake(cpu, task, previous, target, sync);
@@ -77,12 +81,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[queue].lock_free_at = holder.clock + holder.duration(self.costs.lock_hold.into());
     }
 
+    /// Lock a runqueue and fetch its lines, before a CPU puts a task on the queue.
+    #[inline]
+    fn lock_remote_queue(&mut self, cpu: usize, target: usize) {
+        self.lock_queue(cpu, target);
+        let fetched = self.fetch_runqueue(cpu, target);
+        self.book(cpu, Account::Wakeup, fetched);
+    }
+
     /// Lock a runqueue, and charge a CPU for putting a task on the queue.
     #[inline]
     pub(crate) fn charge_enqueue(&mut self, cpu: usize, target: usize) {
-        self.lock_queue(cpu, target);
-        let fetched = self.fetch_runqueue(cpu, target);
-        self.book(cpu, Account::Wakeup, self.costs.waking(self.topology.distance(cpu, target)) + fetched);
+        self.lock_remote_queue(cpu, target);
+        self.book(cpu, Account::Wakeup, self.costs.waking(self.topology.distance(cpu, target)));
     }
 
     /// Time in which a CPU fetches the lines of a runqueue from the CPU that used the runqueue last.
@@ -223,10 +234,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// As [`Engine::block`], inlined.
     #[inline(always)]
     pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
-        self.end_run(cpu, self.cpus[cpu].clock);
-        if state != State::Dead {
-            self.book(cpu, Account::Switch, Ns::from(self.costs.parts.sleep));
+        if !std::mem::take(&mut self.cpus[cpu].skips_update) || !P::SKIPS_UPDATES {
+            self.update_curr(cpu);
         }
+        self.book(cpu, Account::Switch, Ns::from(self.costs.parts.dequeue));
         self.save_user(cpu);
         let task = self.cpus[cpu].current;
         if self.stats.on {

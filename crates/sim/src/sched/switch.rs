@@ -17,14 +17,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
         self.cpus[cpu].need_resched = false;
         let fetched = self.fetch_runqueue(cpu, cpu);
-        self.book(cpu, Account::Switch, Ns::from(self.costs.schedule) + fetched);
+        self.book(cpu, Account::Switch, fetched);
+        let skips = P::SKIPS_UPDATES && std::mem::take(&mut self.cpus[cpu].skips_update);
+        if previous != NOBODY && !skips {
+            // What follows is charged to the next task, whose run begins at this time.
+            self.update_curr(cpu);
+        }
+        self.book(cpu, Account::Switch, self.costs.schedule);
         if self.stats.on {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);
         }
-        if previous != NOBODY {
-            self.end_run(cpu, began);
-            self.cpus[cpu].need_resched = false;
-        }
+        self.cpus[cpu].need_resched = false;
         // A loop with a single call site, so that pick_next_task() is inlined.
         let (mut runnable, mut first_pick) = (previous, true);
         let next = loop {

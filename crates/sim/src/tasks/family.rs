@@ -185,6 +185,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let parent = self.cpus[cpu].current;
         let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
         self.rq.policy.task_fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
+        self.activate_task(target, task, Enqueue::New);
         self.charge_enqueue(cpu, target);
         if self.stats.on {
             self.stats_enqueue(cpu, task);
@@ -193,7 +194,6 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         self.tasks[task].woken_at = clock;
         self.report_birth(clock, cpu, task, None);
         self.records.observer.woken(clock, cpu, task, target, false);
-        self.activate_task(target, task, Enqueue::New);
         self.check_preempt_curr(cpu, target, task);
     }
 

@@ -65,7 +65,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (costs, readable) = (&self.costs, flow.readable(bytes));
         let spare_pages = self.world.kernel.pipes.spare_pages;
         let protocol = match flow.kind {
-            ChannelKind::Pipe | ChannelKind::Unix => costs.local_receive(flow.kind, flow.bytes > readable),
+            ChannelKind::Pipe => costs.pipe_read(readable, flow.bytes > readable),
+            ChannelKind::Unix => costs.unix_receive(),
             ChannelKind::Tcp => costs.tcp_receive.into(),
             ChannelKind::Udp => costs.udp_receive.into(),
         };

@@ -56,7 +56,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let costs = &self.costs;
         let protocol = match kind {
-            ChannelKind::Pipe | ChannelKind::Unix => costs.local_send(kind, self.program.flows[at].ready()),
+            ChannelKind::Pipe => costs.pipe_write(left, self.program.flows[at].ready()),
+            ChannelKind::Unix => costs.unix_send(),
             ChannelKind::Tcp => self.tcp_transmission(segments),
             ChannelKind::Udp => costs.udp_send.into(),
         };
