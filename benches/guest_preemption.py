@@ -5,13 +5,14 @@
 The real kernels boot in deterministic guests, where time is the number of instructions. The simulated machine has one
 CPU without caches, and its costs are the counted instructions of linux-5.10 (``[instructions]`` of the kernel model):
 nothing is fitted. Figures are differences between a long and a short run: context switches and CPU time for each
-message. They are the same on every machine. A kernel's guests need about half a minute of CPU time.
+message. They are the same on every machine, and differ between random seeds. A kernel's guests need about half a minute
+of CPU time.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,8 @@ def real(kernel: str, workload: str, folder: Path) -> Figures:
     run = schedlab.run(text, store=folder / f"{kernel}.sqlite")
     totals: dict[tuple[str, int, int, int], dict[str, float]] = {}
     for row in run.counters.iter_rows(named=True):
-        words = dict(word.split("=") for word in re.findall(r"\w+=\w+", row["row"]))
-        key = (words["ipc"], int(words["groups"]), int(words["fds"]), int(words["loops"]))
+        parameters = json.loads(row["parameters"])
+        key = (parameters["ipc"], parameters["groups"], parameters["fds"], parameters["loops"])
         totals.setdefault(key, {})[row["counter"]] = row["value"]
     figures: Figures = {}
     for channel in CHANNELS:
