@@ -49,6 +49,8 @@ fn senders_pay_for_their_interrupts() {
         paid.observed.elapsed_ns > free.observed.elapsed_ns + 500 * 2 * 2000,
         "senders lose the time, and save the work of enqueueing"
     );
+    let waking = |outcome: &Outcome| outcome.ledger.total(Account::Wakeup);
+    assert!(waking(&paid) * 4 < waking(&free), "an idle CPU with an empty queue enqueues the task itself");
     let bound =
         [guest(), paying].map(|machine| run(machine, "linux-6.12", pipes(), Some(1)).observed.elapsed_ns);
     assert!(bound[1] - bound[0] < 20 * 3000, "no interrupts on one CPU, but of the tasks' start");

@@ -134,7 +134,7 @@ impl Instructions {
         let operations = self.operations();
         let ns = |instructions: i64| {
             let ns = instructions * i64::from(costs.instruction_ps) / 1000;
-            ns.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+            ns.clamp(-i64::from(i32::MAX), i32::MAX.into()) as i32
         };
         let pipe = |instructions: i64| ns(instructions - operations.syscall - operations.pipe);
         let sending = ns(of(self.unix_send) - of(self.unix) / 2);

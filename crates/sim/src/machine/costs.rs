@@ -253,7 +253,7 @@ pub struct Parts {
     pub unix_send: i32,
     /// Receiving over a Unix socket.
     pub unix_receive: i32,
-    /// Taking a task that waits off its queue: a part of `wakeup.core`, which the task is charged and not its waker.
+    /// Taking a task that waits off its queue: a part of `wakeup.core`, charged to the next task and not to the waker.
     pub dequeue: u32,
 }
 
@@ -324,7 +324,8 @@ impl Costs {
     }
 
     /// Writing `bytes` to a pipe that has bytes if `ready`, without the system call and the copy. Messages of a page or more need a
-    /// new page, as messages for an empty pipe do.
+    /// new page, as messages for an empty pipe do. Limit: shorter messages that do not fit into the last page are priced as
+    /// appended.
     #[inline]
     pub(crate) fn pipe_write(&self, bytes: u64, ready: bool) -> Ns {
         let appends = ready && bytes < PIPE_PAGE;

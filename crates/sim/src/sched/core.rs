@@ -35,7 +35,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         // The run time of the waker is updated here. If the woken task preempts it, what follows is charged to the woken task.
         self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
         if !queued {
-            self.book(cpu, Account::Wakeup, self.costs.waking(distance));
+            self.charge_waking(cpu, target);
         }
         if self.stats.on {
             self.stats_wake(cpu, task, previous, target, sync);
@@ -83,17 +83,23 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Lock a runqueue and fetch its lines, before a CPU puts a task on the queue.
     #[inline]
-    fn lock_remote_queue(&mut self, cpu: usize, target: usize) {
+    pub(crate) fn lock_remote_queue(&mut self, cpu: usize, target: usize) {
         self.lock_queue(cpu, target);
         let fetched = self.fetch_runqueue(cpu, target);
         self.book(cpu, Account::Wakeup, fetched);
+    }
+
+    /// Charge a CPU for putting a task on a runqueue.
+    #[inline]
+    pub(crate) fn charge_waking(&mut self, cpu: usize, target: usize) {
+        self.book(cpu, Account::Wakeup, self.costs.waking(self.topology.distance(cpu, target)));
     }
 
     /// Lock a runqueue, and charge a CPU for putting a task on the queue.
     #[inline]
     pub(crate) fn charge_enqueue(&mut self, cpu: usize, target: usize) {
         self.lock_remote_queue(cpu, target);
-        self.book(cpu, Account::Wakeup, self.costs.waking(self.topology.distance(cpu, target)));
+        self.charge_waking(cpu, target);
     }
 
     /// Time in which a CPU fetches the lines of a runqueue from the CPU that used the runqueue last.
