@@ -133,7 +133,7 @@ def test_frames_have_the_counters_by_cpu_and_mark_partial_counters() -> None:
     by_task = done.tasks.filter(tunables='{"kernel.sched_schedstats":1}').group_by("seed").agg(pl.col("wakeups").sum())
     # The main task is also woken, but no frame contains the main task.
     assert (wakeups.sort("seed")["value"] > by_task.sort("seed")["wakeups"]).all()
-    part = simulated(changes=[("0.4ms", "kernel.sched_schedstats", 1)])
+    part = simulated(changes=[("0.5ms", "kernel.sched_schedstats", 1)])
     assert part.outcomes[0]["schedstats"]["state"] == "partly"
     assert 0 < part.schedstat.filter(counter="schedstat.ttwu_count")["value"].sum() < wakeups["value"].min()
     assert PARTLY.startswith("schedstats were on for a part")
