@@ -177,6 +177,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
+    /// Update the current task's run time at the beginning of schedule(), unless a wake-up that preempts the task has done so. The next
+    /// task pays for what schedule() does.
+    #[inline]
+    pub(crate) fn end_run(&mut self, cpu: usize) {
+        if !std::mem::take(&mut self.cpus[cpu].skips_update) || !P::SKIPS_UPDATES {
+            self.update_curr(cpu);
+        }
+    }
+
     fn update_curr_slowly(&mut self, cpu: usize) {
         let cpu_state = &mut self.cpus[cpu];
         let (task, ran) = (cpu_state.current, cpu_state.clock - cpu_state.charged_at);

@@ -20,6 +20,7 @@
 mod costs;
 mod domains;
 mod mask;
+mod parts;
 mod span;
 mod topology;
 
@@ -29,10 +30,11 @@ use crate::error::SimError;
 use crate::shipped::MACHINES;
 use crate::time::{NEVER, SECOND};
 
-pub use costs::{ByDistance, Costs, Parts};
+pub use costs::{ByDistance, Costs};
 pub(crate) use costs::{LINE, MISSES_IN_FLIGHT, PIPE_PAGE};
 pub use domains::{Domain, DomainKind, Domains};
 pub use mask::{CpuMask, MAX_CPUS};
+pub use parts::Parts;
 pub(crate) use span::Span;
 pub use topology::{Distance, Topology};
 

@@ -30,7 +30,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.counters.wakeups[distance as usize] += 1;
         let queued = self.ttwu_queue_cond(cpu, target);
         if !queued {
-            self.lock_remote_queue(cpu, target);
+            self.lock_and_fetch_queue(cpu, target);
         }
         // The run time of the waker is updated here. If the woken task preempts it, what follows is charged to the woken task.
         self.activate_task_inline(target, task, Enqueue::Wake { moved, sync });
@@ -83,7 +83,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Lock a runqueue and fetch its lines, before a CPU puts a task on the queue.
     #[inline]
-    pub(crate) fn lock_remote_queue(&mut self, cpu: usize, target: usize) {
+    pub(crate) fn lock_and_fetch_queue(&mut self, cpu: usize, target: usize) {
         self.lock_queue(cpu, target);
         let fetched = self.fetch_runqueue(cpu, target);
         self.book(cpu, Account::Wakeup, fetched);
@@ -98,7 +98,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Lock a runqueue, and charge a CPU for putting a task on the queue.
     #[inline]
     pub(crate) fn charge_enqueue(&mut self, cpu: usize, target: usize) {
-        self.lock_remote_queue(cpu, target);
+        self.lock_and_fetch_queue(cpu, target);
         self.charge_waking(cpu, target);
     }
 
@@ -240,9 +240,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// As [`Engine::block`], inlined.
     #[inline(always)]
     pub(crate) fn give_up(&mut self, cpu: usize, state: State) {
-        if !std::mem::take(&mut self.cpus[cpu].skips_update) || !P::SKIPS_UPDATES {
-            self.update_curr(cpu);
-        }
+        self.end_run(cpu);
         self.book(cpu, Account::Switch, Ns::from(self.costs.parts.dequeue));
         self.save_user(cpu);
         let task = self.cpus[cpu].current;

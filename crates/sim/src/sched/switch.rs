@@ -18,11 +18,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.cpus[cpu].need_resched = false;
         let fetched = self.fetch_runqueue(cpu, cpu);
         self.book(cpu, Account::Switch, fetched);
-        let skips = P::SKIPS_UPDATES && std::mem::take(&mut self.cpus[cpu].skips_update);
-        if previous != NOBODY && !skips {
-            // What follows is charged to the next task, whose run begins at this time.
-            self.update_curr(cpu);
-        }
+        self.end_run(cpu);
         self.book(cpu, Account::Switch, self.costs.schedule);
         if self.stats.on {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);

@@ -185,7 +185,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let parent = self.cpus[cpu].current;
         let parent = (self.tasks[parent].class.realtime().is_none()).then_some(parent);
         self.rq.policy.task_fork(&self.rq.queues[cpu], &mut self.rq.entities, parent, task, self.time.now);
-        self.lock_remote_queue(cpu, target);
+        self.lock_and_fetch_queue(cpu, target);
         self.activate_task(target, task, Enqueue::New);
         self.charge_waking(cpu, target);
         if self.stats.on {
