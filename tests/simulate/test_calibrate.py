@@ -78,7 +78,7 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     """The probes run on a model instead of the host: the search finds the costs of the model from wrong costs."""
     truth = calibrate.prepared(models.machine("laptop-4").data)
     truth["costs"] |= {"ipi_send": 2000, "tcp_ack": 1500, "tcp_append": 300}
-    truth["costs"] |= {"tlb_refill": 1200, "shared_fault": 2500, "image_fault": 900}
+    truth["costs"] |= {"tlb_refill": 1200, "shared_fault": 2500}
     truth["costs"] |= {"unix_kib": 60, "tcp_kib": 90, "udp_kib": 70, "pipe_page": 500, "next_line_permille": 130}
     truth["costs"] |= {"inet_wait": 600, "llc_line": 20, "child_start": 20_000}
     truth["costs"]["child_start_remote"] |= {"llc": 8000}

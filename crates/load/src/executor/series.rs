@@ -138,8 +138,8 @@ impl Arena {
     pub fn prefault(&self, task: TaskId) {
         for series in 0..self.layout.series as u32 {
             if let Some(buffer) = self.buffer(task.ordinal, series) {
-                buffer.word(RANDOM).store(u64::from(task.ordinal) + 1, Ordering::Relaxed);
                 self.mapping.prefault(buffer.offset, LINE + buffer.capacity as usize * SAMPLE);
+                buffer.word(RANDOM).store(u64::from(task.ordinal) + 1, Ordering::Relaxed);
             }
         }
     }

@@ -151,9 +151,6 @@ pub struct Costs {
     /// First touch of a page of memory that processes share, which also enters the page cache. 0: as long as `page_fault`.
     #[serde(default)]
     pub shared_fault: u32,
-    /// First touch of a page of a new image's memory. 0: as long as `page_fault`.
-    #[serde(default)]
-    pub image_fault: u32,
     /// A NUMA hinting fault.
     pub hinting_fault: u32,
     /// Marking 1 MiB of page table entries.
@@ -328,11 +325,6 @@ impl Costs {
         let hidden = instructions(self.window).min(wait).min(distance);
         // The mean over all places of what is hidden: the way to the atomic operation, at most `hidden`.
         wait - (hidden - hidden * hidden / (2 * distance))
-    }
-
-    /// First touch of a page of a new image's memory.
-    pub fn image_fault(&self) -> u32 {
-        if self.image_fault > 0 { self.image_fault } else { self.page_fault }
     }
 
     /// First touch of a page of shared memory.

@@ -229,7 +229,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 let lists = self.page_lists(cpu, node.into(), pages);
                 Progress::Segment(Segment::new(
                     Account::Fault,
-                    pages * Ns::from(self.costs.image_fault()) + lists,
+                    pages * Ns::from(self.costs.page_fault) + lists,
                 ))
             }
             Action::Work { ns } => Progress::Segment(self.image_part(cpu, task, ns)),

@@ -47,7 +47,7 @@ the model is (1 - t / 2 m)² for a mean of m, a third at 0.85 m."""
 
 OPTIONAL = (
     "ipi_send", "tcp_ack", "tcp_append", "unix_kib", "tcp_kib", "udp_kib", "pipe_page", "tlb_refill", "inet_wait",
-    "shared_fault", "image_fault", "next_line_permille", "llc_line", "child_start",
+    "shared_fault", "next_line_permille", "llc_line", "child_start",
 )  # fmt: skip
 """Costs that are measured, and that a machine file need not have: 0 stands for another cost or a default."""
 

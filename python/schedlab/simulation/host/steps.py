@@ -25,9 +25,6 @@ MESSAGE_KIB = 16
 MOST_WALK_KIB = 256 << 10
 """The largest buffer that is read: a virtual machine may report the cache of its entire host."""
 
-IMAGE_KIB = 4096
-"""Memory of an executed image whose faults are measured: as a small compiler's, and more than a huge page."""
-
 CHANNELS = {
     "pipe": ("pipe", "pipe"),
     "unix": ("unix", "unix"),
@@ -109,15 +106,12 @@ def between(waker: int, other: int, distance: str) -> Iterator[Step]:
 
 def of_children(cpu: int) -> Iterator[Step]:
     """Yield the steps of a child process on its parent's CPU, after the steps of memory: each child refills caches."""
-    yield Step(("costs.fork",), children.child(cpu, None), "clone", "fork() in the parent")
+    yield Step(("costs.fork",), children.child(cpu, executes=False), "clone", "fork() in the parent")
     how = "a child's first operation, from the wait of the parent on"
-    yield Step(("costs.child_start",), children.child(cpu, None), "start", how)
-    yield Step(("costs.exit",), children.child(cpu, None), "end", "a child's exit and reaping")
-    yield Step(
-        ("costs.exec",), children.child(cpu, 0), "end", "a child that executes a new image, less the child without"
-    )
-    how = f"a child that executes an image and fills {IMAGE_KIB} KiB"
-    yield Step(("costs.image_fault",), children.child(cpu, IMAGE_KIB), "end", how)
+    yield Step(("costs.child_start",), children.child(cpu, executes=False), "start", how)
+    yield Step(("costs.exit",), children.child(cpu, executes=False), "end", "a child's exit and reaping")
+    how = "a child that executes a new image, less the child without"
+    yield Step(("costs.exec",), children.child(cpu, executes=True), "end", how)
 
 
 def of_children_elsewhere(parent: int, other: int, distance: str) -> Iterator[Step]:

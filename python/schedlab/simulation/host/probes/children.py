@@ -9,20 +9,18 @@ FAR_BEHIND_NS = 400_000
 """Time in which a woken task on another CPU runs and waits again, also on a virtual machine."""
 
 
-def child(cpu: int, image_kib: int | None) -> Probe:
+def child(cpu: int, *, executes: bool) -> Probe:
     """A child process: series ``clone`` until the parent continues, ``start`` from then on until the child's first
-    operation, ``end`` until the child has been reaped.
-
-    With ``image_kib`` the child executes a new image that fills this memory.
+    operation, ``end`` until the child has been reaped. The child may execute a new image.
     """
-    work = {"exec": {"image": {"work": {"ns": 0, "bytes": (image_kib or 0) << 10}}}}
+    work = {"exec": {"image": {"work": {"ns": 0}}}}
     first = record("waits", "start")
     body = [
         times(
-            20 if image_kib else 60,
+            60,
             [
                 stamp("waits"),  # for a child that preempts its parent
-                {"fork": {"body": [first] if image_kib is None else [first, work]}},
+                {"fork": {"body": [first, work] if executes else [first]}},
                 lap("turn", "clone"),
                 stamp("waits"),
                 {"wait": {}},
