@@ -34,6 +34,7 @@ from schedlab.targets.sim.cases import row_program, simulation
 from schedlab.tunables import System
 from schedlab.workloads import registry
 from schedlab.workloads.native import Native
+from schedlab.workloads.perf_bench.adapter import MAIN_MEMORY
 
 pytestmark = pytest.mark.slow
 
@@ -391,11 +392,11 @@ def test_simulated_threads_of_cyclictest_have_the_tools_policy_and_not_the_varia
 @pytest.mark.parametrize(
     ("run", "counters", "parameters"),
     [
-        ("perf bench sched messaging", "none", {"fds": 20, "size": 100}),
+        ("perf bench sched messaging", "none", {"fds": 20, "size": 100, **MAIN_MEMORY}),
         (
             "perf bench sched messaging -p --group 3 -t -l 7",
             "none",
-            {"fds": 20, "size": 100, "ipc": "pipe", "groups": 3, "mode": "thread", "loops": 7},
+            {"fds": 20, "size": 100, **MAIN_MEMORY, "ipc": "pipe", "groups": 3, "mode": "thread", "loops": 7},
         ),
         ("perf bench sched messaging", "all", None),
         ("perf bench sched messaging -g 0", "none", None),

@@ -6,8 +6,9 @@ use serde_json::Value;
 use support::{Family, Scratch, json, metric, output, start, stderr};
 
 /// Small sizes of every program. Time-based programs record 60 ms.
-const SMALL: [&[&str]; 51] = [
+const SMALL: [&[&str]; 54] = [
     &["hackbench", "-g", "2", "-f", "3", "-l", "5"],
+    &["hackbench", "-g", "1", "--main-mappings", "9", "--main-pages", "40", "--written-pages", "25"],
     &["pipetest", "--loops", "100"],
     &["stream", "--warmup", "10ms", "--duration", "60ms"],
     &["stream", "--size", "64", "--pairs", "2", "--no-delay", "--warmup", "10ms", "--duration", "60ms"],
@@ -56,6 +57,8 @@ const SMALL: [&[&str]; 51] = [
     &["kernel-path", "--path", "yield", "--loops", "20"],
     &["kernel-path", "--path", "write", "--loops", "20"],
     &["kernel-path", "--path", "udp", "--loops", "20"],
+    &["kernel-path", "--path", "fork-pages", "--loops", "20"],
+    &["kernel-path", "--path", "fork-mappings", "--loops", "20"],
     &["kernel-path", "--path", "unix-queue", "--loops", "3", "--size", "192"],
     &["kernel-path", "--path", "pipe-append", "--loops", "20"],
     &["kernel-path", "--path", "pipe-take", "--loops", "20"],

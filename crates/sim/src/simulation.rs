@@ -48,6 +48,8 @@ impl Simulation {
         if let Some(instructions) = kernel.instructions {
             machine.costs.parts = instructions.parts(&machine.costs);
         }
+        let inherited = plan.program().main_memory;
+        (machine.costs.fork, machine.costs.exit) = machine.costs.fork_and_exit(inherited);
         let topology = Topology::new(&machine);
         let domains = Domains::new(&machine, &topology, kernel.clusters >= Clusters::Domains);
         let mut tunables = Tunables::new(&kernel, topology.cpus());

@@ -7,8 +7,8 @@ use schedlab_sim::observe::Counters;
 use schedlab_sim::{Account, Attributes, Change, Config, Machine, Outcome, Simulation, kernel, machine};
 use schedlab_workload::Plan;
 use schedlab_workload::program::{
-    Attributes as Wanted, Image, Mode, Op, Pattern, Program, Quantity, Resources, Scope, TaskGroup, Window,
-    compute, fork, group, lower, region, times, wait_all, within_window,
+    Attributes as Wanted, Image, MainMemory, Mode, Op, Pattern, Program, Quantity, Resources, Scope,
+    TaskGroup, Window, compute, fork, group, lower, region, times, wait_all, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -332,4 +332,23 @@ fn a_scan_delay_saves_short_tasks_the_cost_and_long_remote_tasks_gain() {
     };
     let (off, slow) = (with(long(), 0, 1000), with(long(), 1, 1000));
     assert!(elapsed(&slow) < elapsed(&off) * 95 / 100, "{} {}", elapsed(&slow), elapsed(&off));
+}
+
+/// Four processes of 20 ms inherit 100 pages, of which they write 30. Without a delay, each process is scanned at its first tick and
+/// touches its 30 pages again; the main task, which ends its forks before its first tick, marks nothing.
+#[test]
+fn processes_take_hinting_faults_on_the_inherited_pages_that_they_write() {
+    let delay = |ms| {
+        let mut forking =
+            program(vec![group("a", 4, Mode::Process, vec![compute(20 * MS)])], MIB, Scope::Task, 0);
+        forking.main_memory = MainMemory { mappings: 10, pages: 100, written: 30 };
+        let tunables =
+            [("sched.numa_balancing.scan_delay_ms", ms), ("sched.numa_balancing.scan_period_min_ms", 1000)];
+        run("linux-4.5", forking, config(&tunables)).counters
+    };
+    let (at_once, later) = (delay(0), delay(1000));
+    assert_eq!((at_once.numa_pte_updates, at_once.numa_hint_faults), (4 * 100, 4 * 30));
+    assert_eq!((later.numa_pte_updates, later.numa_hint_faults), (0, 0));
+    assert_eq!(at_once.page_faults, later.page_faults);
+    assert!(later.page_faults >= 4 * 30);
 }

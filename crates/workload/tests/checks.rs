@@ -3,8 +3,8 @@
 use schedlab_workload::library::hackbench::Hackbench;
 use schedlab_workload::library::schedbench::Schedbench;
 use schedlab_workload::program::{
-    Branch, ChannelKind, Expr, Image, Mode, Op, Operation, Repeat, Scope, at, channels, compute, count,
-    group, receive, reply, send, slots, stamp, times, within_window,
+    Branch, ChannelKind, Expr, Image, MainMemory, Mode, Op, Operation, Repeat, Scope, at, channels, compute,
+    count, group, receive, reply, send, slots, stamp, times, within_window,
 };
 use schedlab_workload::{Plan, Program, ProgramError};
 
@@ -171,4 +171,20 @@ fn a_disturbance_starts_after_programs_without_a_gate() {
     assert_eq!(refused(|program| program.groups[0].program = false), format!("group `peak`: {reason}"));
     assert!(refused(|program| program.groups.reverse()).contains(reason));
     assert!(refused(|program| program.replicas = 2).contains(reason));
+}
+
+/// Each mapping has at least one page, and a task writes no more pages than there are.
+#[test]
+fn memory_of_the_main_thread_has_pages_for_its_mappings_and_writes() {
+    let refusal = |mappings, pages, written| {
+        let main_memory = MainMemory { mappings, pages, written };
+        let program = Program { main_memory, ..Hackbench::default().program().unwrap() };
+        Plan::new(program).expect_err("the numbers are wrong").to_string()
+    };
+    assert_eq!(refusal(3, 2, 0), "main_memory: pages = 2: must be from 3 to 16777216");
+    assert_eq!(refusal(0, 1, 0), "main_memory: pages = 1: must be from 0 to 0");
+    assert_eq!(refusal(2, 2, 3), "main_memory: written = 3: must be from 0 to 2");
+    assert_eq!(refusal(40_000, 40_000, 0), "main_memory: mappings = 40000: must be from 0 to 32768");
+    let hackbench = Hackbench { written_pages: 1, ..Hackbench::default() }.program().unwrap_err();
+    assert_eq!(hackbench.to_string(), "written_pages = 1: must be from 0 to 0");
 }

@@ -334,7 +334,8 @@ fn arguments_contain_every_parameter_in_effect() {
     };
     assert_eq!(
         arguments("hackbench", json!({ "ipc": "pipe", "fifo": true, "size": 7 })),
-        "hackbench --groups=10 --fds=20 --loops=100 --datasize=7 --ipc=pipe --mode=process --fifo"
+        "hackbench --groups=10 --fds=20 --loops=100 --datasize=7 --ipc=pipe --mode=process --fifo \
+         --main-mappings=0 --main-pages=0 --written-pages=0"
     );
     assert_eq!(
         arguments("stream", json!({ "bytes": 1000 })),

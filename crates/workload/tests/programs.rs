@@ -47,7 +47,7 @@ prop_compose! {
         mode in prop_oneof![Just(Mode::Process), Just(Mode::Thread)],
         fifo in any::<bool>(),
     ) -> Hackbench {
-        Hackbench { groups, fds, loops, datasize, channel, mode, fifo }
+        Hackbench { groups, fds, loops, datasize, channel, mode, fifo, ..Hackbench::default() }
     }
 }
 

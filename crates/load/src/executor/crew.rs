@@ -264,6 +264,9 @@ fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
         }
     };
     let done = worker.run();
+    if !thread {
+        shared.main_memory.write();
+    }
     worker.release(shared.schedule.of(task), thread);
     children::report(&worker, done)
 }

@@ -15,6 +15,7 @@ mod files;
 mod gaps;
 mod gate;
 pub mod image;
+mod inherited;
 mod message;
 mod regions;
 mod run;

@@ -12,6 +12,7 @@ use super::channels::{Schedule, Table};
 use super::crew::Crew;
 use super::files::{self, Output};
 use super::gate::Gate;
+use super::inherited::Inherited;
 use super::spin::Rate;
 use super::{regions, traits};
 use crate::error::LoadError;
@@ -53,6 +54,7 @@ pub struct Shared {
     pub(super) schedule: Schedule,
     pub(super) gate: Gate,
     pub(super) regions: BTreeMap<u32, Mapping>,
+    pub(super) main_memory: Inherited,
     pub(super) files: Vec<Output>,
     pub(super) rate: Rate,
     pub(super) closes_matter: bool,
@@ -68,6 +70,8 @@ impl Shared {
             table: Table::new(&plan),
             gate: Gate::new(plan.program().gate.kind).map_err(LoadError::system("opening the start gate"))?,
             regions: regions::map_shared(&plan).map_err(memory("a memory region"))?,
+            main_memory: Inherited::new(plan.program().main_memory)
+                .map_err(memory("the main thread's memory"))?,
             files: files::open(&plan)?,
             rate,
             closes_matter: traits::closes_matter(&plan),

@@ -30,6 +30,20 @@ impl Mapping {
         Self::new(bytes, libc::MAP_PRIVATE)
     }
 
+    /// Keep the kernel from backing this mapping with huge pages. A kernel without huge pages refuses the advice, and need not obey.
+    pub fn small_pages(&self) {
+        // SAFETY: the advice concerns the size of pages only, and the range is this mapping.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_NOHUGEPAGE) };
+    }
+
+    /// Keep the kernel from merging this mapping with its neighbours, which must not have been kept so: mappings that core dumps
+    /// leave out do not merge with others.
+    pub fn keep_apart(&self) -> io::Result<()> {
+        // SAFETY: the advice concerns core dumps only, and the range is this mapping.
+        let done = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, libc::MADV_DONTDUMP) };
+        if done == 0 { Ok(()) } else { Err(last_error()) }
+    }
+
     fn new(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
         let bytes = bytes.max(1);
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
@@ -115,7 +129,7 @@ impl Mapping {
 }
 
 /// Least page size of the supported machines (x86-64 and arm64: 4096 bytes).
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 impl Drop for Mapping {
     fn drop(&mut self) {

@@ -50,6 +50,10 @@ pub struct Instructions {
     pub page_fault: u32,
     /// A child is forked, exits and is reaped.
     pub fork: u32,
+    /// As `fork`, of a process with 4096 more pages in a single mapping.
+    pub fork_pages: u32,
+    /// As `fork`, of a process with 4096 more pages in 128 mappings.
+    pub fork_mappings: u32,
     /// A child is forked, executes a command, exits and is reaped.
     pub exec: u32,
 }
@@ -143,6 +147,11 @@ impl Instructions {
         let both = (operations.wake_and_switch - switch - operations.syscall).max(1);
         let sleeper = both - operations.wakeup.clamp(0, both);
         let dequeue = i64::from(costs.wakeup.core) * sleeper / both;
+        // Picoseconds of one of `number` pages or mappings that a path has more than another.
+        let ps = |path: u32, other: u32, number: u32| {
+            (u64::from(path.saturating_sub(other)) * u64::from(costs.instruction_ps) / u64::from(number))
+                as u32
+        };
         Parts {
             pipe_write: pipe(of(self.pipe_write)),
             pipe_append: pipe(of(self.pipe_append)),
@@ -151,9 +160,15 @@ impl Instructions {
             unix_send: sending,
             unix_receive: -sending,
             dequeue: dequeue as u32,
+            fork_page_ps: ps(self.fork_pages, self.fork, FORK_PAGES),
+            fork_mapping_ps: ps(self.fork_mappings, self.fork_pages, FORK_MAPPINGS - 1),
         }
     }
 }
+
+/// Pages of `fork_pages` and `fork_mappings`, and mappings of the latter (crates/workload/src/library/kernel_path.rs).
+const FORK_PAGES: u32 = 4096;
+const FORK_MAPPINGS: u32 = 128;
 
 /// Largest number of instructions of a part of a balancing pass: a thousand times those of a real kernel.
 const MOST_INSTRUCTIONS: u32 = 1_000_000;

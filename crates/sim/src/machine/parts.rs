@@ -1,9 +1,11 @@
-//! Parts of messages and of wake-ups: which task pays what of a cost of the table.
+//! Parts of messages, wake-ups and forks: which task pays what of a cost of the table.
+
+use schedlab_workload::program::MainMemory;
 
 use super::{Costs, Distance, PIPE_PAGE};
 use crate::time::Ns;
 
-/// How the parts of messages and of wake-ups share costs of the table, in ns. The parts of messages are differences from the table's
+/// How the parts of messages and of wake-ups share costs of the table, in ns, and what inherited memory adds to a fork. The parts of messages are differences from the table's
 /// cost of a write or a read.
 ///
 /// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
@@ -23,6 +25,10 @@ pub struct Parts {
     pub unix_receive: i32,
     /// Taking a task that waits off its queue: a part of `wakeup.core`, charged to the next task and not to the waker.
     pub dequeue: u32,
+    /// Copying a page's entry in a fork and freeing it in the child's exit, in picoseconds.
+    pub fork_page_ps: u32,
+    /// As `fork_page_ps`, for a mapping without its pages.
+    pub fork_mapping_ps: u32,
 }
 
 impl Costs {
@@ -52,6 +58,19 @@ impl Costs {
     #[inline]
     pub(crate) fn unix_receive(&self) -> Ns {
         part(self.unix, self.parts.unix_receive)
+    }
+
+    /// Fork and exit of a process that inherits `memory`, split in the proportion of the fork and the exit of a process without.
+    pub(crate) fn fork_and_exit(&self, memory: MainMemory) -> (u32, u32) {
+        let ps = |number: u32, each: u32| u64::from(number) * u64::from(each);
+        let parts = &self.parts;
+        let all = (ps(memory.mappings, parts.fork_mapping_ps) + ps(memory.pages, parts.fork_page_ps)) / 1000;
+        let own = u64::from(self.fork) + u64::from(self.exit);
+        let with = |cost: u32| {
+            let share = (all * u64::from(cost)).checked_div(own).unwrap_or(0);
+            cost.saturating_add(u32::try_from(share).unwrap_or(u32::MAX))
+        };
+        (with(self.fork), with(self.exit))
     }
 
     /// The waker's part of a wake-up.

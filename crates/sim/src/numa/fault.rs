@@ -141,6 +141,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.book_numa_faults(cpu, pages, pages);
     }
 
+    /// Handle the hinting faults of inherited pages that a process writes at the end of its work.
+    pub(crate) fn inherited_faults(&mut self, cpu: usize, task: TaskIx, pages: u64) {
+        if self.numa.present
+            && self.numa.spaces[self.numa.members[task as usize].space as usize].inherited_marked
+        {
+            self.book_numa_faults(cpu, pages, 0);
+        }
+    }
+
     /// Run time of a task that runs on `cpu`, up to that CPU's clock.
     fn run_time(&self, cpu: usize, task: TaskIx) -> Ns {
         let rq = &self.cpus[cpu];

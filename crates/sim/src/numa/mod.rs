@@ -107,6 +107,14 @@ impl Numa {
         self.join(task, Member::new(space, self.scan.delay));
     }
 
+    /// Give a new process the marks of its parent's inherited pages: a fork copies the page table.
+    pub fn forked(&mut self, parent: TaskIx, child: TaskIx) {
+        if self.present {
+            let [parent, child] = [parent, child].map(|task| self.members[task as usize].space as usize);
+            self.spaces[child].inherited_marked = self.spaces[parent].inherited_marked;
+        }
+    }
+
     /// Add a kernel thread, which has no address space.
     pub fn born_in_kernel(&mut self, task: TaskIx) {
         if self.present {

@@ -17,6 +17,8 @@ pub(super) struct Space {
     /// Regions that have been touched, in the order of their first touches.
     maps: Vec<Mapping>,
     pub image: Image,
+    /// Whether the pages inherited from the main task are marked, until the process touches them at its end.
+    pub inherited_marked: bool,
     /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page of
     /// the mapping.
     at: (usize, usize),

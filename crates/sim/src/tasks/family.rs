@@ -171,6 +171,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             self.tasks[task].mm = self.tasks[self.gate.main].mm;
         } else {
             self.tasks[task].mm = self.physics.tlbs.new_space();
+            self.numa.forked(self.tasks[task].parent, task);
         }
         let target = self.select_task_rq_fork(cpu, task);
         if !thread {
@@ -239,6 +240,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
                 if self.tasks[task].thread {
                     return Progress::Segment(Segment::new(Account::Family, self.costs.exit_thread.into()));
                 }
+                self.write_inherited(cpu, task);
                 let mut segment = self.process_segment(cpu, self.costs.exit);
                 segment.left += self.free_image(cpu, task);
                 Progress::Segment(segment)

@@ -80,6 +80,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Segment::new(Account::Syscall, files * each + self.write_files(cpu, files * lines))
     }
 
+    /// A process of the program writes inherited pages before it ends, so that the kernel copies them. Copying a page takes about as
+    /// long as clearing one.
+    pub(super) fn write_inherited(&mut self, cpu: usize, task: TaskIx) {
+        let pages = u64::from(self.world.plan.program().main_memory.written);
+        if pages == 0 || self.tasks[task].is_child || task == self.gate.main {
+            return;
+        }
+        self.inherited_faults(cpu, task, pages);
+        let node = self.topology.places[cpu].node;
+        let writer = &mut self.tasks[task];
+        (writer.image_node, writer.image_pages) = (node, pages as u32);
+        self.records.counters.page_faults += pages;
+        self.note_faults(cpu, node.into(), pages);
+        self.book(cpu, Account::Fault, pages * Ns::from(self.costs.page_fault));
+    }
+
     /// Time of the lists of free pages for allocating or freeing pages of a node.
     pub(super) fn page_lists(&mut self, cpu: usize, node: usize, pages: u64) -> Ns {
         let lines = u64::from(self.world.kernel.shared_lines.pages);

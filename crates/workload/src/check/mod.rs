@@ -44,6 +44,9 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
     for group in &program.groups {
         positive(&format!("count of group `{}`", group.name), group.count.into())?;
     }
+    if let Err(error) = program.main_memory.check(["mappings", "pages", "written"]) {
+        return Err(ProgramError::Body { place: "main_memory".to_owned(), reason: error.to_string() });
+    }
     if let Some(window) = program.window {
         positive("duration_ns of the window", window.duration_ns)?;
     }

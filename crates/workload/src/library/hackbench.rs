@@ -33,6 +33,15 @@ parameters! {
         /// Run the main thread under `SCHED_FIFO` from the creation of the last task on.
         #[schemars(extend("short" = "F"))]
         pub fifo: bool = false,
+        /// Mappings of the main process beyond the load generator's own, which each fork copies.
+        #[schemars(range(max = 32_768))]
+        pub main_mappings: u32 = 0,
+        /// Written pages of these mappings together, whose page tables each fork copies; at least one in each mapping.
+        #[schemars(range(max = 16_777_216))]
+        pub main_pages: u32 = 0,
+        /// Pages of these that each process writes before it ends, so that the kernel copies them.
+        #[schemars(range(max = 16_777_216))]
+        pub written_pages: u32 = 0,
     }
 }
 
@@ -80,6 +89,9 @@ impl Workload for Hackbench {
 
     fn build(&self) -> Result<Program, ParameterError> {
         ParameterError::check("groups x fds x 2", self.tasks(), 1..=check::MAX_TASKS)?;
+        let main_memory =
+            MainMemory { mappings: self.main_mappings, pages: self.main_pages, written: self.written_pages };
+        main_memory.check(["main_mappings", "main_pages", "written_pages"])?;
         let (kind, gate) = match self.channel {
             Carrier::Socket => (ChannelKind::Unix, GateKind::Unix),
             Carrier::Pipe => (ChannelKind::Pipe, GateKind::Pipe),
@@ -91,6 +103,7 @@ impl Workload for Hackbench {
         Ok(Program {
             replicas: self.groups,
             gate: Gate { kind: gate, fifo: self.fifo },
+            main_memory,
             resources: Resources { channels: vec![channels("data", kind, self.fds)], ..Default::default() },
             groups: vec![
                 group("receiver", self.fds, self.mode, vec![receiver]),

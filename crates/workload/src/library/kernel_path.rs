@@ -85,6 +85,10 @@ pub enum Path {
     PageFault,
     /// A child process is forked, exits and is reaped.
     Fork,
+    /// `fork` of a process with 4096 more written pages of 4 KiB, in a single mapping.
+    ForkPages,
+    /// `fork` of a process with 4096 more written pages of 4 KiB, in 128 mappings.
+    ForkMappings,
     /// The parent's part of `fork`: a child process is made, and does not run yet.
     Clone,
     /// The rest of `fork`: a new child process runs, exits and is reaped.
@@ -132,6 +136,10 @@ impl Path {
 const QUEUES: u32 = 4;
 const QUEUED: u32 = 250;
 const LARGEST_QUEUED: u64 = 512 - 320;
+
+/// Written pages of `fork-pages` and `fork-mappings`, and mappings of the latter.
+const FORK_PAGES: u32 = 4096;
+const FORK_MAPPINGS: u32 = 128;
 
 /// Bytes from one page to the next.
 const PAGE: u64 = 4096;
@@ -188,7 +196,13 @@ impl Workload for KernelPath {
             path if path.is_part() => (names(["operation", "rest"]), Vec::new()),
             _ => (names(["operation"]), Vec::new()),
         };
+        let main_memory = |mappings| MainMemory { mappings, pages: FORK_PAGES, written: 0 };
         Ok(Program {
+            main_memory: match self.path {
+                Path::ForkPages => main_memory(1),
+                Path::ForkMappings => main_memory(FORK_MAPPINGS),
+                _ => MainMemory::default(),
+            },
             resources,
             series,
             counters,
@@ -276,7 +290,9 @@ impl KernelPath {
                 };
                 (vec![touch], Vec::new())
             }
-            Path::Fork => (vec![fork(Vec::new()), wait_all()], Vec::new()),
+            Path::Fork | Path::ForkPages | Path::ForkMappings => {
+                (vec![fork(Vec::new()), wait_all()], Vec::new())
+            }
             Path::Exec => {
                 let image =
                     Image::Command { argv: vec!["true".to_owned()], model_ns: 100_000, model: Vec::new() };

@@ -19,7 +19,7 @@ impl Program {
         if disturbs(&self) || disturbs(&load) {
             return Err("a disturbance and a load cannot be combined".to_owned());
         }
-        if load.seed != 0 || load.gate.fifo {
+        if load.seed != 0 || load.gate.fifo || !load.main_memory.is_none() {
             return Err(
                 "a load has the seed and the main thread of the workload that it runs beside".to_owned()
             );

@@ -56,6 +56,9 @@ pub struct Program {
     /// Gate at which tasks wait until all tasks exist.
     #[serde(default)]
     pub gate: Gate,
+    /// Memory of the main thread's process that the processes of the tasks inherit.
+    #[serde(default, skip_serializing_if = "MainMemory::is_none")]
+    pub main_memory: MainMemory,
     /// The part of the run in which counters and series are recorded. Without a window, operations of the
     /// complete run are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ impl Program {
             seed: 0,
             replicas: 1,
             gate: Gate::default(),
+            main_memory: MainMemory::default(),
             window: None,
             resources: Resources::default(),
             counters: Vec::new(),
@@ -181,6 +185,42 @@ pub enum GateKind {
     Unix,
     /// Two TCP connections over loopback.
     Tcp,
+}
+
+/// Private memory of the main thread's process beyond the load generator's own, as a larger program has. Each fork copies its
+/// mappings and page tables, and each exit frees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MainMemory {
+    /// Mappings.
+    pub mappings: u32,
+    /// Pages of all mappings together, which the main thread has written; at least one in each mapping.
+    pub pages: u32,
+    /// Pages that the process of each task writes before it ends, as the destructors of libraries do, so that the kernel copies
+    /// them.
+    #[serde(default)]
+    pub written: u32,
+}
+
+impl MainMemory {
+    /// Most mappings: half of what the kernel allows a process by default (`vm.max_map_count`, 65530).
+    pub const MOST_MAPPINGS: u32 = 1 << 15;
+
+    /// Most pages: 64 GiB of 4 KiB pages.
+    pub const MOST_PAGES: u32 = 1 << 24;
+
+    /// Whether there is no such memory.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Check the numbers. `names` are the names of the three fields in an error.
+    pub fn check(&self, names: [&str; 3]) -> Result<(), ParameterError> {
+        ParameterError::check(names[0], self.mappings, 0..=Self::MOST_MAPPINGS)?;
+        let most = if self.mappings == 0 { 0 } else { Self::MOST_PAGES };
+        ParameterError::check(names[1], self.pages, self.mappings..=most)?;
+        ParameterError::check(names[2], self.written, 0..=self.pages)
+    }
 }
 
 /// The recorded part of a run, from the opening of the gate.

@@ -1,5 +1,6 @@
 use crate::kernel::kernel;
 use crate::machine::{Costs, Distance, machine};
+use schedlab_workload::program::MainMemory;
 
 /// The machine's table applies under the machine's kernel without a change.
 #[test]
@@ -91,4 +92,27 @@ fn impossible_instructions_leave_costs_in_their_range() {
     assert!(costs.parts.dequeue <= 1971);
     assert_eq!(costs.pipe_read(1, true), 0);
     assert_eq!(costs.waking(Distance::Core), 0);
+}
+
+/// A fork and the child's exit take longer by the counted instructions of inherited mappings and pages, in the proportion of both.
+#[test]
+fn inherited_memory_lengthens_fork_and_exit() {
+    let mut costs = counting(1000);
+    let instructions = kernel("linux-5.10").unwrap().instructions.unwrap();
+    costs.parts = instructions.parts(&costs);
+    let memory = |mappings, pages| MainMemory { mappings, pages, written: 0 };
+    assert_eq!(costs.fork_and_exit(memory(0, 0)), (costs.fork, costs.exit));
+    let more = |memory| {
+        let (fork, exit) = costs.fork_and_exit(memory);
+        (fork - costs.fork, exit - costs.exit)
+    };
+    let (fork, exit) = more(memory(1, 4096));
+    let counted = instructions.fork_pages - instructions.fork;
+    let mapping = (instructions.fork_mappings - instructions.fork_pages) / 127;
+    assert!((fork + exit).abs_diff(counted + mapping) <= 8, "{fork} + {exit}: {counted} + {mapping}");
+    assert!(
+        (i64::from(fork) * i64::from(costs.exit) - i64::from(exit) * i64::from(costs.fork)).abs() < 200_000
+    );
+    let (fork, exit) = more(memory(128, 4096));
+    assert!((fork + exit).abs_diff(instructions.fork_mappings - instructions.fork + mapping) <= 8);
 }
