@@ -44,6 +44,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cpu: usize,
         line: impl FnOnce(&mut Self) -> &mut SharedLine,
     ) -> Distance {
+        self.modify_line_in(cpu, 1, line)
+    }
+
+    /// As [`Engine::modify_line`], if the CPU asks for the line so many times: an operation that depends on the value reads the line
+    /// first, and asks again to modify it.
+    fn modify_line_in(
+        &mut self,
+        cpu: usize,
+        requests: u64,
+        line: impl FnOnce(&mut Self) -> &mut SharedLine,
+    ) -> Distance {
         let (now, topology) = (self.time.now, self.topology);
         let costs = self.costs.line;
         let line = line(self);
@@ -51,9 +62,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if distance == Distance::Core {
             return distance;
         }
-        let wait = line.transfer(cpu, costs.at(distance), now);
+        let wait = line.transfer(cpu, requests * costs.at(distance), now);
         self.book_time(cpu, Account::Lines, wait);
         distance
+    }
+
+    /// Take a reference to the loopback device's route from a CPU, for a packet.
+    pub(crate) fn hold_route(&mut self, cpu: usize) {
+        let requests = if self.world.kernel.compares_route_count { 2 } else { 1 };
+        self.modify_line_in(cpu, requests, |engine| &mut engine.physics.route);
+    }
+
+    /// Drop such a reference.
+    pub(crate) fn release_route(&mut self, cpu: usize) {
+        self.modify_line(cpu, |engine| &mut engine.physics.route);
     }
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct Physics {
     /// Reference count of the loopback device's route, see [`Engine::modify_line`]. Each packet holds a reference
     /// (`skb_dst_force()` in `loopback_xmit()`, drivers/net/loopback.c), which its receiver drops; both are atomic operations.
     /// T. Gleixner, W. Guo, "net: dst: Switch to rcuref_t reference counting", netdev, March 2023, measured this line
-    /// as the limit of many connections to one address. Kernels have one such route for each CPU that connects; the
-    /// connections of a program are made one after the other by the same few CPUs.
+    /// as the limit of many connections to one address, and replaced the compare-and-swap by an addition. Kernels have one
+    /// such route for each CPU that connects; the connections of a program are made one after the other by the same few CPUs.
     pub route: SharedLine,
     pub tlbs: Tlbs,
     pub written: Written,

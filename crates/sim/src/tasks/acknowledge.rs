@@ -34,7 +34,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let released = if answered { self.release(at) } else { 0 };
         if drained {
             // The packets have been read and their references to the route are dropped.
-            self.modify_line(cpu, |engine| &mut engine.physics.route);
+            self.release_route(cpu);
         }
         self.book(cpu, Account::Syscall, released * Ns::from(self.costs.tcp_send));
         match acknowledgement {

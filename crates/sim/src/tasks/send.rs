@@ -49,7 +49,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.tasks[task].moved = segments;
         }
         if kind == ChannelKind::Tcp && segments > 0 {
-            self.modify_line(cpu, |engine| &mut engine.physics.route);
+            self.hold_route(cpu);
             // Flows of both directions are neighbours.
             self.program.flows[at ^ 1].acknowledged_by_data();
             alone = self.program.flows[at].tcp.acknowledged_alone();
