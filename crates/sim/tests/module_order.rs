@@ -69,6 +69,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
             "tasks/acknowledge.rs",
             "tasks/attributes.rs",
             "tasks/exec.rs",
+            "tasks/birth.rs",
             "tasks/family.rs",
             "tasks/fetch.rs",
             "tasks/gate.rs",

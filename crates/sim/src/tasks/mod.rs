@@ -2,6 +2,7 @@
 
 mod acknowledge;
 mod attributes;
+mod birth;
 mod buffers;
 mod channel;
 mod deadlock;

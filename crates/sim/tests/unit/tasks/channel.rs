@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 use schedlab_workload::program::ChannelKind;
 
-use super::{Acknowledgement, Flow, Freed, QueueUser};
+use super::{Flow, Freed, QueueUser};
 use crate::kernel::PipeWakeups;
+use crate::tasks::tcp::Acknowledgement;
 
 #[test]
 fn a_pipe_is_full_at_sixteen_pages_and_keeps_small_writes_whole() {
