@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from math import sqrt
 
 import pytest
@@ -21,6 +22,7 @@ from schedlab.reproduction.published import (
     names,
     report,
 )
+from schedlab.workloads.perf_bench.adapter import MAIN_MEMORY
 from schedlab.workloads.registry import adapter
 
 PRINTED = [
@@ -162,3 +164,10 @@ def test_a_check_has_either_bounds_of_gains_or_of_factors() -> None:
 def test_a_check_with_one_end_of_a_range_of_rows_is_refused(end: str) -> None:
     with pytest.raises(ValidationError, match="only one of from and to"):
         Check.model_validate({"table": "t", "gain": [0, 1], end: 1})
+
+
+@pytest.mark.parametrize("experiment", ["xeon-x5650", "guest"])
+def test_messaging_has_the_memory_of_perf(experiment: str) -> None:
+    text = experiment_file("numa-slow-start", experiment).read_text()
+    messaging = next(each for each in tomllib.loads(text)["workload"] if each["label"] == "messaging")
+    assert {name: messaging[name] for name in MAIN_MEMORY} == MAIN_MEMORY

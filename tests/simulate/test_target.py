@@ -396,7 +396,7 @@ def test_simulated_threads_of_cyclictest_have_the_tools_policy_and_not_the_varia
         (
             "perf bench sched messaging -p --group 3 -t -l 7",
             "none",
-            {"fds": 20, "size": 100, **MAIN_MEMORY, "ipc": "pipe", "groups": 3, "mode": "thread", "loops": 7},
+            {"fds": 20, "size": 100, "ipc": "pipe", "groups": 3, "mode": "thread", "loops": 7},
         ),
         ("perf bench sched messaging", "all", None),
         ("perf bench sched messaging -g 0", "none", None),

@@ -188,3 +188,20 @@ fn memory_of_the_main_thread_has_pages_for_its_mappings_and_writes() {
     let hackbench = Hackbench { written_pages: 1, ..Hackbench::default() }.program().unwrap_err();
     assert_eq!(hackbench.to_string(), "written_pages = 1: must be from 0 to 0");
 }
+
+#[test]
+fn only_processes_that_execute_nothing_inherit_memory_of_the_main_thread() {
+    let refusal = |program: Program| {
+        let main_memory = MainMemory { mappings: 1, pages: 1, written: 1 };
+        Plan::new(Program { main_memory, ..program }).expect_err("nothing inherits").to_string()
+    };
+    let threads = Hackbench { mode: Mode::Thread, ..Hackbench::default() }.program().unwrap();
+    assert!(refusal(threads).contains("no group has processes"));
+    let image = Image::Work { ns: 1u64.into(), bytes: 0u64.into(), files: 0u64.into() };
+    assert!(refusal(with_body(vec![Op::Exec { image }])).contains("execute an image"));
+    let beside = Hackbench::default()
+        .program()
+        .unwrap()
+        .beside(Hackbench { main_mappings: 1, main_pages: 1, ..Hackbench::default() }.program().unwrap());
+    assert!(beside.unwrap_err().contains("with its memory"));
+}

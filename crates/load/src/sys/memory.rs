@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::last_error;
 
@@ -116,14 +116,14 @@ impl Mapping {
         }
     }
 
-    /// Write a zero to each page of a part that has only zeros, so that the calling process has each page in its page table. No other
-    /// task may write to this part meanwhile.
+    /// Write a zero to each page of a part that has only zeros, so that the calling process has each page in its page table.
     pub fn prefault(&self, offset: usize, bytes: usize) {
-        for at in (offset..self.bytes.min(offset + bytes)).step_by(PAGE) {
-            // A volatile write and no reading before: a reading would map the page of zeros by a fault of its own, and a compiler makes
-            // a reading of an atomic addition of 0.
-            // SAFETY: in bounds, and no other task writes to the byte.
-            unsafe { self.base.as_ptr().add(at).write_volatile(0) };
+        let end = self.bytes.min(offset + bytes);
+        // Only a write: compilers turn an atomic addition of 0 into a load, which maps the page of zeros.
+        for at in (offset..end).step_by(PAGE).chain(end.checked_sub(1).filter(|last| *last > offset)) {
+            // SAFETY: in bounds; the mapping outlives the reference.
+            let byte = unsafe { AtomicU8::from_ptr(self.base.as_ptr().add(at)) };
+            byte.store(0, Ordering::Relaxed);
         }
     }
 }

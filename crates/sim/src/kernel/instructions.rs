@@ -5,6 +5,7 @@
 //! Transfers of cache lines, interrupts between CPUs, timers and idle states are in the machine's times, and are equal
 //! under all kernels.
 
+use schedlab_workload::library::kernel_path::{FORK_MAPPINGS, FORK_PAGES};
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{ByDistance, Costs, Parts};
@@ -147,11 +148,13 @@ impl Instructions {
         let both = (operations.wake_and_switch - switch - operations.syscall).max(1);
         let sleeper = both - operations.wakeup.clamp(0, both);
         let dequeue = i64::from(costs.wakeup.core) * sleeper / both;
-        // Picoseconds of one of `number` pages or mappings that a path has more than another.
-        let ps = |path: u32, other: u32, number: u32| {
-            (u64::from(path.saturating_sub(other)) * u64::from(costs.instruction_ps) / u64::from(number))
-                as u32
+        let ps = |instructions: u64, number: u32| {
+            u32::try_from(instructions * u64::from(costs.instruction_ps) / u64::from(number))
+                .unwrap_or(u32::MAX)
         };
+        let mappings = u64::from(self.fork_mappings.saturating_sub(self.fork_pages));
+        let mapping = mappings / u64::from(FORK_MAPPINGS - 1);
+        let pages = u64::from(self.fork_pages.saturating_sub(self.fork)).saturating_sub(mapping);
         Parts {
             pipe_write: pipe(of(self.pipe_write)),
             pipe_append: pipe(of(self.pipe_append)),
@@ -160,15 +163,11 @@ impl Instructions {
             unix_send: sending,
             unix_receive: -sending,
             dequeue: dequeue as u32,
-            fork_page_ps: ps(self.fork_pages, self.fork, FORK_PAGES),
-            fork_mapping_ps: ps(self.fork_mappings, self.fork_pages, FORK_MAPPINGS - 1),
+            fork_page_ps: ps(pages, FORK_PAGES),
+            fork_mapping_ps: ps(mappings, FORK_MAPPINGS - 1),
         }
     }
 }
-
-/// Pages of `fork_pages` and `fork_mappings`, and mappings of the latter (crates/workload/src/library/kernel_path.rs).
-const FORK_PAGES: u32 = 4096;
-const FORK_MAPPINGS: u32 = 128;
 
 /// Largest number of instructions of a part of a balancing pass: a thousand times those of a real kernel.
 const MOST_INSTRUCTIONS: u32 = 1_000_000;

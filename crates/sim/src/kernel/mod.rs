@@ -85,8 +85,8 @@ pub struct Kernel {
     /// Cache lines that operations of the kernel write and that all CPUs share.
     #[serde(default)]
     pub shared_lines: SharedLines,
-    /// Whether a packet takes its reference to a route by a loop of compare-and-swap, which does not raise a count of 0
-    /// (`skb_dst_force()`, include/net/dst.h, 4.13 to 6.3), and not by an addition.
+    /// Whether a packet of TCP takes its reference to a route by a loop of compare-and-swap, which does not raise a count of 0
+    /// (`skb_dst_force()`, include/net/dst.h, 4.14 to 6.3), and not by an addition.
     #[serde(default)]
     pub compares_route_count: bool,
     /// Format of the scheduler statistics; `None` if the kernel has no switch for scheduler statistics.

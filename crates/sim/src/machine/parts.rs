@@ -5,8 +5,8 @@ use schedlab_workload::program::MainMemory;
 use super::{Costs, Distance, PIPE_PAGE};
 use crate::time::Ns;
 
-/// How the parts of messages and of wake-ups share costs of the table, in ns, and what inherited memory adds to a fork. The parts of messages are differences from the table's
-/// cost of a write or a read.
+/// How the parts of messages and of wake-ups share costs of the table, in ns. The parts of messages are differences from the table's
+/// cost of a write or a read. Also what inherited memory adds to a fork.
 ///
 /// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

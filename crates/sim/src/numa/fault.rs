@@ -141,13 +141,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.book_numa_faults(cpu, pages, pages);
     }
 
-    /// Handle the hinting faults of inherited pages that a process writes at the end of its work.
+    /// Handle the hinting faults of inherited pages that a process writes at the end of its work. The pages are on the node of the
+    /// CPU on which the main task began.
     pub(crate) fn inherited_faults(&mut self, cpu: usize, task: TaskIx, pages: u64) {
-        if self.numa.present
-            && self.numa.spaces[self.numa.members[task as usize].space as usize].inherited_marked
-        {
-            self.book_numa_faults(cpu, pages, 0);
+        if !self.numa.present {
+            return;
         }
+        let space = &mut self.numa.spaces[self.numa.members[task as usize].space as usize];
+        let taken = pages.min(space.inherited_marked);
+        space.inherited_marked -= taken;
+        let main = self.gate.main;
+        let began = || self.topology.node(self.tasks.allowed(main).lowest().unwrap_or(0));
+        let home = self.tasks[main].memory_node.map_or_else(began, usize::from);
+        let local = if home == self.topology.node(cpu) { taken } else { 0 };
+        self.book_numa_faults(cpu, taken, local);
     }
 
     /// Run time of a task that runs on `cpu`, up to that CPU's clock.

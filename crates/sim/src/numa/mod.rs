@@ -52,6 +52,9 @@ pub(crate) struct Numa {
     nodes: usize,
     /// Whether a scan leaves out the pages on the task's node, if the task shares its address space with no other task.
     spares_local: bool,
+    /// Pages that each process inherits from the main task, and marks that forks have copied.
+    inherited: u64,
+    copied: u64,
     /// Whether any task has executed a fresh image.
     images: bool,
     /// Whether a region is shared between processes.
@@ -78,6 +81,8 @@ impl Numa {
             scan: ScanTunables::new(tunables),
             nodes,
             spares_local: scan == NumaScan::SparesLocal,
+            inherited: plan.program().main_memory.pages.into(),
+            copied: 0,
             images: false,
             shared: (0..regions).map(|region| scope(region) != Scope::Task).collect(),
             spaces: Vec::new(),
@@ -101,7 +106,11 @@ impl Numa {
         let first_scan = now.saturating_add(self.scan.delay);
         let space = match sharing {
             Some(other) => self.members[other as usize].space,
-            None => self.new_space(Some(first_scan)),
+            None => {
+                let space = self.new_space(Some(first_scan));
+                self.spaces[space as usize].inherited = self.inherited;
+                space
+            }
         };
         self.spaces[space as usize].users += 1;
         self.join(task, Member::new(space, self.scan.delay));
@@ -111,7 +120,9 @@ impl Numa {
     pub fn forked(&mut self, parent: TaskIx, child: TaskIx) {
         if self.present {
             let [parent, child] = [parent, child].map(|task| self.members[task as usize].space as usize);
-            self.spaces[child].inherited_marked = self.spaces[parent].inherited_marked;
+            let marked = self.spaces[parent].inherited_marked;
+            self.spaces[child].inherited_marked = marked;
+            self.copied += marked;
         }
     }
 

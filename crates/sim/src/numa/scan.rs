@@ -106,29 +106,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let node = self.topology.node(cpu) as u8;
         let spared = (self.numa.spares_local && space.users == 1).then_some(node);
         let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, scan.size(), spared);
+        // Several processes share inherited pages, which later kernels spare: by rules of 4.10 for local and of 4.16 for shared
+        // pages (change_pte_range(), mm/mprotect.c), which are one here.
+        let inherited = space.scan_inherited(scan.size().saturating_sub(walked), self.numa.spares_local);
+        let (walked, marked) = (walked + inherited.0, marked + inherited.1);
         self.numa.task_numa_placement(task, &self.physics.regions);
         self.records.counters.numa_scans += 1;
         self.records.counters.numa_pte_updates += marked;
-        let inherited = self.world.plan.program().main_memory.pages;
-        let walked = walked + self.footprint_pages(task) + u64::from(inherited);
-        let before = self.cpus[cpu].clock;
+        let (walked, before) = (walked + self.footprint_pages(task), self.cpus[cpu].clock);
         self.book(cpu, Account::NumaScan, (walked * PAGE * u64::from(self.costs.scan_mib)) >> 20);
         let spent = self.cpus[cpu].clock - before;
         let member = &mut self.numa.members[task as usize];
         member.stamp =
             member.stamp.saturating_add(AFTER_TURN_TICKS * self.time.tick_ns + RUN_PER_SCAN * spent);
         self.footprint_faults(cpu, task, spared.is_some());
-        self.mark_inherited(task);
-    }
-
-    /// Mark the inherited pages in the page table of a task. Kernels that spare local pages also spare these, because several
-    /// processes share them (`change_pte_range()`, mm/mprotect.c, v5.10).
-    fn mark_inherited(&mut self, task: TaskIx) {
-        let space = &mut self.numa.spaces[self.numa.members[task as usize].space as usize];
-        if !self.numa.spares_local && !space.inherited_marked {
-            space.inherited_marked = true;
-            self.records.counters.numa_pte_updates += u64::from(self.world.plan.program().main_memory.pages);
-        }
     }
 }
 

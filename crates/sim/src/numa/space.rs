@@ -17,8 +17,9 @@ pub(super) struct Space {
     /// Regions that have been touched, in the order of their first touches.
     maps: Vec<Mapping>,
     pub image: Image,
-    /// Whether the pages inherited from the main task are marked, until the process touches them at its end.
-    pub inherited_marked: bool,
+    /// Pages inherited from the main task, and how many of them are marked.
+    pub inherited: u64,
+    pub inherited_marked: u64,
     /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page of
     /// the mapping.
     at: (usize, usize),
@@ -123,7 +124,7 @@ impl Space {
 
     /// Marked pages.
     pub fn marked(&self) -> u64 {
-        self.maps.iter().map(|map| map.marked).sum::<u64>() + self.image.marked
+        self.maps.iter().map(|map| map.marked).sum::<u64>() + self.image.marked + self.inherited_marked
     }
 
     /// Number of present pages.
@@ -131,7 +132,16 @@ impl Space {
         let present = |map: &Mapping| {
             if map.present.is_empty() { regions[map.region as usize].populated } else { map.populated }
         };
-        self.maps.iter().map(present).sum::<u64>() + self.image.pages
+        self.maps.iter().map(present).sum::<u64>() + self.image.pages + self.inherited
+    }
+
+    /// Walk up to `budget` of the inherited pages, and mark them unless they are `spared`. Return the number of walked and of newly
+    /// marked pages.
+    pub fn scan_inherited(&mut self, budget: u64, spared: bool) -> (u64, u64) {
+        let walked = self.inherited.min(budget);
+        let marked = if spared { 0 } else { walked.saturating_sub(self.inherited_marked) };
+        self.inherited_marked += marked;
+        (walked, marked)
     }
 
     /// Walk up to `budget` pages from the end of the last scan and mark these pages, except private pages on the node

@@ -33,12 +33,13 @@ impl Numa {
         for (space, users) in self.spaces.iter().zip(users) {
             assert_eq!(space.users, users, "an address space counts its users");
             assert!(space.image.marked <= space.image.pages, "only present pages are marked");
+            assert!(space.inherited_marked <= space.inherited, "only inherited pages are marked");
             space.mappings().iter().for_each(|map| map.verify(regions));
             marked += space.marked();
         }
         let faults = counters.numa_hint_faults;
         assert_eq!(
-            counters.numa_pte_updates,
+            counters.numa_pte_updates + self.copied,
             faults + marked,
             "every marked page has faulted or is still marked"
         );

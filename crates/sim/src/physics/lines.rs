@@ -47,7 +47,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.modify_line_in(cpu, 1, line)
     }
 
-    /// As [`Engine::modify_line`], if the CPU asks for the line so many times: an operation that depends on the value reads the line
+    /// As [`Engine::modify_line`], but the CPU asks for the line `requests` times: an operation that depends on the value reads the line
     /// first, and asks again to modify it.
     fn modify_line_in(
         &mut self,

@@ -28,19 +28,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     self.tasks[task].action = Action::Work { ns };
                     return self.begin_life(cpu, task, ahead);
                 }
-                let pages = bytes.div_ceil(PAGE);
-                self.records.counters.page_faults += pages;
-                let place = self.topology.places[cpu];
-                let execed = &mut self.tasks[task];
-                let node = execed.memory_node.map_or(place.node, u16::from);
-                (execed.image_node, execed.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
-                self.note_faults(cpu, node.into(), pages);
-                self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
-                let lists = self.page_lists(cpu, node.into(), pages);
-                Progress::Segment(Segment::new(
-                    Account::Fault,
-                    pages * Ns::from(self.costs.page_fault) + lists,
-                ))
+                Progress::Segment(self.fill(cpu, task, bytes))
+            }
+            Action::WriteInherited { pages } => {
+                self.inherited_faults(cpu, task, pages);
+                Progress::Segment(self.fill(cpu, task, pages * PAGE))
             }
             Action::Work { ns } => Progress::Segment(self.image_part(cpu, task, ns)),
             Action::Command => Progress::Done,
@@ -49,7 +41,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 if self.tasks[task].thread {
                     return Progress::Segment(Segment::new(Account::Family, self.costs.exit_thread.into()));
                 }
-                self.write_inherited(cpu, task);
                 let mut segment = self.process_segment(cpu, self.costs.exit);
                 segment.left += self.free_image(cpu, task);
                 Progress::Segment(segment)
@@ -82,6 +73,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Action::Work { .. } => {
                 *action = Action::Exit;
                 self.image_done(cpu, task);
+                Progress::Repeat
+            }
+            Action::WriteInherited { .. } => {
+                *action = Action::Exit;
                 Progress::Repeat
             }
             Action::Exit => self.effect_exit(cpu, task),

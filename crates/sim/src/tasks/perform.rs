@@ -45,7 +45,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.begin_exec(cpu, task, early)
             }
             Step::End => {
-                self.tasks[task].action = Action::Exit;
+                let pages = self.world.plan.program().main_memory.written.into();
+                let ended = &mut self.tasks[task];
+                let writes = pages > 0 && !ended.thread && !ended.is_child;
+                ended.action = if writes { Action::WriteInherited { pages } } else { Action::Exit };
                 self.begin_life(cpu, task, ahead)
             }
             _ if self.too_early(cpu, task, ahead) => Progress::Later,

@@ -10,6 +10,7 @@ use crate::kernel::SharedLines;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
+use crate::physics::PAGE;
 use crate::sched::TaskIx;
 use crate::tasks::Segment;
 use crate::time::{MS, Ns};
@@ -80,20 +81,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Segment::new(Account::Syscall, files * each + self.write_files(cpu, files * lines))
     }
 
-    /// A process of the program writes inherited pages before it ends, so that the kernel copies them. Copying a page takes about as
-    /// long as clearing one.
-    pub(super) fn write_inherited(&mut self, cpu: usize, task: TaskIx) {
-        let pages = u64::from(self.world.plan.program().main_memory.written);
-        if pages == 0 || self.tasks[task].is_child || task == self.gate.main {
-            return;
-        }
-        self.inherited_faults(cpu, task, pages);
-        let node = self.topology.places[cpu].node;
-        let writer = &mut self.tasks[task];
-        (writer.image_node, writer.image_pages) = (node, pages as u32);
+    /// First touch of `bytes` of a process's own memory: a new image's, or inherited pages that it writes. Copying a page takes about
+    /// as long as clearing one.
+    pub(super) fn fill(&mut self, cpu: usize, task: TaskIx, bytes: u64) -> Segment {
+        let (place, pages) = (self.topology.places[cpu], bytes.div_ceil(PAGE));
         self.records.counters.page_faults += pages;
+        let owner = &mut self.tasks[task];
+        let node = owner.memory_node.map_or(place.node, u16::from);
+        (owner.image_node, owner.image_pages) = (node, pages.try_into().unwrap_or(u32::MAX));
         self.note_faults(cpu, node.into(), pages);
-        self.book(cpu, Account::Fault, pages * Ns::from(self.costs.page_fault));
+        self.physics.caches.flow(place.core.into(), place.cache.into(), bytes / 1024, bytes / 1024);
+        let lists = self.page_lists(cpu, node.into(), pages);
+        Segment::new(Account::Fault, pages * Ns::from(self.costs.page_fault) + lists)
     }
 
     /// Time of the lists of free pages for allocating or freeing pages of a node.

@@ -80,6 +80,8 @@ pub(crate) enum Action {
     Image { files: u64, bytes: u64, ns: Ns },
     /// The remaining computation of a new image.
     Work { ns: Ns },
+    /// At the end of its program: writes pages that it has inherited from the main task.
+    WriteInherited { pages: u64 },
     /// Exits.
     #[default]
     Exit,

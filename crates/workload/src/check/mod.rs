@@ -9,7 +9,7 @@ mod walk;
 
 use crate::error::ProgramError;
 use crate::plan::copies;
-use crate::program::{Mode, OLDEST_SCHEMA, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
+use crate::program::{Mode, OLDEST_SCHEMA, Op, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
 
 pub use walk::{Visit, walk};
 
@@ -44,9 +44,7 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
     for group in &program.groups {
         positive(&format!("count of group `{}`", group.name), group.count.into())?;
     }
-    if let Err(error) = program.main_memory.check(["mappings", "pages", "written"]) {
-        return Err(ProgramError::Body { place: "main_memory".to_owned(), reason: error.to_string() });
-    }
+    main_memory(program)?;
     if let Some(window) = program.window {
         positive("duration_ns of the window", window.duration_ns)?;
     }
@@ -60,6 +58,26 @@ fn sizes(program: &Program) -> Result<(), ProgramError> {
     }
     for region in &r.regions {
         positive(&format!("bytes of region `{}`", region.name), region.bytes)?;
+    }
+    Ok(())
+}
+
+/// Check the main thread's memory. Images and threads have none of it: a process that executes an image loses the memory, which no
+/// executor accounts.
+fn main_memory(program: &Program) -> Result<(), ProgramError> {
+    if program.main_memory.is_none() {
+        return Ok(());
+    }
+    let refused = |reason: String| Err(ProgramError::Body { place: "main_memory".to_owned(), reason });
+    if let Err(error) = program.main_memory.check(["mappings", "pages", "written"]) {
+        return refused(error.to_string());
+    }
+    let executes = |op: &Op| matches!(op, Op::Exec { .. });
+    if program.groups.iter().any(|group| group.program || group.body.iter().flat_map(Op::all).any(executes)) {
+        return refused("tasks that execute an image lose this memory: leave one of both out".to_owned());
+    }
+    if program.groups.iter().all(|group| group.mode == Mode::Thread) {
+        return refused("no group has processes, which inherit this memory: leave it out".to_owned());
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ parameters! {
         /// Run the main thread under `SCHED_FIFO` from the creation of the last task on.
         #[schemars(extend("short" = "F"))]
         pub fifo: bool = false,
-        /// Mappings of the main process beyond the load generator's own, which each fork copies.
+        /// Mappings of the main process beyond the load generator's own, which each fork copies; with processes only.
         #[schemars(range(max = 32_768))]
         pub main_mappings: u32 = 0,
         /// Written pages of these mappings together, whose page tables each fork copies; at least one in each mapping.

@@ -137,9 +137,11 @@ const QUEUES: u32 = 4;
 const QUEUED: u32 = 250;
 const LARGEST_QUEUED: u64 = 512 - 320;
 
-/// Written pages of `fork-pages` and `fork-mappings`, and mappings of the latter.
-const FORK_PAGES: u32 = 4096;
-const FORK_MAPPINGS: u32 = 128;
+/// Written pages of `fork-pages` and `fork-mappings`.
+pub const FORK_PAGES: u32 = 4096;
+
+/// Mappings of `fork-mappings`.
+pub const FORK_MAPPINGS: u32 = 128;
 
 /// Bytes from one page to the next.
 const PAGE: u64 = 4096;

@@ -21,7 +21,8 @@ impl Program {
         }
         if load.seed != 0 || load.gate.fifo || !load.main_memory.is_none() {
             return Err(
-                "a load has the seed and the main thread of the workload that it runs beside".to_owned()
+                "a load has the seed and the main thread, with its memory, of the workload that it runs beside"
+                    .to_owned(),
             );
         }
         let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(LOAD));

@@ -15,9 +15,9 @@ from schedlab.workloads.tools import need
 
 PERF = Tool("perf", "linux-perf")
 
-# Memory of perf 6.1.192 (Debian) with 10 groups, beyond that of schedload's hackbench: 172 mappings instead of 43 and
-# 2464 KiB of anonymous memory instead of 280 (/proc/PID/smaps of the main process), and for each process 159 page faults
-# instead of 38 (perf stat), of which 123 at its end (perf record).
+# Memory of perf 6.1.192 (Debian), counted with 10 groups and taken for any number, beyond that of our own hackbench:
+# 172 mappings instead of 43 and 2464 KiB of anonymous memory instead of 280 (/proc/PID/smaps of the main process), and
+# for each process 159 page faults instead of 38 (perf stat). They come at the process's end (docs/exact-cost.md).
 MAIN_MEMORY = {"main_mappings": 129, "main_pages": 546, "written_pages": 121}
 
 
@@ -106,9 +106,10 @@ class PerfSchedMessaging(_PerfSched[MessagingParameters]):
         return parameters.groups * (400 * parameters.loops * 1.5e-6 + 40 * 60e-6)
 
     def equivalent(self, parameters: MessagingParameters) -> Equivalent:
-        """hackbench with 20 file descriptors a group, messages of 100 bytes and perf's memory."""
+        """hackbench with 20 file descriptors a group, messages of 100 bytes and, for processes, perf's memory."""
+        memory = MAIN_MEMORY if parameters.mode == "process" else {}
         same = parameters.model_dump(exclude_unset=True)
-        return Equivalent("hackbench", {"fds": 20, "size": 100, **MAIN_MEMORY, **same}, {"time": "time"})
+        return Equivalent("hackbench", {"fds": 20, "size": 100, **memory, **same}, {"time": "time"})
 
 
 class PerfSchedPipe(_PerfSched[PipeParameters]):

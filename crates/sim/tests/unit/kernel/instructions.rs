@@ -1,5 +1,6 @@
 use crate::kernel::kernel;
 use crate::machine::{Costs, Distance, machine};
+use schedlab_workload::library::kernel_path::{FORK_MAPPINGS, FORK_PAGES};
 use schedlab_workload::program::MainMemory;
 
 /// The machine's table applies under the machine's kernel without a change.
@@ -106,13 +107,12 @@ fn inherited_memory_lengthens_fork_and_exit() {
         let (fork, exit) = costs.fork_and_exit(memory);
         (fork - costs.fork, exit - costs.exit)
     };
-    let (fork, exit) = more(memory(1, 4096));
+    let (fork, exit) = more(memory(1, FORK_PAGES));
     let counted = instructions.fork_pages - instructions.fork;
-    let mapping = (instructions.fork_mappings - instructions.fork_pages) / 127;
-    assert!((fork + exit).abs_diff(counted + mapping) <= 8, "{fork} + {exit}: {counted} + {mapping}");
-    assert!(
-        (i64::from(fork) * i64::from(costs.exit) - i64::from(exit) * i64::from(costs.fork)).abs() < 200_000
-    );
-    let (fork, exit) = more(memory(128, 4096));
-    assert!((fork + exit).abs_diff(instructions.fork_mappings - instructions.fork + mapping) <= 8);
+    assert!((fork + exit).abs_diff(counted) <= 8, "{fork} + {exit}: {counted}");
+    let shares = i64::from(fork) * i64::from(costs.exit) - i64::from(exit) * i64::from(costs.fork);
+    assert!(shares.abs() < 200_000, "in proportion: {fork} and {exit}");
+    let (fork, exit) = more(memory(FORK_MAPPINGS, FORK_PAGES));
+    let counted = instructions.fork_mappings - instructions.fork;
+    assert!((fork + exit).abs_diff(counted) <= 8, "{fork} + {exit}: {counted}");
 }

@@ -1,0 +1,49 @@
+"""The load generator writes the memory of programs, also in its optimised build: the page of zeros does not count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from schedlab.workloads.tools import SCHEDLOAD, need
+
+PAGES = 4000
+LONG = str(10**12)
+"""Rounds of computation: longer than any test."""
+
+
+def faults(*words: str) -> int:
+    """Run schedload, and return the page faults of its processes."""
+    process = subprocess.Popen([need(SCHEDLOAD), *words], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_minflt
+
+
+def anonymous_kib(pid: int) -> int:
+    """Return the written private memory of a process, in KiB."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+
+
+def test_an_image_writes_to_its_memory() -> None:
+    with subprocess.Popen([need(SCHEDLOAD), "image-work", LONG, str(PAGES * 4096)]) as process:
+        try:
+            # The image writes before it computes. A minute is no measure of speed, but of a memory that nobody writes.
+            for _ in range(6000):
+                if anonymous_kib(process.pid) >= PAGES * 4:
+                    return
+                time.sleep(0.01)
+            raise AssertionError(f"{anonymous_kib(process.pid)} KiB of {PAGES * 4} are written")
+        finally:
+            process.kill()
+
+
+def test_processes_write_inherited_pages_at_their_end() -> None:
+    hackbench = ["hackbench", "-g", "1", "-f", "2", "-l", "5"]
+    memory = ["--main-mappings", "10", "--main-pages", str(PAGES)]
+    inherits, writes = faults(*hackbench, *memory), faults(*hackbench, *memory, "--written-pages", str(PAGES))
+    assert writes - inherits >= 4 * PAGES * 0.9
