@@ -37,11 +37,12 @@ impl Arguments {
             let read = File::open("/proc/self/exe").and_then(|mut file| file.read(&mut header));
             read.map_err(|source| LoadError::Memory { purpose: "the image's files", source })?;
         }
-        if self.bytes > 0 {
-            let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
-            Mapping::private(self.bytes as usize).map_err(failed)?.prefault(0, self.bytes as usize);
-        }
+        let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
+        let memory = Mapping::private(self.bytes as usize).map_err(failed)?;
+        memory.prefault(0, self.bytes as usize);
         spin(self.rounds);
+        // A compiler has its memory to the end.
+        drop(memory);
         Ok(())
     }
 }
