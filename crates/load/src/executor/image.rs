@@ -38,8 +38,9 @@ impl Arguments {
             read.map_err(|source| LoadError::Memory { purpose: "the image's files", source })?;
         }
         let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
-        let memory = Mapping::private(self.bytes as usize).map_err(failed)?;
-        memory.prefault(0, self.bytes as usize);
+        let bytes = self.bytes as usize;
+        let memory = (bytes > 0).then(|| Mapping::private(bytes)).transpose().map_err(failed)?;
+        memory.iter().for_each(|memory| memory.prefault(0, bytes));
         spin(self.rounds);
         // A compiler has its memory to the end.
         drop(memory);
