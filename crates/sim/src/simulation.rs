@@ -49,6 +49,11 @@ impl Simulation {
             machine.costs.parts = instructions.parts(&machine.costs);
         }
         let inherited = plan.program().main_memory;
+        if kernel.instructions.is_none() && !inherited.is_none() {
+            let reason =
+                format!("`{}` has no [instructions], which a program with main_memory needs", kernel.name);
+            return Err(SimError::Definition { kind: "kernel", reason });
+        }
         (machine.costs.fork, machine.costs.exit) = machine.costs.fork_and_exit(inherited);
         let topology = Topology::new(&machine);
         let domains = Domains::new(&machine, &topology, kernel.clusters >= Clusters::Domains);

@@ -181,7 +181,7 @@ fn memory_of_the_main_thread_has_pages_for_its_mappings_and_writes() {
         let program = Program { main_memory, ..Hackbench::default().program().unwrap() };
         Plan::new(program).expect_err("the numbers are wrong").to_string()
     };
-    assert_eq!(refusal(3, 2, 0), "main_memory: pages = 2: must be from 3 to 16777216");
+    assert_eq!(refusal(3, 2, 0), "main_memory: pages = 2: must be from 3 to 4194304");
     assert_eq!(refusal(0, 1, 0), "main_memory: pages = 1: must be from 0 to 0");
     assert_eq!(refusal(2, 2, 3), "main_memory: written = 3: must be from 0 to 2");
     assert_eq!(refusal(40_000, 40_000, 0), "main_memory: mappings = 40000: must be from 0 to 32768");
@@ -196,7 +196,7 @@ fn only_processes_that_execute_nothing_inherit_memory_of_the_main_thread() {
         Plan::new(Program { main_memory, ..program }).expect_err("nothing inherits").to_string()
     };
     let threads = Hackbench { mode: Mode::Thread, ..Hackbench::default() }.program().unwrap();
-    assert!(refusal(threads).contains("no group has processes"));
+    assert!(refusal(threads).contains("no task is a process"));
     let image = Image::Work { ns: 1u64.into(), bytes: 0u64.into(), files: 0u64.into() };
     assert!(refusal(with_body(vec![Op::Exec { image }])).contains("execute an image"));
     let beside = Hackbench::default()

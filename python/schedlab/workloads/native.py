@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
@@ -92,16 +92,20 @@ def adapter(name: str) -> Native:
     return cast(Native, type(f"Native[{name}]", (Native,), attributes)())
 
 
-def parameters_of_tool(name: str, without: Container[str] = ()) -> type[NativeParameters]:
+def parameters_of_tool(name: str, without: frozenset[str] = frozenset()) -> type[NativeParameters]:
     """The model of a native workload's parameters for the tool that the workload follows, beside which no load runs.
 
     ``without``: names of parameters that the tool has no options for.
     """
-    return _model(definitions()[name], loads=False, without=without)
+    definition = definitions()[name]
+    unknown = without - {each["name"] for each in definition["parameters"]}
+    if unknown:
+        raise ValueError(f"{name} has no parameters {sorted(unknown)}")
+    return _model(definition, loads=False, without=without)
 
 
 def _model(
-    definition: Mapping[str, Any], *, loads: bool = True, without: Container[str] = ()
+    definition: Mapping[str, Any], *, loads: bool = True, without: frozenset[str] = frozenset()
 ) -> type[NativeParameters]:
     """The model of a workload's parameters, with the keys of an experiment file; ``loads``: also other workloads."""
     parameters = (each for each in definition["parameters"] if loads or each["kind"] != "workload")

@@ -67,7 +67,7 @@ impl Costs {
         let all = (ps(memory.mappings, parts.fork_mapping_ps) + ps(memory.pages, parts.fork_page_ps)) / 1000;
         let own = u64::from(self.fork) + u64::from(self.exit);
         let with = |cost: u32| {
-            let share = (all * u64::from(cost)).checked_div(own).unwrap_or(0);
+            let share = (u128::from(all) * u128::from(cost)).checked_div(own.into()).unwrap_or(0);
             cost.saturating_add(u32::try_from(share).unwrap_or(u32::MAX))
         };
         (with(self.fork), with(self.exit))

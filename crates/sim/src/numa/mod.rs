@@ -52,8 +52,9 @@ pub(crate) struct Numa {
     nodes: usize,
     /// Whether a scan leaves out the pages on the task's node, if the task shares its address space with no other task.
     spares_local: bool,
-    /// Pages that each process inherits from the main task, and marks that forks have copied.
+    /// Pages that each process inherits from the main task.
     inherited: u64,
+    /// Marks of these pages that forks have copied.
     copied: u64,
     /// Whether any task has executed a fresh image.
     images: bool,
@@ -81,7 +82,7 @@ impl Numa {
             scan: ScanTunables::new(tunables),
             nodes,
             spares_local: scan == NumaScan::SparesLocal,
-            inherited: plan.program().main_memory.pages.into(),
+            inherited: if present { plan.program().main_memory.pages.into() } else { 0 },
             copied: 0,
             images: false,
             shared: (0..regions).map(|region| scope(region) != Scope::Task).collect(),

@@ -105,11 +105,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let node = self.topology.node(cpu) as u8;
         let spared = (self.numa.spares_local && space.users == 1).then_some(node);
-        let (walked, marked) = space.scan(&self.physics.regions, &self.numa.shared, scan.size(), spared);
-        // Several processes share inherited pages, which later kernels spare: by rules of 4.10 for local and of 4.16 for shared
-        // pages (change_pte_range(), mm/mprotect.c), which are one here.
-        let inherited = space.scan_inherited(scan.size().saturating_sub(walked), self.numa.spares_local);
-        let (walked, marked) = (walked + inherited.0, marked + inherited.1);
+        // Kernels since 4.10 spare local pages, and since 4.16 shared ones (change_pte_range(), mm/mprotect.c). No model is between.
+        let spares_shared = self.numa.spares_local;
+        let (walked, marked) =
+            space.scan(&self.physics.regions, &self.numa.shared, scan.size(), spared, spares_shared);
         self.numa.task_numa_placement(task, &self.physics.regions);
         self.records.counters.numa_scans += 1;
         self.records.counters.numa_pte_updates += marked;

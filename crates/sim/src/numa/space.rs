@@ -20,8 +20,8 @@ pub(super) struct Space {
     /// Pages inherited from the main task, and how many of them are marked.
     pub inherited: u64,
     pub inherited_marked: u64,
-    /// Position at which the next scan continues: a mapping, or the image after all mappings, and a granule or page of
-    /// the mapping.
+    /// Position at which the next scan continues: a mapping, the image after all mappings, or the inherited pages after the image,
+    /// and a granule or page there.
     at: (usize, usize),
 }
 
@@ -135,23 +135,15 @@ impl Space {
         self.maps.iter().map(present).sum::<u64>() + self.image.pages + self.inherited
     }
 
-    /// Walk up to `budget` of the inherited pages, and mark them unless they are `spared`. Return the number of walked and of newly
-    /// marked pages.
-    pub fn scan_inherited(&mut self, budget: u64, spared: bool) -> (u64, u64) {
-        let walked = self.inherited.min(budget);
-        let marked = if spared { 0 } else { walked.saturating_sub(self.inherited_marked) };
-        self.inherited_marked += marked;
-        (walked, marked)
-    }
-
     /// Walk up to `budget` pages from the end of the last scan and mark these pages, except private pages on the node
-    /// `spared`. Return the number of walked and of newly marked pages.
+    /// `spared`, and inherited pages if `spares_shared`, because several processes share them. Return the number of walked and of newly marked pages.
     pub fn scan(
         &mut self,
         regions: &[Region],
         shared: &[bool],
         budget: u64,
         spared: Option<u8>,
+        spares_shared: bool,
     ) -> (u64, u64) {
         let (mut walked, mut marked) = (0, 0);
         while self.at.0 < self.maps.len() && walked < budget {
@@ -187,6 +179,18 @@ impl Space {
                 image.fresh = true;
             }
             if self.at.1 as u64 >= image.pages {
+                self.at = (self.maps.len() + 1, 0);
+            }
+        }
+        if self.at.0 > self.maps.len() {
+            let left = self.inherited - (self.at.1 as u64).min(self.inherited);
+            let part = left.min(budget - walked.min(budget));
+            walked += part;
+            self.at.1 += part as usize;
+            let fresh = if spares_shared { 0 } else { part.min(self.inherited - self.inherited_marked) };
+            marked += fresh;
+            self.inherited_marked += fresh;
+            if self.at.1 as u64 >= self.inherited {
                 self.at = (0, 0);
                 self.passes += 1;
             }

@@ -44,12 +44,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cpu: usize,
         line: impl FnOnce(&mut Self) -> &mut SharedLine,
     ) -> Distance {
-        self.modify_line_in(cpu, 1, line)
+        self.modify_line_with_requests(cpu, 1, line)
     }
 
     /// As [`Engine::modify_line`], but the CPU asks for the line `requests` times: an operation that depends on the value reads the line
     /// first, and asks again to modify it.
-    fn modify_line_in(
+    fn modify_line_with_requests(
         &mut self,
         cpu: usize,
         requests: u64,
@@ -70,7 +70,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Take a reference to the loopback device's route from a CPU, for a packet.
     pub(crate) fn hold_route(&mut self, cpu: usize) {
         let requests = if self.world.kernel.compares_route_count { 2 } else { 1 };
-        self.modify_line_in(cpu, requests, |engine| &mut engine.physics.route);
+        self.modify_line_with_requests(cpu, requests, |engine| &mut engine.physics.route);
     }
 
     /// Drop such a reference.

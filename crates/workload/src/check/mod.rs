@@ -77,7 +77,7 @@ fn main_memory(program: &Program) -> Result<(), ProgramError> {
         return refused("tasks that execute an image lose this memory: leave one of both out".to_owned());
     }
     if program.groups.iter().all(|group| group.mode == Mode::Thread) {
-        return refused("no group has processes, which inherit this memory: leave it out".to_owned());
+        return refused("no task is a process, which would inherit this memory: leave it out".to_owned());
     }
     Ok(())
 }

@@ -34,13 +34,13 @@ parameters! {
         #[schemars(extend("short" = "F"))]
         pub fifo: bool = false,
         /// Mappings of the main process beyond the load generator's own, which each fork copies; with processes only.
-        #[schemars(range(max = 32_768))]
+        #[schemars(range(max = MainMemory::MOST_MAPPINGS))]
         pub main_mappings: u32 = 0,
         /// Written pages of these mappings together, whose page tables each fork copies; at least one in each mapping.
-        #[schemars(range(max = 16_777_216))]
+        #[schemars(range(max = MainMemory::MOST_PAGES))]
         pub main_pages: u32 = 0,
         /// Pages of these that each process writes before it ends, so that the kernel copies them.
-        #[schemars(range(max = 16_777_216))]
+        #[schemars(range(max = MainMemory::MOST_PAGES))]
         pub written_pages: u32 = 0,
     }
 }

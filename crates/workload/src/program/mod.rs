@@ -206,8 +206,8 @@ impl MainMemory {
     /// Most mappings: half of what the kernel allows a process by default (`vm.max_map_count`, 65530).
     pub const MOST_MAPPINGS: u32 = 1 << 15;
 
-    /// Most pages: 64 GiB of 4 KiB pages.
-    pub const MOST_PAGES: u32 = 1 << 24;
+    /// Most pages: 16 GiB of 4 KiB pages.
+    pub const MOST_PAGES: u32 = 1 << 22;
 
     /// Whether there is no such memory.
     pub fn is_none(&self) -> bool {

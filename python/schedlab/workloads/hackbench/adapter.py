@@ -17,7 +17,9 @@ class HackbenchRtTests(Adapter[NativeParameters]):
 
     name = "hackbench-rt-tests"
     summary = "hackbench of the rt-tests package"
-    parameters = native.parameters_of_tool("hackbench", without=("main_mappings", "main_pages", "written_pages"))
+    parameters = native.parameters_of_tool(
+        "hackbench", without=frozenset({"main_mappings", "main_pages", "written_pages"})
+    )
     metrics = (TIME,)
     tools = (_TOOL,)
 
