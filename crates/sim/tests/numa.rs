@@ -334,13 +334,19 @@ fn a_scan_delay_saves_short_tasks_the_cost_and_long_remote_tasks_gain() {
     assert!(elapsed(&slow) < elapsed(&off) * 95 / 100, "{} {}", elapsed(&slow), elapsed(&off));
 }
 
-/// Four processes of 18 ms inherit 100 pages, of which they write 30 at their end. Without a delay each process is scanned at its first
-/// tick; the main task, which ends its forks before its first tick, marks nothing. The pages are on node 0, where two processes run.
-/// Later kernels spare pages that processes share. Every event is checked, because the machine is small.
-#[test]
-fn processes_take_hinting_faults_on_the_inherited_pages_that_they_write() {
+/// The Xeon with two CPUs in each of its nodes: so few that every event is checked.
+fn small_machine() -> Machine {
     let mut small = machine("xeon-e5-2670v3").unwrap();
     (small.cores_per_cache, small.threads_per_core) = (2, 1);
+    small
+}
+
+/// Four processes of 18 ms inherit 100 pages and write 30 of them at their end. Without a delay each process is scanned at its first
+/// tick; the main task, which ends its forks before its first tick, marks nothing. The pages are on node 0, where two processes run.
+/// Later kernels spare pages that processes share.
+#[test]
+fn processes_take_hinting_faults_on_the_inherited_pages_that_they_write() {
+    let small = small_machine();
     let counters = |kernel_name: &str, delay_ms| {
         let processes = vec![group("a", 4, Mode::Process, vec![compute(18 * MS)])];
         let main_memory = MainMemory { mappings: 10, pages: 100, written: 30 };
@@ -363,8 +369,7 @@ fn processes_take_hinting_faults_on_the_inherited_pages_that_they_write() {
 /// inherit the marks, and each faults on the 30 pages that it writes.
 #[test]
 fn forks_copy_the_marks_of_inherited_pages() {
-    let mut slow = machine("xeon-e5-2670v3").unwrap();
-    (slow.cores_per_cache, slow.threads_per_core) = (2, 1);
+    let mut slow = small_machine();
     (slow.costs.fork, slow.costs.exit) = (5_000_000, 0);
     let main_memory = MainMemory { mappings: 10, pages: 100, written: 30 };
     let processes = vec![group("a", 4, Mode::Process, vec![compute(MS)])];

@@ -40,7 +40,9 @@ impl Arguments {
         let failed = |source| LoadError::Memory { purpose: "the image's memory", source };
         let bytes = self.bytes as usize;
         let memory = (bytes > 0).then(|| Mapping::private(bytes)).transpose().map_err(failed)?;
-        memory.iter().for_each(|memory| memory.prefault(0, bytes));
+        if let Some(memory) = &memory {
+            memory.prefault(0, bytes);
+        }
         spin(self.rounds);
         // A compiler has its memory to the end.
         drop(memory);

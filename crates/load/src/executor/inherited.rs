@@ -6,7 +6,7 @@ use schedlab_workload::program::MainMemory;
 
 use crate::sys::memory::{Mapping, PAGE};
 
-/// The mappings, all pages of which the main thread has written.
+/// The mappings. The main thread has written all their pages.
 #[derive(Debug)]
 pub struct Inherited {
     mappings: Vec<Mapping>,
