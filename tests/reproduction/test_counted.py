@@ -64,11 +64,11 @@ def test_times_are_gains_in_instructions_over_the_random_seeds() -> None:
 def test_a_rate_becomes_instructions_for_its_unit_in_its_row() -> None:
     run = cells("tbench", "throughput", "MB/s", {"on": [12.5], "off": [15.625]}, clients=8)
     effects = beside(Figures({}).comparisons(report("schedstats")), run, NO_COUNTERS)
-    (figures,) = place(effects, "tbench4, 48 CPUs", 8)
+    (figures,) = place(effects, "tbench4, 48 CPUs, 1 to 32 clients", 8)
     assert (figures.figure, figures.before, figures.after) == ("instructions/MB", 10e6, 8e6)
     assert figures.effect is not None
     assert figures.effect.gain == pytest.approx(20.0)
-    assert place(effects, "tbench4, 48 CPUs", 16) == ()
+    assert place(effects, "tbench4, 48 CPUs, 1 to 32 clients", 16) == ()
     assert place(effects, "netperf TCP_STREAM, 48 CPUs", 64) == ()
 
 
