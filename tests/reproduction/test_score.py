@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from schedlab.analysis.distributions import CellSamples
-from schedlab.reproduction.published import Headline, PublishedReport, report
-from schedlab.reproduction.score import score, skill
+from schedlab.reproduction.published import Headline, PublishedReport, names, report
+from schedlab.reproduction.score import score, skill, totals
 from schedlab.reproduction.simulated import Comparison, Figures, Level, Simulated
 
 SCHEDSTATS = report("schedstats")
@@ -61,6 +61,8 @@ def test_an_effect_is_resolved_below_a_third_of_the_published_effect() -> None:
             for each, of_row in zip(comparisons(), error, strict=True)
         ]
         assert score(SCHEDSTATS, made, []).resolved == resolved
+        two = [replace(each, simulated=Simulated(0.0, 0.0, 1.0, 2)) for each in made]
+        assert score(SCHEDSTATS, two, []).resolved == 0, "two random seeds resolve nothing"
 
 
 def test_headlines_are_reached_when_all_of_their_rows_are_within_bounds() -> None:
@@ -70,8 +72,56 @@ def test_headlines_are_reached_when_all_of_their_rows_are_within_bounds() -> Non
     title = "tbench4, 48 CPUs, 1 to 32 clients"
     (place,) = (i for i, each in enumerate(spoilt) if each.table.title == title and each.row.at == 2)
     spoilt[place] = replace(spoilt[place], simulated=Simulated(5.1, 0.01, 1.0, 4))
-    missed = [outcome.headline.text for outcome in score(SCHEDSTATS, spoilt, []).headlines if not outcome.reached]
-    assert missed == ["tbench gains 2 to 5 % with 1 to 4 clients"]
+    (missed,) = (outcome for outcome in score(SCHEDSTATS, spoilt, []).headlines if not outcome.reached)
+    assert missed.headline.text == "tbench gains 2 to 5 % with 1 to 4 clients"
+    (miss,) = missed.misses
+    assert (miss.table.title, miss.row.at, miss.figure, miss.bounds) == (title, 2, 5.1, (2, 5))
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_published_figures_reach_their_own_headlines(name: str) -> None:
+    of = report(name)
+    levels = [Level(table, row, 1.0, float(np.mean(row.values[0]))) for table in of.table for row in table.rows]
+    published = [
+        replace(each, simulated=Simulated(each.published.gain, 0.0, 1 / (1 - each.published.gain / 100), 4))
+        for each in comparisons(of)
+    ]
+    outcomes = score(of, published, levels).headlines
+    assert [outcome.headline.text for outcome in outcomes if not outcome.reached] == []
+
+
+def test_no_change_reaches_the_headlines_that_are_about_nothing() -> None:
+    reached = {outcome.headline.text: outcome.of_no_change for outcome in score(SCHEDSTATS, [], []).headlines}
+    assert set(reached.values()) == {True}, "without effects there is nothing to miss"
+    of_no_change = {o.headline.text: o.of_no_change for o in score(SCHEDSTATS, comparisons(), []).headlines}
+    assert [text for text, is_reached in of_no_change.items() if is_reached] == [
+        "TCP_STREAM of 16384 bytes gains less than 1.5 %",
+        "tbench is flat (within 2.2 %) with 8 and more clients",
+    ]
+
+
+def test_totals_add_the_reports_up() -> None:
+    perfect, wrong = score(SCHEDSTATS, comparisons(), []), score(SCHEDSTATS, comparisons(factor=-1.0), [])
+    both = totals([perfect, wrong])
+    assert (both.reports, both.skilled, both.certainly) == (2, 1, 1)
+    assert (both.significant, both.right) == (2 * perfect.significant, perfect.significant)
+    assert (both.headlines, both.of_no_change) == (10, 4)
+    assert both.reached == 5 + sum(outcome.reached is True for outcome in wrong.headlines)
+
+
+def test_the_skill_has_an_interval_that_contains_it() -> None:
+    generator = np.random.default_rng(7)
+    noisy = [
+        replace(each, simulated=Simulated(each.published.gain + generator.normal(), 0.1, 1.0, 4))
+        for each in comparisons()
+    ]
+    scores = score(SCHEDSTATS, noisy, [])
+    assert scores.skill is not None
+    assert scores.skill_interval is not None
+    low, high = scores.skill_interval
+    assert low < scores.skill < high < low + 1
+    assert score(SCHEDSTATS, noisy, []).skill_interval == (low, high)
+    assert score(report("vmstat"), comparisons(report("vmstat")), []).skill_interval is None
 
 
 def test_a_factor_is_the_baseline_s_figure_divided_by_the_column_s() -> None:

@@ -15,7 +15,7 @@ from math import isfinite, pi, sqrt
 import numpy as np
 from scipy import stats
 
-from schedlab.reproduction.published import Headline, PublishedReport
+from schedlab.reproduction.published import Headline, PublishedReport, PublishedTable, Row
 from schedlab.reproduction.simulated import Comparison, Level
 
 FEWEST_RANKED = 4
@@ -24,13 +24,43 @@ FEWEST_RANKED = 4
 RESOLVED = 1 / 3
 """A simulated effect is resolved if its standard error is below this share of the published effect."""
 
+FEWEST_SEEDS = 4
+"""Fewest random seeds of a resolved effect: a standard error of fewer is itself too uncertain."""
+
+FEWEST_ROWS = 4
+"""Fewest effects with an interval of the skill."""
+
+CONFIDENCE = 0.9
+"""Confidence of the skill's interval, which resamples the effects of the report."""
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A simulated figure that misses a headline's bounds; ``column`` is None for a level, which no bounds may fit."""
+
+    table: PublishedTable
+    row: Row
+    column: int | None
+    figure: float
+    bounds: tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """A headline, and whether the simulation reached it; None if the simulation lacks figures of a selected row."""
+    """A headline, and what the simulation says about it.
+
+    Attributes:
+        reached: None if the simulation lacks figures of a selected row.
+        of_no_change: whether the prediction that nothing changes reaches the headline.
+        misses: the simulated figures that miss a condition.
+    """
 
     headline: Headline
     reached: bool | None
+    of_no_change: bool
+    misses: tuple[Miss, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,11 +69,11 @@ class Scores:
 
     Attributes:
         effects: effects that were simulated and count; ``missing`` were not simulated.
-        resolved: effects whose simulated standard error is below a third of the published effect.
+        resolved: effects of at least four random seeds whose standard error is below a third of the published effect.
         significant: effects beyond the published noise; ``right`` of them have the simulated sign.
         spearman: rank correlation, the mean over tables weighted by their effects.
         error: median absolute error; ``error_of_none`` is the median absolute error of predicting no change.
-        skill: see the module's docstring.
+        skill: see the module's docstring. ``skill_interval`` has the limits of its interval; None with few effects.
         ceiling: the expected skill of a second measurement with the noise that the report prints.
         level: median of simulated / published levels. ``level_error`` and ``level_p90`` are the median and the 90th
             percentile of the factor between the two, at least 1.
@@ -58,6 +88,7 @@ class Scores:
     error: float | None
     error_of_none: float | None
     skill: float | None
+    skill_interval: tuple[float, float] | None
     ceiling: float | None
     level: float | None
     level_error: float | None
@@ -68,6 +99,41 @@ class Scores:
     def sign(self) -> float | None:
         """Share of the significant effects with the right sign."""
         return self.right / self.significant if self.significant else None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over reports.
+
+    Attributes:
+        skilled: reports with positive skill; ``certainly`` of them have an interval above 0.
+        significant: effects beyond the published noise; ``right`` of them have the simulated sign.
+        headlines: number of headlines; ``reached`` by the simulation, ``of_no_change`` by predicting no change.
+    """
+
+    reports: int
+    skilled: int
+    certainly: int
+    significant: int
+    right: int
+    headlines: int
+    reached: int
+    of_no_change: int
+
+
+def totals(reports: Sequence[Scores]) -> Totals:
+    """Return the sums over the scores of several reports."""
+    outcomes = [outcome for scores in reports for outcome in scores.headlines]
+    return Totals(
+        reports=len(reports),
+        skilled=sum(scores.skill is not None and scores.skill > 0 for scores in reports),
+        certainly=sum(scores.skill_interval is not None and scores.skill_interval[0] > 0 for scores in reports),
+        significant=sum(scores.significant for scores in reports),
+        right=sum(scores.right for scores in reports),
+        headlines=len(outcomes),
+        reached=sum(outcome.reached is True for outcome in outcomes),
+        of_no_change=sum(outcome.of_no_change for outcome in outcomes),
+    )
 
 
 def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Sequence[Level]) -> Scores:
@@ -83,20 +149,23 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
     return Scores(
         effects=len(pairs),
         missing=len(counted) - len(pairs),
-        resolved=sum(f.error < RESOLVED * abs(each.published.gain) for each, f in pairs if isfinite(f.error)),
+        resolved=sum(
+            f.error < RESOLVED * abs(each.published.gain)
+            for each, f in pairs
+            if f.blocks >= FEWEST_SEEDS and isfinite(f.error)
+        ),
         significant=len(significant),
         right=sum(each.published.gain * figures.gain > 0 for each, figures in significant),
         spearman=_spearman(counted),
         error=_median(errors),
         error_of_none=_median(errors_of_no_change),
         skill=skill(published, simulated) if pairs else None,
+        skill_interval=_skill_interval(published, simulated),
         ceiling=_ceiling([each for each, _ in pairs]),
         level=_median(factors),
         level_error=_median(apart),
         level_p90=float(np.quantile(apart, 0.9)) if len(apart) else None,
-        headlines=tuple(
-            Outcome(headline, reached(headline, report, comparisons, levels)) for headline in report.headline
-        ),
+        headlines=tuple(_outcome(headline, report, comparisons, levels) for headline in report.headline),
     )
 
 
@@ -108,32 +177,50 @@ def skill(published: np.ndarray, predicted: np.ndarray) -> float:
     return 1 - error / error_of_no_change
 
 
-def reached(
+def _skill_interval(published: np.ndarray, predicted: np.ndarray) -> tuple[float, float] | None:
+    """Return the limits of the skill's interval from resampled effects; the same effects give the same limits."""
+    if len(published) < FEWEST_ROWS:
+        return None
+    chosen = np.random.default_rng(0).integers(len(published), size=(RESAMPLES, len(published)))
+    errors, errors_of_no_change = np.abs(predicted - published)[chosen], np.abs(published)[chosen]
+    skills = 1 - errors.sum(axis=1) / np.maximum(errors_of_no_change.sum(axis=1), np.finfo(float).tiny)
+    low, high = np.quantile(skills, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+def _outcome(
     headline: Headline, report: PublishedReport, comparisons: Sequence[Comparison], levels: Sequence[Level]
-) -> bool | None:
-    """Return whether every selected figure meets its condition; None where a selected figure was not simulated."""
-    met = []
+) -> Outcome:
+    """Return whether every selected figure meets its condition."""
+    met: list[bool | None] = []
+    no_change, misses = [], []
     for check in headline.checks:
         if check.rising is not None:
-            simulated = {id(level.row): level.simulated for level in levels}
-            figures = [simulated.get(id(row)) for row in report.levels_of(check)]
-            known = [figure for figure in figures if figure is not None]
-            if len(known) < len(figures):
-                return None
+            simulated = {id(level.row): level for level in levels}
+            selected = [simulated.get(id(row)) for row in report.levels_of(check)]
+            known = [level for level in selected if level is not None]
             low, high = check.rising
-            met.append(low <= known[0] and known[-1] <= high and known == sorted(set(known)))
+            for level, before in zip(known, [0.0, *(level.simulated for level in known)], strict=False):
+                met.append(low <= level.simulated <= high and level.simulated > before)
+                if not met[-1]:
+                    misses.append(Miss(level.table, level.row, None, level.simulated, check.rising))
+            met += [None] * (len(selected) - len(known))
+            no_change.append(False)
             continue
         for each in comparisons:
             if not check.selects(each.table, each.row, each.column):
                 continue
-            if each.simulated is None:
-                return None
-            bounds, figure = (
-                (check.gain, each.simulated.gain) if check.gain is not None else (check.factor, each.simulated.factor)
-            )
+            bounds, of_no_change = (check.gain, 0.0) if check.gain is not None else (check.factor, 1.0)
             assert bounds is not None
+            no_change.append(bounds[0] <= of_no_change <= bounds[1])
+            if each.simulated is None:
+                met.append(None)
+                continue
+            figure = each.simulated.gain if check.gain is not None else each.simulated.factor
             met.append(bounds[0] <= figure <= bounds[1])
-    return all(met)
+            if not met[-1]:
+                misses.append(Miss(each.table, each.row, each.column, figure, bounds))
+    return Outcome(headline, None if None in met else all(met), all(no_change), tuple(misses))
 
 
 def _spearman(comparisons: Sequence[Comparison]) -> float | None:
