@@ -176,6 +176,19 @@ def test_invalid_arguments_are_refused_with_a_message(
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("parameters", [{"beside": ["hackbench groups=1", "yield"]}, {"workers": [1, 2]}])
+def test_a_list_of_values_is_refused_with_what_to_do(parameters: dict[str, Any]) -> None:
+    with pytest.raises(errors.ProgramError, match=next(iter(parameters))) as caught:
+        schedlab.simulate("wakeup", machine="laptop-4", parameters=parameters)
+    assert "give one value" in caught.value.todo
+
+
+def test_a_load_beside_the_program_is_one_text() -> None:
+    load = {"beside": "hackbench groups=1"}
+    done = schedlab.simulate("wakeup", machine="laptop-4", parameters=SMALL["wakeup"] | load)
+    assert done.ends["end"].to_list() == ["finished"]
+
+
 def test_the_error_for_a_tool_lists_the_native_programs() -> None:
     with pytest.raises(errors.ProgramError, match="is a tool") as caught:
         schedlab.simulate("schbench", machine="laptop-4")

@@ -226,7 +226,8 @@ def simulate(
             show`` or of rt-app.
         machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or a list of machines.
         kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or a list of kernels.
-        parameters: parameters of the workload, as in an experiment file.
+        parameters: parameters of the workload, as in an experiment file, with one value each. A list, which stands for
+            several rows in an experiment file, is refused: ``{"beside": "hackbench groups=2"}``.
         seed: random seed; 0 by default. ``seeds``: several seeds.
         tunables: values by name as in an experiment file; or several sets of values, each set a configuration.
         changes: (virtual time such as "10ms", tunable, value): changes while the program runs.
