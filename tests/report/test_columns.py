@@ -48,3 +48,29 @@ def test_a_name_without_separators_is_folded_at_the_width_of_its_column() -> Non
 def test_a_name_is_folded_behind_its_separators() -> None:
     output = lines(80, "schedstat.domain0.newidle.lb_imbalance_misfit", numbers=2)
     assert [line.split()[0] for line in output[2:]] == ["schedstat.domain0.", "newidle.lb_imbalance_", "misfit"]
+
+
+def paired(width: int) -> list[str]:
+    """Return the lines of a table with pairs of columns."""
+    cells = [Text("12.34")]
+    pairs = [Column(f"{side} {k}", cells, beside=side == "right") for k in range(3) for side in ("left", "right")]
+    console = plain_console(width)
+    with console.capture() as capture:
+        console.print(Columns([Column("row", [Text("a")], "name"), *pairs]))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_column_stays_beside_the_column_before_it() -> None:
+    for width, heads in ((54, 1), (53, 2), (37, 2), (36, 3), (20, 3)):
+        headings = [line for line in paired(width) if line.startswith("row")]
+        assert len(headings) == heads
+        assert max(map(len, paired(width))) <= width
+        assert all(line.count("left") == line.count("right") for line in headings)
+
+
+def test_columns_that_do_not_fit_beside_each_other_are_below_each_other() -> None:
+    output = paired(14)
+    assert max(map(len, output)) <= 14
+    assert [line.split("row")[1].strip() for line in output if line.startswith("row")] == [
+        f"{side} {k}" for k in range(3) for side in ("left", "right")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from textwrap import wrap
 from typing import Literal
 
@@ -31,11 +32,15 @@ Kind = Literal["name", "number", "remark"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column: names are folded at marks, numbers never, remarks between words."""
+    """A column: names are folded at marks, numbers never, remarks between words.
+
+    A column ``beside`` the column before it is in the same table, unless the two are wider than the terminal.
+    """
 
     heading: str
     cells: Sequence[Text]
     kind: Kind = "number"
+    beside: bool = False
 
     @property
     def least(self) -> int:
@@ -74,8 +79,23 @@ class Columns:
     def _parts(self, room: int) -> Iterator[list[Column]]:
         """Yield the columns in as many tables as the width needs, each with the first column."""
         first, *others = self.columns
-        for part in fitting([_GAP + column.least for column in others], room - first.least):
-            yield [first, *(others[index] for index in part)]
+        room -= first.least
+        groups = list(_groups(others, room))
+        for part in fitting([sum(map(_room_of, group)) for group in groups], room):
+            yield [first, *(column for index in part for column in groups[index])]
+
+
+def _groups(columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
+    """Yield columns that stay together; a group that is wider than the room in as many parts as the room needs."""
+    starts = [index for index, column in enumerate(columns) if not (column.beside and index)]
+    for start, end in pairwise([*starts, len(columns)]):
+        group = columns[start:end]
+        for part in fitting(map(_room_of, group), room):
+            yield [group[index] for index in part]
+
+
+def _room_of(column: Column) -> int:
+    return _GAP + column.least
 
 
 def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
