@@ -10,7 +10,7 @@ import pytest
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.cli.progress import shown
-from schedlab.execution.estimate import Estimate
+from schedlab.execution.estimate import Estimate, estimate
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Trial, plan
 from schedlab.notation.units import format_time
@@ -37,6 +37,17 @@ def test_from_the_second_stage_on_the_time_left_comes_from_the_trials(
     assert lines[1] == "warm-up"
     assert lines[2] == f"block {first.block}, about {format_time(left)} left"
     assert sum(line.startswith("failed:") for line in out.getvalue().splitlines()) == len(run_plan.trials)
+
+
+def test_the_time_of_a_simulation_is_not_guessed_before_its_first_trial(experiment: Experiment) -> None:
+    run_plan, out = plan(experiment, 1), io.StringIO()
+    console = Console(file=out, width=200, force_terminal=False)
+    for virtual in (True, False):
+        with shown(console, run_plan, estimate(run_plan, None, virtual=virtual)):
+            pass
+    simulated, real = out.getvalue().splitlines()
+    assert simulated.endswith("not known before the first trials")
+    assert "about" in real
 
 
 def test_verbose_progress_names_workload_variant_and_the_change_so_far(

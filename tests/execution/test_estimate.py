@@ -77,6 +77,7 @@ def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     booted = boots_of(experiment, experiment.experiment.target)
     without = estimate(experiment, None, "vm", virtual=True)
     assert without.basis == "a guess, as long as on a real machine"
+    assert not without.known
     estimated = estimate(experiment, None, "vm", virtual=True, boots=booted)
     assert estimated.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
     assert estimated.basis.endswith("; 6 boots of 7 s each by a guess")

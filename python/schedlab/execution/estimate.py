@@ -21,12 +21,14 @@ OVERHEAD = 0.01
 class Estimate:
     """Seconds for the plan, and a description of the estimate's source.
 
-    ``boot`` has the seconds of a boot for each variant that boots.
+    ``boot`` has the seconds of a boot for each variant that boots. The time of a simulation is not ``known`` before its
+    first trials, however long the same workload takes on a real machine.
     """
 
     seconds: float
     basis: str
     boot: Mapping[str, float] = field(default_factory=dict)
+    known: bool = True
 
 
 def estimate(
@@ -53,7 +55,7 @@ def estimate(
     total = sum(seconds[trial.row.key] + pause for trial in plan.trials)
     basis = _basis(guessed, len(plan.rows), virtual=virtual)
     if boots is None or not boots.count:
-        return Estimate(total, basis)
+        return Estimate(total, basis, known=not (virtual and guessed))
     typical = typical_boot(engine, target) if engine is not None else None
     booting = boots.seconds if typical is None else boots.count * max(0.0, typical - pause)
     boot = dict.fromkeys(boots.variants, booting / boots.count)
