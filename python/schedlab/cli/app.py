@@ -112,6 +112,8 @@ def _run() -> None:
         _fail(usage_error(error))
     except OSError as error:
         todo = "free space, or check your rights"
+        if isinstance(error, NotADirectoryError):
+            todo = "give a path in a folder: a part of this path is a file"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
     except Exception as error:
         if sys.modules.keys() & {"sqlite3", "psycopg"} and (explained := _store_error(error)) is not None:
