@@ -89,6 +89,9 @@ def test_json_has_the_scores_and_every_row(
     assert report["level"] == {"ratio": None, "error": None, "p90": None}
     assert [headline["text"] for headline in report["headlines"]]
     assert report["ceiling"] < 1
+    assert (exempt["unit"], exempt["direction"], exempt["blocks"]) == ("s", "lower", 6)
+    assert (exempt["published_figure"], exempt["published_baseline"]) == pytest.approx((0.24803, 0.24618), abs=1e-4)
+    assert len(report["skill_interval"]) == 2
 
 
 def test_the_page_needs_no_script_and_has_every_simulated_effect(
@@ -100,7 +103,7 @@ def test_the_page_needs_no_script_and_has_every_simulated_effect(
     assert "<script" not in text
     assert "script-src 'none'" in text
     assert text.count("<circle") == 4
-    for words in ("no slow start", "SIMULATED", "quick", "kbuild loses"):
+    for words in ("no slow start", "SIMULATED", "Quick: few rows and short programs", "kbuild loses", "In all: "):
         assert words in text
 
 
@@ -214,3 +217,20 @@ def test_an_unknown_report_is_an_error_that_lists_the_reports(
     assert done.code == 2
     assert "there is no report '005'" in done.words
     assert "migration-cost (003)" in done.words
+
+
+def test_a_store_below_a_file_is_an_error_that_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    done = runner(monkeypatch, capsys)("reproduce", "004", "--quick", "--store", tmp_path / "file" / "x.db")
+    assert done.code == 2
+    assert "Not a directory" in done.words
+    assert "a part of this path is a file" in done.words
+    assert "free space" not in done.words
+
+
+def test_the_help_says_that_reports_have_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "numbers of reports (000 to 004)" in " ".join(runner(monkeypatch, capsys)("reproduce", "--help").out.split())

@@ -13,7 +13,11 @@ from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, sto
 def reproduce(
     reports: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[REPORT]...", autocompletion=complete.reports, help="Names of reports; default all."),
+        typer.Argument(
+            metavar="[REPORT]...",
+            autocompletion=complete.reports,
+            help="Names or numbers of reports (000 to 004); default all.",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A few rows of each table, in about a minute.")] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Print the scores without the reports' tables.")] = False,
@@ -33,7 +37,7 @@ def reproduce(
     from schedlab.cli.json_output import json_text
     from schedlab.cli.report_output import present_text, write
     from schedlab.cli.reproduction_run import reproduce as reproduced
-    from schedlab.report import reproduction
+    from schedlab.report import reproduction, reproduction_json
     from schedlab.report.html import reproduction as html
     from schedlab.reproduction import published
 
@@ -45,6 +49,6 @@ def reproduce(
         case PageFormat.TEXT:
             present_text(reproduction.render(results, tables=not scores), output)
         case PageFormat.JSON:
-            write(json_text(reproduction.to_json(results)), output)
+            write(json_text(reproduction_json.to_json(results)), output)
         case PageFormat.HTML:
             write(html.render(results), output)

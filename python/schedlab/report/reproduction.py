@@ -1,4 +1,4 @@
-"""Published reports beside their simulation and figures of a real kernel, and scores, as text and JSON.
+"""Published reports beside their simulation and figures of a real kernel, and scores, as text.
 
 ``docs/reproduce.md`` explains the figures.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from hashlib import sha256
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -16,15 +16,24 @@ from rich.text import Text
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure
-from schedlab.reproduction.published import PublishedReport, PublishedTable, Row
-from schedlab.reproduction.score import Outcome, Scores, score
-from schedlab.reproduction.simulated import Comparison, Counted, Level, Simulated
+from schedlab.reproduction.published import FOLDER, PublishedReport, PublishedTable, Row
+from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, Miss, Outcome, Scores, score, totals
+from schedlab.reproduction.simulated import Comparison, Level, Simulated
 from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.results.metrics import finite
 from schedlab.store.run_rows import Run
 
 MISSING = "–"
 SKILL = "skill"
+INTERVAL = "interval"
+
+MARKS = (
+    "*: the published effect is beyond the published noise. Gains are in per cent, positive where the column is "
+    "better. ±: standard error over random seeds."
+)
+"""Explanation of the marks in tables."""
+
+QUICK = "quick: few rows and short programs, so scores are rough and levels are not compared."
 
 
 @dataclass(frozen=True)
@@ -48,83 +57,24 @@ class Reproduction:
         return score(self.report, self.comparisons, self.levels)
 
 
-def to_json(results: Sequence[Reproduction]) -> dict[str, Any]:
-    """Return the fields of the JSON object. Gains and errors are in per cent; a score without rows is null."""
-    return {"reports": [_report(result) for result in results]}
+def frozen(results: Sequence[Reproduction]) -> str:
+    """Return the hash of all that determines the scores: published figures, experiments, models and simulator.
+
+    SHA-256 over the SHA-256 of each part. The parts of a report are its ``published.toml``, and the experiment's file
+    and fingerprint hash (machine, kernel and build) of each run. The order of the reports on the command line does not
+    matter.
+    """
+    whole = sha256()
+    for result in sorted(results, key=lambda result: result.report.number):
+        figures = (FOLDER / result.name / "published.toml").read_text(encoding="utf-8")
+        for part in (figures, *(part for run in result.runs for part in (run.experiment_file, run.fingerprint_hash))):
+            whole.update(sha256(part.encode()).digest())
+    return whole.hexdigest()
 
 
-def _report(result: Reproduction) -> dict[str, Any]:
-    scores = result.scores
-    return {
-        "report": result.name,
-        "number": result.report.number,
-        "title": result.report.title,
-        "runs": [
-            {"run": run.id, "name": run.name, "target": run.target, "quick": run.quick, "models": run.fingerprint_hash}
-            for run in result.runs
-        ],
-        "guest": None if result.guest is None else _guest(result.guest, result.report.guest),
-        "effects": scores.effects,
-        "missing": scores.missing,
-        "resolved": scores.resolved,
-        "significant": scores.significant,
-        "right": scores.right,
-        "sign": scores.sign,
-        "spearman": scores.spearman,
-        "error": scores.error,
-        "error_of_no_change": scores.error_of_none,
-        "skill": None if scores.skill is None else finite(scores.skill),
-        "ceiling": scores.ceiling,
-        "level": {"ratio": scores.level, "error": scores.level_error, "p90": scores.level_p90},
-        "headlines": [{"text": outcome.headline.text, "reached": outcome.reached} for outcome in scores.headlines],
-        "rows": [_row(each) for each in result.comparisons],
-        "levels": [
-            {
-                "table": level.table.title,
-                "at": level.row.at,
-                "unit": level.table.unit,
-                "published": level.published,
-                "simulated": level.simulated,
-            }
-            for level in result.levels
-        ],
-    }
-
-
-def _guest(run: Run, note: str) -> dict[str, Any]:
-    kernel = run.fingerprint["kernel"]["release"]
-    return {
-        "run": run.id, "name": run.name, "target": run.target, "quick": run.quick, "kernel": kernel,
-        "qemu": run.fingerprint["qemu"], "blocks": run.design.blocks, "note": note,
-    }  # fmt: skip
-
-
-def _row(each: Comparison) -> dict[str, Any]:
-    simulated = each.simulated
-    return {
-        "table": each.table.title,
-        "at": each.row.at,
-        "column": each.table.columns[each.column],
-        "baseline": each.table.columns[each.baseline],
-        "published": each.published.gain,
-        "published_error": each.published.error,
-        "significant": each.published.significant,
-        "simulated": None if simulated is None else simulated.gain,
-        "simulated_error": None if simulated is None else finite(simulated.error),
-        "counted": [_count(figures) for figures in each.counted],
-        "scored": each.table.scored,
-    }
-
-
-def _count(figures: Counted) -> dict[str, Any]:
-    effect = figures.effect
-    return {
-        "figure": figures.figure,
-        "before": figures.before,
-        "after": figures.after,
-        "gain": None if effect is None else effect.gain,
-        "gain_error": None if effect is None else finite(effect.error),
-    }
+def frozen_line(results: Sequence[Reproduction]) -> str:
+    """Return the hash with its explanation."""
+    return f"figures, experiments, models and simulator: {frozen(results)}"
 
 
 def render(results: Sequence[Reproduction], *, tables: bool = True) -> RenderableType:
@@ -133,18 +83,24 @@ def render(results: Sequence[Reproduction], *, tables: bool = True) -> Renderabl
 
 
 def _parts(results: Sequence[Reproduction], *, tables: bool) -> Iterator[RenderableType]:
-    for result in results:
-        if tables:
+    if tables:
+        yield Text(f"{MARKS}\n", style="dim")
+        for result in results:
             yield from _tables(result)
-    yield Text("scores of the simulation", style="bold")
+    yield Text(frozen_line(results), style="dim")
+    yield Text("\nscores of the simulation", style="bold")
     yield _scores(results)
+    yield Text(f"in all: {totals_text(results)}")
     yield Text(legend(results), style="dim")
-    yield Text("\nheadlines", style="bold")
+    yield Text("\nheadlines, reached by the simulation and by predicting no change", style="bold")
     yield _headlines(results)
-    if any(run.quick for result in results for run in result.runs):
-        yield Text(
-            "\nquick: few rows and short programs, so scores are rough and levels are not compared.", style="yellow"
-        )
+    if is_quick(results):
+        yield Text(f"\n{QUICK}", style="yellow")
+
+
+def is_quick(results: Sequence[Reproduction]) -> bool:
+    """Whether a run has only a few rows."""
+    return any(run.quick for result in results for run in result.runs)
 
 
 def _tables(result: Reproduction) -> Iterator[RenderableType]:
@@ -164,7 +120,8 @@ def _tables(result: Reproduction) -> Iterator[RenderableType]:
             continue
         gain = "; gain over the column before" if table.steps else f"; gain over {table.columns[0]}"
         compared = gain if table.pairs else ""
-        yield Text.assemble((table.title, "bold"), f": {table.unit}, {table.better} is better{compared}")
+        beside = "; published, and simulated beside it"
+        yield Text.assemble((table.title, "bold"), f": {table.unit}, {table.better} is better{compared}{beside}")
         yield _table(table, of_table, levels)
         yield Text()
 
@@ -200,8 +157,10 @@ def _table(table: PublishedTable, comparisons: Sequence[Comparison], levels: Seq
         by_row = {id(each.row): each for each in comparisons if each.column == index}
         cells = [by_row[id(row)] for row in shown]
         columns.append(Column(table.columns[index], [_published(each) for each in cells]))
-        columns.append(Column("simulated", [_simulated(each) for each in cells]))
-        columns += [Column(name, [Text(counted_cell(each, name), "dim") for each in cells]) for name in names]
+        columns.append(Column("simulated", [_simulated(each) for each in cells], beside=True))
+        columns += [
+            Column(name, [Text(counted_cell(each, name), "dim") for each in cells], beside=True) for name in names
+        ]
     return Columns(columns)
 
 
@@ -210,11 +169,11 @@ def _level_columns(table: PublishedTable, shown: Sequence[Row], levels: Sequence
     of_rows = [by_row.get(id(row)) for row in shown]
     printed = [Text(figure(level.published) if level else MISSING) for level in of_rows]
     simulated = [Text(figure(level.simulated) if level else MISSING, style="dim") for level in of_rows]
-    return [Column(table.columns[0], printed), Column("simulated", simulated)]
+    return [Column(table.columns[0], printed), Column("simulated", simulated, beside=True)]
 
 
 def _published(each: Comparison) -> Text:
-    return Text(f"{each.published.gain:+.2f} %{'*' if each.published.significant else ' '}")
+    return Text(f"{signed(each.published.gain)} %{'*' if each.published.significant else ' '}")
 
 
 def _simulated(each: Comparison) -> Text:
@@ -225,8 +184,14 @@ def _simulated(each: Comparison) -> Text:
 
 
 def _gain(effect: Simulated) -> str:
-    error = "" if finite(effect.error) is None else f" ±{effect.error:.2f}"
-    return f"{effect.gain:+.2f}{error}"
+    # Equal figures under all random seeds have no error to print.
+    is_exact = finite(effect.error) is None or (effect.gain == effect.error == 0)
+    return signed(effect.gain) if is_exact else f"{signed(effect.gain)} ±{effect.error:.2f}"
+
+
+def signed(gain: float) -> str:
+    """Return a gain with its sign; exactly no gain has none."""
+    return "0.00" if gain == 0 else f"{gain:+.2f}"
 
 
 def counted_cell(each: Comparison, name: str) -> str:
@@ -242,7 +207,8 @@ def _scores(results: Sequence[Reproduction]) -> Columns:
     names = [Text(f"{result.report.number} {result.name}") for result in results]
     cells = [scored_cells(result) for result in results]
     columns = [
-        Column(of_reports[0][0], [_coloured(*cell) for cell in of_reports]) for of_reports in zip(*cells, strict=True)
+        Column(of_reports[0][0], [_coloured(*cell) for cell in of_reports], beside=of_reports[0][0] == INTERVAL)
+        for of_reports in zip(*cells, strict=True)
     ]
     return Columns([Column("report", names, "name"), *columns])
 
@@ -252,16 +218,17 @@ def scored_cells(result: Reproduction) -> list[tuple[str, str]]:
     scores = result.scores
     return [
         ("rows", _of(scores.effects, scores.effects + scores.missing)),
+        ("resolved", _of(scores.resolved, scores.effects)),
         ("right sign", _of(scores.right, scores.significant)),
         ("Spearman", _number(scores.spearman, "+.2f")),
         ("error", _number(scores.error, ".2f")),
         ("of none", _number(scores.error_of_none, ".2f")),
         (SKILL, _number(scores.skill, "+.2f")),
+        (INTERVAL, _ends(scores.skill_interval)),
         ("ceiling", _number(scores.ceiling, "+.2f")),
         ("level", _number(scores.level, ".2f", "×")),
         ("level error", _number(scores.level_error, ".1f", "×")),
         ("level p90", _number(scores.level_p90, ".1f", "×")),
-        ("resolved", _of(scores.resolved, scores.effects)),
     ]
 
 
@@ -277,21 +244,41 @@ def legend(results: Sequence[Reproduction]) -> str:
     missing = sum(result.scores.missing for result in results)
     not_simulated = f" {counted(missing, 'effect')} had no simulation." if missing else ""
     return (
-        "right sign: of the effects beyond the published noise (*). error: median, in points; of none: of predicting "
-        "no change. skill: 1 - mean error / mean error of predicting no change. ceiling: expected skill of a second "
-        "measurement with the report's own noise. level: first column, simulated / published; level error and level "
-        "p90: factor between them, median and 90th percentile. resolved: standard error "
-        f"over random seeds below a third of the published effect.{not_simulated}"
+        "resolved: standard error over random seeds below a third of the published effect. right sign: of the effects "
+        "beyond the published noise. error: median, in points; of none: of predicting no change. skill: 1 - mean error "
+        f"/ mean error of predicting no change; interval: {100 * CONFIDENCE:.0f} % of the skills of resampled effects, "
+        f"of at least {FEWEST_ROWS} effects. ceiling: expected skill of a second measurement with the report's own "
+        "noise. level: first column, simulated / published; level error and level p90: factor between them, median and "
+        f"90th percentile.{not_simulated}"
+    )
+
+
+def totals_text(results: Sequence[Reproduction]) -> str:
+    """Return the sums over the reports as a sentence that begins in lower case."""
+    sums = totals([result.scores for result in results])
+    return (
+        f"positive skill in {sums.skilled} of {counted(sums.reports, 'report')}, with an interval above 0 in "
+        f"{sums.certainly}; the right sign in {sums.right} of {counted(sums.significant, 'effect')} beyond the "
+        f"published noise; {sums.reached} of {counted(sums.headlines, 'headline')} reached, and {sums.of_no_change} by "
+        "predicting no change."
     )
 
 
 def _headlines(results: Sequence[Reproduction]) -> Columns:
-    outcomes = [(result, outcome) for result in results for outcome in result.scores.headlines]
+    rows: list[tuple[Text, Text, Text, Text]] = []
+    for result in results:
+        for outcome in result.scores.headlines:
+            of_no_change = Text("reached" if outcome.of_no_change else MISSING)
+            rows.append((Text(result.report.number), _reached(outcome), of_no_change, Text(outcome.headline.text)))
+            if missed := missed_text(outcome):
+                rows.append((Text(), Text(), Text(), Text(missed, "dim")))
+    reports, simulated, no_change, headlines = zip(*rows, strict=True)
     return Columns(
         [
-            Column("report", [Text(result.report.number) for result, _ in outcomes], "name"),
-            Column("", [_reached(outcome) for _, outcome in outcomes]),
-            Column("headline", [Text(outcome.headline.text) for _, outcome in outcomes], "remark"),
+            Column("report", reports, "name"),
+            Column("simulation", simulated),
+            Column("no change", no_change),
+            Column("headline", headlines, "remark"),
         ]
     )
 
@@ -301,9 +288,48 @@ def _reached(outcome: Outcome) -> Text:
     return words[outcome.reached]
 
 
+def missed_text(outcome: Outcome) -> str:
+    """Return the first figure that misses a headline's bounds and the number of others; "" if the headline is not
+    missed."""
+    if outcome.reached is not False:
+        return ""
+    first, *others = outcome.misses
+    column = (
+        f", {first.table.columns[first.column]}" if first.column is not None and len(first.table.columns) > 2 else ""
+    )
+    more = f"; and {counted(len(others), 'other figure')}" if others else ""
+    row = f"{first.table.parameter} {first.row.at}".strip()
+    return f"{first.table.title}, {row}{column}: {_missed_bounds(outcome, first)}{more}"
+
+
+def _missed_bounds(outcome: Outcome, miss: Miss) -> str:
+    low, high = miss.bounds
+    match unit_of(outcome, miss):
+        case "%":
+            return f"simulated {signed(miss.figure)} %, not {low:+g} to {high:+g} %"
+        case "×":
+            return f"simulated ×{figure(miss.figure)}, not ×{low:g} to ×{high:g}"
+        case unit if low <= miss.figure <= high:
+            return f"simulated {figure(miss.figure)} {unit}, not above the row before"
+        case unit:
+            return f"simulated {figure(miss.figure)} {unit}, not {low:g} to {high:g} {unit}"
+
+
+def unit_of(outcome: Outcome, miss: Miss) -> str:
+    """Return the unit of a figure that misses its bounds: % for a gain, × for a factor, the table's for a level."""
+    if miss.column is None:
+        return miss.table.unit
+    checks = [check for check in outcome.headline.checks if check.selects(miss.table, miss.row, miss.column)]
+    return "%" if any(check.gain == miss.bounds for check in checks) else "×"
+
+
 def _of(part: int, whole: int) -> str:
     return f"{part}/{whole}"
 
 
 def _number(number: float | None, form: str, sign: str = "") -> str:
     return MISSING if number is None else f"{sign}{number:{form}}"
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    return MISSING if interval is None else " … ".join(f"{end:+.2f}" for end in interval)

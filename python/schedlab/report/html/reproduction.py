@@ -10,12 +10,19 @@ from schedlab.report.html.page import environment, policy, text
 from schedlab.report.html.scatter import Change, Scatter, of_changes
 from schedlab.report.numbers import figure
 from schedlab.report.reproduction import (
+    MARKS,
+    QUICK,
     Reproduction,
     counted_cell,
+    frozen_line,
     guest_note,
     has_figures,
+    is_quick,
     legend,
+    missed_text,
     scored_cells,
+    signed,
+    totals_text,
 )
 from schedlab.reproduction.simulated import Comparison
 
@@ -31,7 +38,13 @@ def render(results: Sequence[Reproduction]) -> str:
         tables=rows,
         heads=[name for name, _ in scored_cells(results[0])],
         cells={result.name: [cell for _, cell in scored_cells(result)] for result in results},
+        frozen=frozen_line(results),
+        totals=totals_text(results),
         legend=legend(results),
+        marks=MARKS,
+        quick=QUICK if is_quick(results) else "",
+        missed=missed_text,
+        signed=signed,
         counted=counted_cell,
         figure=figure,
         notes={result.name: guest_note(result) for result in results if result.with_guest},
@@ -56,7 +69,7 @@ def _scatter(comparisons: Sequence[Comparison]) -> Scatter:
             figures.gain,
             each.published.significant,
             f"{each.table.title}, {each.row.at}, {each.table.columns[each.column]}: published "
-            f"{each.published.gain:+.2f} %, simulated {figures.gain:+.2f} %",
+            f"{signed(each.published.gain)} %, simulated {signed(figures.gain)} %",
         )
         for each in comparisons
         if (figures := each.simulated) is not None and each.table.scored

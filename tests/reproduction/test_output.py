@@ -1,0 +1,200 @@
+"""Text, JSON and HTML of made-up simulations."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedlab.report import reproduction
+from schedlab.report.html import reproduction as html
+from schedlab.report.reproduction import Reproduction, frozen, missed_text
+from schedlab.report.reproduction_json import to_json
+from schedlab.report.text import plain_console
+from schedlab.reproduction import published
+from schedlab.reproduction.published import names, report
+from schedlab.reproduction.simulated import Comparison, Figures, Level, Simulated
+from schedlab.store.run_rows import Run
+
+
+def simulation(name: str, factor: float = 1.0, error: float = 0.01, blocks: int = 4) -> Reproduction:
+    """Return a simulation whose gains are the published gains times a factor."""
+    effects = [
+        replace(each, simulated=Simulated(each.published.gain * factor, error, 1.0, blocks))
+        for each in Figures({}).comparisons(report(name))
+    ]
+    return Reproduction(name, report(name), (), effects, [])
+
+
+def printed(results: Sequence[Reproduction], width: int = 80, *, tables: bool = True) -> list[str]:
+    console = plain_console(width)
+    with console.capture() as capture:
+        console.print(reproduction.render(results, tables=tables))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def words(results: Sequence[Reproduction], *, tables: bool = True) -> str:
+    return " ".join(" ".join(printed(results, 200, tables=tables)).split())
+
+
+def page(results: Sequence[Reproduction]) -> str:
+    return " ".join(unescape(html.render(results)).split())
+
+
+def run_of(name: str, **changes: Any) -> Run:
+    fields = dict.fromkeys(Run.__dataclass_fields__)
+    return Run(**fields | {"experiment_file": name, "fingerprint_hash": "machine", "quick": False} | changes)
+
+
+def test_totals_are_below_the_scores() -> None:
+    results = [simulation("schedstats"), simulation("migration-cost", factor=-1.0)]
+    total = (
+        "positive skill in 1 of 2 reports, with an interval above 0 in 1; the right sign in 23 of 91 effects beyond "
+        "the published noise; 5 of 9 headlines reached, and 2 by predicting no change."
+    )
+    assert f"in all: {total}" in words(results)
+    assert f"In all: {total}" in page(results)
+    assert to_json(results)["totals"] == {
+        "reports": 2, "positive_skill": 1, "interval_above_0": 1, "significant": 91, "right": 23,
+        "headlines": 9, "reached": 5, "of_no_change": 2,
+    }  # fmt: skip
+
+
+def test_a_missed_headline_names_the_first_figure_beyond_its_bounds() -> None:
+    results = [simulation("schedstats", factor=0.0)]
+    missed = "netperf TCP_STREAM, 48 CPUs, size 64: simulated 0.00 %, not +1 to +6.2 %; and 6 other figures"
+    assert missed in words(results)
+    assert missed in page(results)
+    outcome = to_json(results)["reports"][0]["headlines"][0]
+    assert (outcome["reached"], outcome["of_no_change"], len(outcome["misses"])) == (False, False, 7)
+    assert outcome["misses"][0] == {
+        "table": "netperf TCP_STREAM, 48 CPUs", "at": 64, "column": "nostats-v2r2", "figure": 0.0, "unit": "%",
+        "bounds": [1.0, 6.2],
+    }  # fmt: skip
+
+
+def test_a_missed_factor_and_a_missed_level_have_their_units() -> None:
+    vmstat = [missed_text(outcome) for outcome in simulation("vmstat").scores.headlines]
+    assert vmstat == ["worst gap of a loop on an isolated CPU, worst: simulated ×1.000, not ×100 to ×1000", ""]
+    (table,) = (table for table in report("migration-cost").table if table.title.startswith("load_balance"))
+    for figures, missed in (
+        ((3100.0, 3050.0, 4000.0), "tasks 64: simulated 3050 ns, not above the row before"),
+        ((3100.0, 4000.0, 9000.0), "tasks 128: simulated 9000 ns, not 3000 to 8000 ns"),
+    ):
+        levels = [Level(table, row, 1.0, value) for row, value in zip(table.rows, figures, strict=True)]
+        outcome = replace(simulation("migration-cost"), levels=levels).scores.headlines[-1]
+        assert missed_text(outcome) == f"{table.title}, {missed}"
+
+
+def test_headlines_that_no_change_reaches_are_marked() -> None:
+    results = [simulation("schedstats")]
+    lines = {line.split("  ")[-1]: line for line in printed(results, 120, tables=False)}
+    assert lines["TCP_STREAM of 16384 bytes gains less than 1.5 %"].split()[1:3] == ["reached", "reached"]
+    assert lines["pipetest gains 1 to 4 %"].split()[1:3] == ["reached", "–"]
+    assert page(results).count("(predicting no change reaches this headline)") == 2
+    assert [outcome["of_no_change"] for outcome in to_json(results)["reports"][0]["headlines"]].count(True) == 2
+
+
+def test_the_skill_has_its_interval_unless_effects_are_few() -> None:
+    results = [simulation("schedstats", factor=0.5), simulation("vmstat", factor=0.5)]
+    shown = words(results, tables=False)
+    assert re.search(r"000 schedstats [^a-z]* \+0\.50 \+0\.50 … \+0\.50 ", shown)
+    assert re.search(r"002 vmstat [^a-z]* \+0\.50 – ", shown)
+    first, second = to_json(results)["reports"]
+    assert first["skill_interval"] == pytest.approx([0.5, 0.5])
+    assert second["skill_interval"] is None
+    assert "+0.50 … +0.50" in page(results)
+
+
+def test_the_frozen_hash_changes_with_figures_experiments_and_models(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    base = replace(simulation("vmstat"), runs=(run_of("a"), run_of("b")))
+    other = replace(simulation("schedstats"), runs=(run_of("c"),))
+    value = frozen([base])
+    assert len(value) == 64
+    assert frozen([base, other]) == frozen([other, base]) != value
+    changed = (run_of("a"), run_of("b", fingerprint_hash="another")), (run_of("ab"), run_of("")), (run_of("a"),)
+    assert len({value, *(frozen([replace(base, runs=runs)]) for runs in changed)}) == 4
+    text = (published.FOLDER / "vmstat" / "published.toml").read_text(encoding="utf-8")
+    (tmp_path / "vmstat").mkdir()
+    monkeypatch.setattr(reproduction, "FOLDER", tmp_path)
+    for figures, is_same in ((text, True), (f"{text}# changed", False)):
+        (tmp_path / "vmstat" / "published.toml").write_text(figures, encoding="utf-8")
+        assert (frozen([base]) == value) == is_same
+
+
+def test_the_frozen_hash_is_printed_once_above_the_scores() -> None:
+    results = [replace(simulation("vmstat"), runs=(run_of("a"),))]
+    value = frozen(results)
+    assert to_json(results)["frozen"] == value
+    assert page(results).count(f"figures, experiments, models and simulator: {value}") == 1
+    lines = printed(results)
+    assert lines.count(value) == 1
+    assert lines.index(value) < lines.index("scores of the simulation")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", names())
+def test_a_simulated_column_is_beside_its_published_column(name: str, width: int) -> None:
+    lines = printed([simulation(name)], width)
+    assert max(map(len, lines)) <= width
+    headings = [re.split("  +", line) for line in lines if "  " in line and line.endswith(" simulated")]
+    assert headings
+    for _, *columns in headings:
+        assert set(columns[1::2]) == {"simulated"}
+        assert "simulated" not in columns[::2]
+
+
+def test_marks_and_published_columns_are_explained_before_the_first_table() -> None:
+    shown = words([simulation("vmstat")])
+    assert shown.startswith("*: the published effect is beyond the published noise.")
+    assert "s, lower is better; gain over before; published, and simulated beside it" in shown
+    assert not words([simulation("vmstat")], tables=False).startswith("*")
+    assert "*: the published effect is beyond the published noise." in page([simulation("vmstat")])
+
+
+def with_effects(of: Reproduction, simulated: Simulated) -> Reproduction:
+    effects: list[Comparison] = [replace(each, simulated=simulated) for each in of.comparisons]
+    return replace(of, comparisons=effects)
+
+
+def test_exactly_no_change_has_neither_sign_nor_error() -> None:
+    result = with_effects(simulation("vmstat"), Simulated(-0.0, 0.0, 1.0, 4))
+    assert "-0.00" not in words([result])
+    assert "0.00 ±0.00" not in words([result])
+    assert "-0.00" not in page([result])
+    assert '"simulated": -0.0' not in json.dumps(to_json([result]))
+    small = with_effects(simulation("vmstat"), Simulated(-0.001, 0.001, 1.0, 4))
+    assert "-0.00 ±0.00" in words([small]), "a small effect is not exactly no change"
+
+
+def test_one_random_seed_has_no_standard_error() -> None:
+    result = simulation("vmstat", error=float("nan"), blocks=1)
+    assert "nan" not in page([result])
+    assert "nan" not in words([result])
+
+
+def test_rows_have_units_seeds_and_published_figures_of_comparable_levels() -> None:
+    (of_report,) = to_json([simulation("d7-patches", blocks=16)])["reports"]
+    kernbench = next(row for row in of_report["rows"] if row["table"] == "kernbench, Elapsed")
+    sdet = next(row for row in of_report["rows"] if row["table"] == "SDET, throughput")
+    assert (kernbench["unit"], kernbench["direction"], kernbench["blocks"]) == ("s", "lower", 16)
+    gain = 100 * (1 - kernbench["published_figure"] / kernbench["published_baseline"])
+    assert gain == pytest.approx(kernbench["published"])
+    assert (sdet["published_figure"], sdet["published_baseline"]) == (None, None)
+    not_simulated = replace(simulation("vmstat"), comparisons=Figures({}).comparisons(report("vmstat")))
+    assert {row["blocks"] for row in to_json([not_simulated])["reports"][0]["rows"]} == {0}
+
+
+def test_a_quick_page_says_that_scores_are_rough() -> None:
+    rough = "few rows and short programs, so scores are rough and levels are not compared"
+    for quick in (True, False):
+        result = replace(simulation("vmstat"), runs=(run_of("a", quick=quick),))
+        assert (rough in page([result])) == (rough in words([result])) == quick
