@@ -17,7 +17,7 @@ from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure
 from schedlab.reproduction.published import FOLDER, PublishedReport, PublishedTable, Row
-from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, Miss, Outcome, Scores, score, totals
+from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, FEWEST_SEEDS, Miss, Outcome, Scores, score, totals
 from schedlab.reproduction.simulated import Comparison, Level, Simulated
 from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.results.metrics import finite
@@ -190,8 +190,8 @@ def _gain(effect: Simulated) -> str:
 
 
 def signed(gain: float) -> str:
-    """Return a gain with its sign; exactly no gain has none."""
-    return "0.00" if gain == 0 else f"{gain:+.2f}"
+    """Return a gain with its sign; a gain that is printed as 0 has none."""
+    return "0.00" if round(gain, 2) == 0 else f"{gain:+.2f}"
 
 
 def counted_cell(each: Comparison, name: str) -> str:
@@ -244,9 +244,10 @@ def legend(results: Sequence[Reproduction]) -> str:
     missing = sum(result.scores.missing for result in results)
     not_simulated = f" {counted(missing, 'effect')} had no simulation." if missing else ""
     return (
-        "resolved: standard error over random seeds below a third of the published effect. right sign: of the effects "
-        "beyond the published noise. error: median, in points; of none: of predicting no change. skill: 1 - mean error "
-        f"/ mean error of predicting no change; interval: {100 * CONFIDENCE:.0f} % of the skills of resampled effects, "
+        f"resolved: at least {FEWEST_SEEDS} random seeds and a standard error below a third of the published effect. "
+        "right sign: of the effects beyond the published noise. error: median, in points; of none: of predicting no "
+        "change. skill: 1 - mean error / mean error of predicting no change; interval: "
+        f"{100 * CONFIDENCE:.0f} % of the skills of resampled effects, "
         f"of at least {FEWEST_ROWS} effects. ceiling: expected skill of a second measurement with the report's own "
         "noise. level: first column, simulated / published; level error and level p90: factor between them, median and "
         f"90th percentile.{not_simulated}"
