@@ -91,7 +91,7 @@ def test_json_has_the_scores_and_every_row(
     assert report["ceiling"] < 1
     assert (exempt["unit"], exempt["direction"], exempt["blocks"]) == ("s", "lower", 6)
     assert (exempt["published_figure"], exempt["published_baseline"]) == pytest.approx((0.24803, 0.24618), abs=1e-4)
-    assert len(report["skill_interval"]) == 2
+    assert report["skill_interval"] is None, "too few rows"
 
 
 def test_the_page_needs_no_script_and_has_every_simulated_effect(

@@ -80,6 +80,7 @@ def test_an_estimate_includes_boots_and_the_pauses_of_guests() -> None:
     assert not without.known
     estimated = estimate(experiment, None, "vm", virtual=True, boots=booted)
     assert estimated.seconds == pytest.approx(without.seconds + 18 * 1.0 + 3 * (SMALL + LARGE))
+    assert (estimated.known, estimated.text) == (False, "not known before the first trials")
     assert estimated.basis.endswith("; 6 boots of 7 s each by a guess")
     single = estimate(experiment, None, "vm", virtual=True, boots=Boots(1, 7.0, waits=False))
     assert single.basis.endswith("; 1 boot of 7 s by a guess")
@@ -104,3 +105,4 @@ def test_a_boot_is_estimated_by_its_typical_time_in_earlier_runs(engine: Engine)
     # The 20 s of a boot include the pause before its first trial.
     assert estimated.seconds == pytest.approx(18 * (2.0 + 1.0) + 6 * (20.0 - 1.0), abs=0.1)
     assert estimated.basis == "from earlier runs; 6 boots of 19 s each"
+    assert estimated.text.endswith("(from earlier runs; 6 boots of 19 s each)")

@@ -185,8 +185,11 @@ def test_a_list_of_values_is_refused_with_what_to_do(parameters: dict[str, Any])
 
 def test_a_load_beside_the_program_is_one_text() -> None:
     load = {"beside": "hackbench groups=1"}
-    done = schedlab.simulate("wakeup", machine="laptop-4", parameters=SMALL["wakeup"] | load)
-    assert done.ends["end"].to_list() == ["finished"]
+    alone, beside = (
+        schedlab.simulate("wakeup", machine="laptop-4", parameters=SMALL["wakeup"] | more) for more in ({}, load)
+    )
+    assert beside.ends["end"].to_list() == ["finished"]
+    assert len(beside.tasks) == len(alone.tasks) + 40, "a group of hackbench has 20 senders and 20 receivers"
 
 
 def test_the_error_for_a_tool_lists_the_native_programs() -> None:

@@ -58,10 +58,8 @@ def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Es
         f"{head}, {counted(len(plan.variants), 'variant')}, {counted(len(plan.rows), 'row')}",
         "bold",
     )
-    seconds, basis = (
-        (estimate.seconds, estimate.basis) if sizing is None else (sizing.planned, f"by run {sizing.run.id}")
-    )
-    console.print(f"Time: {format_time(seconds)} ({basis}).")
+    time = estimate.text if sizing is None else f"{format_time(sizing.planned)} (by run {sizing.run.id})"
+    console.print(f"Time: {time}.")
     needed, tests = blocks_at_least(plan), number_of_tests(plan.experiment, plan.rows)
     how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
     console.print(f"Showing any difference takes at least {needed} blocks, {how}.")
@@ -203,7 +201,7 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
         f"{', '.join(counted(number, noun) for number, noun in sizes)}; seed {plan.seed}",
         "bold",
     )
-    console.print(f"estimated time: {format_time(estimate.seconds)} ({estimate.basis})")
+    console.print(f"estimated time: {estimate.text}")
     _warn(console, plan)
     names = {row.key: str(row) for row in plan.rows}
     labels = [row.label for row in plan.rows]

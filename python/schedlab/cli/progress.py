@@ -28,11 +28,7 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
         yield lambda trial, measurement: _report_failure(console, trial, measurement)
         return
     trials, blocks = counted(len(plan.trials), "trial"), counted(plan.experiment.design.blocks, "block")
-    time_needed = (
-        f"about {format_time(estimate.seconds)} ({estimate.basis})"
-        if estimate.known
-        else "for a time that is not known before the first trials"
-    )
+    time_needed = f"{'about' if estimate.known else 'time'} {estimate.text}"
     console.print(f"{plan.experiment.experiment.name}: {trials} in {blocks}, {time_needed}")
     if warning := unchanged(plan.experiment):
         console.say("!", warning)

@@ -21,14 +21,19 @@ OVERHEAD = 0.01
 class Estimate:
     """Seconds for the plan, and a description of the estimate's source.
 
-    ``boot`` has the seconds of a boot for each variant that boots. The time of a simulation is not ``known`` before its
-    first trials, however long the same workload takes on a real machine.
+    ``boot`` has the seconds of a boot for each variant that boots. The time of simulated trials is not ``known`` before
+    the first of them, however long the same workload takes on a real machine.
     """
 
     seconds: float
     basis: str
     boot: Mapping[str, float] = field(default_factory=dict)
     known: bool = True
+
+    @property
+    def text(self) -> str:
+        """The time and its source."""
+        return f"{format_time(self.seconds)} ({self.basis})" if self.known else "not known before the first trials"
 
 
 def estimate(
@@ -54,14 +59,15 @@ def estimate(
     pause = 0.0 if virtual and not (boots and boots.waits) else plan.experiment.design.pause
     total = sum(seconds[trial.row.key] + pause for trial in plan.trials)
     basis = _basis(guessed, len(plan.rows), virtual=virtual)
+    known = not virtual or guessed < len(plan.rows)
     if boots is None or not boots.count:
-        return Estimate(total, basis, known=not (virtual and guessed))
+        return Estimate(total, basis, known=known)
     typical = typical_boot(engine, target) if engine is not None else None
     booting = boots.seconds if typical is None else boots.count * max(0.0, typical - pause)
     boot = dict.fromkeys(boots.variants, booting / boots.count)
     each = f"{format_time(booting / boots.count)}{' each' if boots.count > 1 else ''}"
     guess = " by a guess" if typical is None else ""
-    return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}", boot)
+    return Estimate(total + booting, f"{basis}; {counted(boots.count, 'boot')} of {each}{guess}", boot, known)
 
 
 def _basis(guessed: int, rows: int, *, virtual: bool) -> str:

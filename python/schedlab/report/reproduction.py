@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -58,16 +59,17 @@ class Reproduction:
 
 
 def frozen(results: Sequence[Reproduction]) -> str:
-    """Return the hash of all that determines the scores: published figures, experiments, models and simulator.
+    """Return a hash of published figures, experiments, models and simulator.
 
-    SHA-256 over the SHA-256 of each part. The parts of a report are its ``published.toml``, and the experiment's file
-    and fingerprint hash (machine, kernel and build) of each run. The order of the reports on the command line does not
-    matter.
+    SHA-256 over the SHA-256 of each part. The parts of a report are its ``published.toml``, and of each run the
+    experiment's file, whether the run is quick, and the fingerprint hash (machine, kernel and build). The order of the
+    reports on the command line does not matter.
     """
     whole = sha256()
     for result in sorted(results, key=lambda result: result.report.number):
         figures = (FOLDER / result.name / "published.toml").read_text(encoding="utf-8")
-        for part in (figures, *(part for run in result.runs for part in (run.experiment_file, run.fingerprint_hash))):
+        parts = [(run.experiment_file, f"quick {run.quick}", run.fingerprint_hash) for run in result.runs]
+        for part in (figures, *chain.from_iterable(parts)):
             whole.update(sha256(part.encode()).digest())
     return whole.hexdigest()
 
@@ -184,9 +186,13 @@ def _simulated(each: Comparison) -> Text:
 
 
 def _gain(effect: Simulated) -> str:
-    # Equal figures under all random seeds have no error to print.
-    is_exact = finite(effect.error) is None or (effect.gain == effect.error == 0)
-    return signed(effect.gain) if is_exact else f"{signed(effect.gain)} ±{effect.error:.2f}"
+    error = error_of(effect)
+    return f"{signed(effect.gain)} ±{error}" if error else signed(effect.gain)
+
+
+def error_of(effect: Simulated) -> str:
+    """Return a standard error; "" for one random seed, and for equal figures under all random seeds."""
+    return "" if finite(effect.error) is None or effect.gain == effect.error == 0 else f"{effect.error:.2f}"
 
 
 def signed(gain: float) -> str:
@@ -247,10 +253,9 @@ def legend(results: Sequence[Reproduction]) -> str:
         f"resolved: at least {FEWEST_SEEDS} random seeds and a standard error below a third of the published effect. "
         "right sign: of the effects beyond the published noise. error: median, in points; of none: of predicting no "
         "change. skill: 1 - mean error / mean error of predicting no change; interval: "
-        f"{100 * CONFIDENCE:.0f} % of the skills of resampled effects, "
-        f"of at least {FEWEST_ROWS} effects. ceiling: expected skill of a second measurement with the report's own "
-        "noise. level: first column, simulated / published; level error and level p90: factor between them, median and "
-        f"90th percentile.{not_simulated}"
+        f"{100 * CONFIDENCE:.0f} %, from resampled rows, with at least {FEWEST_ROWS} rows. ceiling: expected skill of "
+        "a second measurement with the report's own noise. level: first column, simulated / published; level error "
+        f"and level p90: factor between them, median and 90th percentile.{not_simulated}"
     )
 
 
@@ -258,10 +263,10 @@ def totals_text(results: Sequence[Reproduction]) -> str:
     """Return the sums over the reports as a sentence that begins in lower case."""
     sums = totals([result.scores for result in results])
     return (
-        f"positive skill in {sums.skilled} of {counted(sums.reports, 'report')}, with an interval above 0 in "
-        f"{sums.certainly}; the right sign in {sums.right} of {counted(sums.significant, 'effect')} beyond the "
-        f"published noise; {sums.reached} of {counted(sums.headlines, 'headline')} reached, and {sums.of_no_change} by "
-        "predicting no change."
+        f"positive skill in {sums.positive_skill} of {counted(sums.reports, 'report')}, with an interval above 0 in "
+        f"{sums.interval_above_0}; the right sign in {sums.right} of {counted(sums.significant, 'effect')} beyond the "
+        f"published noise; {sums.reached} of {counted(sums.headlines, 'headline')} reached. Predicting no change "
+        f"reaches {sums.of_no_change}, {sums.by_both} of them the same."
     )
 
 
@@ -273,7 +278,7 @@ def _headlines(results: Sequence[Reproduction]) -> Columns:
             rows.append((Text(result.report.number), _reached(outcome), of_no_change, Text(outcome.headline.text)))
             if missed := missed_text(outcome):
                 rows.append((Text(), Text(), Text(), Text(missed, "dim")))
-    reports, simulated, no_change, headlines = zip(*rows, strict=True)
+    reports, simulated, no_change, headlines = ([row[index] for row in rows] for index in range(4))
     return Columns(
         [
             Column("report", reports, "name"),
@@ -300,28 +305,17 @@ def missed_text(outcome: Outcome) -> str:
     )
     more = f"; and {counted(len(others), 'other figure')}" if others else ""
     row = f"{first.table.parameter} {first.row.at}".strip()
-    return f"{first.table.title}, {row}{column}: {_missed_bounds(outcome, first)}{more}"
+    return f"{first.table.title}, {row}{column}: {_missed_bounds(first)}{more}"
 
 
-def _missed_bounds(outcome: Outcome, miss: Miss) -> str:
+def _missed_bounds(miss: Miss) -> str:
     low, high = miss.bounds
-    match unit_of(outcome, miss):
-        case "%":
-            return f"simulated {signed(miss.figure)} %, not {low:+g} to {high:+g} %"
-        case "×":
-            return f"simulated ×{figure(miss.figure)}, not ×{low:g} to ×{high:g}"
-        case unit if low <= miss.figure <= high:
-            return f"simulated {figure(miss.figure)} {unit}, not above the row before"
-        case unit:
-            return f"simulated {figure(miss.figure)} {unit}, not {low:g} to {high:g} {unit}"
-
-
-def unit_of(outcome: Outcome, miss: Miss) -> str:
-    """Return the unit of a figure that misses its bounds: % for a gain, × for a factor, the table's for a level."""
-    if miss.column is None:
-        return miss.table.unit
-    checks = [check for check in outcome.headline.checks if check.selects(miss.table, miss.row, miss.column)]
-    return "%" if any(check.gain == miss.bounds for check in checks) else "×"
+    if miss.unit == "×":
+        return f"simulated ×{figure(miss.figure)}, not ×{low:g} to ×{high:g}"
+    if miss.column is not None:
+        return f"simulated {signed(miss.figure)} %, not {low:+g} to {high:+g} %"
+    wanted = f"{low:g} to {high:g} {miss.unit}" if miss.rises else "above the row before"
+    return f"simulated {figure(miss.figure)} {miss.unit}, not {wanted}"
 
 
 def _of(part: int, whole: int) -> str:
@@ -329,8 +323,9 @@ def _of(part: int, whole: int) -> str:
 
 
 def _number(number: float | None, form: str, sign: str = "") -> str:
-    return MISSING if number is None else f"{sign}{number:{form}}"
+    # Adding 0.0 turns -0.0, to which a small loss is rounded, into 0.0.
+    return MISSING if number is None else f"{sign}{round(number, 2) + 0.0:{form}}"
 
 
 def _ends(interval: tuple[float, float] | None) -> str:
-    return MISSING if interval is None else " … ".join(f"{end:+.2f}" for end in interval)
+    return MISSING if interval is None else " … ".join(_number(end, "+.2f") for end in interval)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from schedlab.report.reproduction import Reproduction, frozen, unit_of
+from schedlab.report.reproduction import Reproduction, frozen
 from schedlab.reproduction.score import Outcome, totals
 from schedlab.reproduction.simulated import Comparison, Counted
 from schedlab.results.metrics import finite
@@ -24,13 +24,14 @@ def to_json(results: Sequence[Reproduction]) -> dict[str, Any]:
         "frozen": frozen(results),
         "totals": {
             "reports": sums.reports,
-            "positive_skill": sums.skilled,
-            "interval_above_0": sums.certainly,
+            "positive_skill": sums.positive_skill,
+            "interval_above_0": sums.interval_above_0,
             "significant": sums.significant,
             "right": sums.right,
             "headlines": sums.headlines,
             "reached": sums.reached,
             "of_no_change": sums.of_no_change,
+            "by_both": sums.by_both,
         },
         "reports": [_report(result) for result in results],
     }
@@ -94,8 +95,9 @@ def _headline(outcome: Outcome) -> dict[str, Any]:
                 "at": miss.row.at,
                 "column": None if miss.column is None else miss.table.columns[miss.column],
                 "figure": miss.figure + 0.0,
-                "unit": unit_of(outcome, miss),
+                "unit": miss.unit,
                 "bounds": list(miss.bounds),
+                "rises": miss.rises,
             }
             for miss in outcome.misses
         ],

@@ -27,24 +27,32 @@ RESOLVED = 1 / 3
 FEWEST_SEEDS = 4
 """Fewest random seeds of a resolved effect: a standard error of fewer is itself too uncertain."""
 
-FEWEST_ROWS = 4
-"""Fewest effects with an interval of the skill."""
+FEWEST_ROWS = 5
+"""Fewest rows with an interval of the skill: four rows have only 35 different resamples."""
 
 CONFIDENCE = 0.9
-"""Confidence of the skill's interval, which resamples the effects of the report."""
+"""Confidence of the skill's interval, which resamples the rows of the report. Effects of a row share a baseline."""
 
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Miss:
-    """A simulated figure that misses a headline's bounds; ``column`` is None for a level, which no bounds may fit."""
+    """A simulated figure that misses a condition of a headline.
+
+    Attributes:
+        column: the column of the effect; None for a level.
+        unit: ``%`` for a gain, ``×`` for a factor, the printed unit for a level.
+        rises: whether a level is above the level of the row before; a level within the bounds has missed by this.
+    """
 
     table: PublishedTable
     row: Row
     column: int | None
     figure: float
+    unit: str
     bounds: tuple[float, float]
+    rises: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,33 +114,36 @@ class Totals:
     """Sums over reports.
 
     Attributes:
-        skilled: reports with positive skill; ``certainly`` of them have an interval above 0.
+        positive_skill: reports with positive skill; ``interval_above_0`` of them have an interval above 0.
         significant: effects beyond the published noise; ``right`` of them have the simulated sign.
-        headlines: number of headlines; ``reached`` by the simulation, ``of_no_change`` by predicting no change.
+        headlines: headlines whose figures were simulated; ``reached`` by the simulation, ``of_no_change`` by predicting
+            no change, ``by_both``.
     """
 
     reports: int
-    skilled: int
-    certainly: int
+    positive_skill: int
+    interval_above_0: int
     significant: int
     right: int
     headlines: int
     reached: int
     of_no_change: int
+    by_both: int
 
 
 def totals(reports: Sequence[Scores]) -> Totals:
     """Return the sums over the scores of several reports."""
-    outcomes = [outcome for scores in reports for outcome in scores.headlines]
+    outcomes = [outcome for scores in reports for outcome in scores.headlines if outcome.reached is not None]
     return Totals(
         reports=len(reports),
-        skilled=sum(scores.skill is not None and scores.skill > 0 for scores in reports),
-        certainly=sum(scores.skill_interval is not None and scores.skill_interval[0] > 0 for scores in reports),
+        positive_skill=sum(scores.skill is not None and scores.skill > 0 for scores in reports),
+        interval_above_0=sum(scores.skill_interval is not None and scores.skill_interval[0] > 0 for scores in reports),
         significant=sum(scores.significant for scores in reports),
         right=sum(scores.right for scores in reports),
         headlines=len(outcomes),
-        reached=sum(outcome.reached is True for outcome in outcomes),
+        reached=sum(bool(outcome.reached) for outcome in outcomes),
         of_no_change=sum(outcome.of_no_change for outcome in outcomes),
+        by_both=sum(bool(outcome.reached) and outcome.of_no_change for outcome in outcomes),
     )
 
 
@@ -160,7 +171,7 @@ def score(report: PublishedReport, comparisons: Sequence[Comparison], levels: Se
         error=_median(errors),
         error_of_none=_median(errors_of_no_change),
         skill=skill(published, simulated) if pairs else None,
-        skill_interval=_skill_interval(published, simulated),
+        skill_interval=_skill_interval(published, simulated, [id(each.row) for each, _ in pairs]),
         ceiling=_ceiling([each for each, _ in pairs]),
         level=_median(factors),
         level_error=_median(apart),
@@ -177,13 +188,18 @@ def skill(published: np.ndarray, predicted: np.ndarray) -> float:
     return 1 - error / error_of_no_change
 
 
-def _skill_interval(published: np.ndarray, predicted: np.ndarray) -> tuple[float, float] | None:
-    """Return the limits of the skill's interval from resampled effects; the same effects give the same limits."""
-    if len(published) < FEWEST_ROWS:
+def _skill_interval(published: np.ndarray, predicted: np.ndarray, rows: Sequence[int]) -> tuple[float, float] | None:
+    """Return the limits of the skill's interval from resampled rows; the same effects give the same limits."""
+    _, row_of = np.unique(rows, return_inverse=True)
+    number = int(row_of.max(initial=-1)) + 1
+    if number < FEWEST_ROWS:
         return None
-    chosen = np.random.default_rng(0).integers(len(published), size=(RESAMPLES, len(published)))
-    errors, errors_of_no_change = np.abs(predicted - published)[chosen], np.abs(published)[chosen]
-    skills = 1 - errors.sum(axis=1) / np.maximum(errors_of_no_change.sum(axis=1), np.finfo(float).tiny)
+    errors = np.bincount(row_of, np.abs(predicted - published))
+    errors_of_no_change = np.bincount(row_of, np.abs(published))
+    if errors_of_no_change.min() == 0:
+        return None
+    chosen = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
+    skills = 1 - errors[chosen].sum(axis=1) / errors_of_no_change[chosen].sum(axis=1)
     low, high = np.quantile(skills, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
@@ -201,9 +217,11 @@ def _outcome(
             known = [level for level in selected if level is not None]
             low, high = check.rising
             for level, before in zip(known, [0.0, *(level.simulated for level in known)], strict=False):
-                met.append(low <= level.simulated <= high and level.simulated > before)
+                rises = level.simulated > before
+                met.append(rises and low <= level.simulated <= high)
                 if not met[-1]:
-                    misses.append(Miss(level.table, level.row, None, level.simulated, check.rising))
+                    unit = level.table.unit
+                    misses.append(Miss(level.table, level.row, None, level.simulated, unit, check.rising, rises))
             met += [None] * (len(selected) - len(known))
             no_change.append(False)
             continue
@@ -219,7 +237,8 @@ def _outcome(
             figure = each.simulated.gain if check.gain is not None else each.simulated.factor
             met.append(bounds[0] <= figure <= bounds[1])
             if not met[-1]:
-                misses.append(Miss(each.table, each.row, each.column, figure, bounds))
+                unit = "%" if check.gain is not None else "×"
+                misses.append(Miss(each.table, each.row, each.column, figure, unit, bounds))
     return Outcome(headline, None if None in met else all(met), all(no_change), tuple(misses))
 
 

@@ -118,7 +118,7 @@ def _validated(name: str, parameters: Mapping[str, Any]) -> NativeParameters:
         return cast("NativeParameters", model.model_validate(dict(parameters)))
     except ValidationError as error:
         todo = f"parameters: {', '.join(model.model_fields)}"
-        if any(name in model.model_fields and isinstance(value, list) for name, value in parameters.items()):
+        if any(isinstance(item["input"], list) and item["loc"][0] in model.model_fields for item in error.errors()):
             todo = "give one value: lists are for the rows of an experiment file; simulate each value by itself"
         raise ProgramError("; ".join(_reasons(error)), where=name, todo=todo) from error
 
