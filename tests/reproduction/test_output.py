@@ -131,7 +131,7 @@ def test_the_frozen_hash_changes_with_figures_experiments_and_models(
     assert len({value, *(frozen([replace(base, runs=runs)]) for runs in changed)}) == 1 + len(changed)
     text = (published.FOLDER / "vmstat" / "published.toml").read_text(encoding="utf-8")
     (tmp_path / "vmstat").mkdir()
-    monkeypatch.setattr(reproduction, "FOLDER", tmp_path)
+    monkeypatch.setattr(published, "FOLDER", tmp_path)
     for figures, is_same in ((text, True), (f"{text}# changed", False)):
         (tmp_path / "vmstat" / "published.toml").write_text(figures, encoding="utf-8")
         assert (frozen([base]) == value) == is_same

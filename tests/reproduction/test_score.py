@@ -125,6 +125,21 @@ def test_the_skill_has_an_interval_that_contains_it() -> None:
         assert score(report(few), comparisons(report(few)), []).skill_interval is None
 
 
+def test_the_interval_does_not_depend_on_where_rows_are_in_memory() -> None:
+    made = comparisons(factor=0.5)
+    copies = {id(each.row): each.row.model_copy() for each in reversed(made)}
+    moved = [replace(each, row=copies[id(each.row)]) for each in made]
+    noisy = [
+        [
+            replace(each, simulated=Simulated(each.published.gain / (2 + index % 5), 0.1, 1.0, 4))
+            for index, each in enumerate(effects)
+        ]
+        for effects in (made, moved)
+    ]
+    first, second = (score(SCHEDSTATS, effects, []).skill_interval for effects in noisy)
+    assert first == second
+
+
 def test_effects_of_one_row_are_resampled_together() -> None:
     of = report("migration-cost")
     counted = [each for each in comparisons(of) if each.table.scored]

@@ -17,7 +17,8 @@ from rich.text import Text
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure
-from schedlab.reproduction.published import FOLDER, PublishedReport, PublishedTable, Row
+from schedlab.reproduction import published
+from schedlab.reproduction.published import PublishedReport, PublishedTable, Row
 from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, FEWEST_SEEDS, Miss, Outcome, Scores, score, totals
 from schedlab.reproduction.simulated import Comparison, Level, Simulated
 from schedlab.results.instructions import NS_PER_INSTRUCTION
@@ -67,7 +68,7 @@ def frozen(results: Sequence[Reproduction]) -> str:
     """
     whole = sha256()
     for result in sorted(results, key=lambda result: result.report.number):
-        figures = (FOLDER / result.name / "published.toml").read_text(encoding="utf-8")
+        figures = published.figures_file(result.name).read_text(encoding="utf-8")
         parts = [(run.experiment_file, f"quick {run.quick}", run.fingerprint_hash) for run in result.runs]
         for part in (figures, *chain.from_iterable(parts)):
             whole.update(sha256(part.encode()).digest())
@@ -195,9 +196,9 @@ def error_of(effect: Simulated) -> str:
     return "" if finite(effect.error) is None or effect.gain == effect.error == 0 else f"{effect.error:.2f}"
 
 
-def signed(gain: float) -> str:
-    """Return a gain with its sign; a gain that is printed as 0 has none."""
-    return "0.00" if round(gain, 2) == 0 else f"{gain:+.2f}"
+def signed(number: float) -> str:
+    """Return a gain or a score with its sign; a number that is printed as 0 has none."""
+    return "0.00" if round(number, 2) == 0 else f"{number:+.2f}"
 
 
 def counted_cell(each: Comparison, name: str) -> str:
@@ -226,12 +227,12 @@ def scored_cells(result: Reproduction) -> list[tuple[str, str]]:
         ("rows", _of(scores.effects, scores.effects + scores.missing)),
         ("resolved", _of(scores.resolved, scores.effects)),
         ("right sign", _of(scores.right, scores.significant)),
-        ("Spearman", _number(scores.spearman, "+.2f")),
+        ("Spearman", _score(scores.spearman)),
         ("error", _number(scores.error, ".2f")),
         ("of none", _number(scores.error_of_none, ".2f")),
-        (SKILL, _number(scores.skill, "+.2f")),
+        (SKILL, _score(scores.skill)),
         (INTERVAL, _ends(scores.skill_interval)),
-        ("ceiling", _number(scores.ceiling, "+.2f")),
+        ("ceiling", _score(scores.ceiling)),
         ("level", _number(scores.level, ".2f", "×")),
         ("level error", _number(scores.level_error, ".1f", "×")),
         ("level p90", _number(scores.level_p90, ".1f", "×")),
@@ -323,9 +324,12 @@ def _of(part: int, whole: int) -> str:
 
 
 def _number(number: float | None, form: str, sign: str = "") -> str:
-    # Adding 0.0 turns -0.0, to which a small loss is rounded, into 0.0.
-    return MISSING if number is None else f"{sign}{round(number, 2) + 0.0:{form}}"
+    return MISSING if number is None else f"{sign}{number:{form}}"
+
+
+def _score(score: float | None) -> str:
+    return MISSING if score is None else signed(score)
 
 
 def _ends(interval: tuple[float, float] | None) -> str:
-    return MISSING if interval is None else " … ".join(_number(end, "+.2f") for end in interval)
+    return MISSING if interval is None else " … ".join(map(signed, interval))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,9 @@ from schedlab.store.run_rows import Run
 
 def to_json(results: Sequence[Reproduction]) -> dict[str, Any]:
     """Return the fields of the JSON object. Gains and errors are in per cent; a score without rows is null."""
-    sums = totals([result.scores for result in results])
     return {
         "frozen": frozen(results),
-        "totals": {
-            "reports": sums.reports,
-            "positive_skill": sums.positive_skill,
-            "interval_above_0": sums.interval_above_0,
-            "significant": sums.significant,
-            "right": sums.right,
-            "headlines": sums.headlines,
-            "reached": sums.reached,
-            "of_no_change": sums.of_no_change,
-            "by_both": sums.by_both,
-        },
+        "totals": asdict(totals([result.scores for result in results])),
         "reports": [_report(result) for result in results],
     }
 

@@ -260,8 +260,7 @@ def names() -> list[str]:
 @cache
 def report(name: str) -> PublishedReport:
     """Return the report of this name."""
-    text = (FOLDER / name / "published.toml").read_text(encoding="utf-8")
-    return PublishedReport.model_validate(tomllib.loads(text))
+    return PublishedReport.model_validate(tomllib.loads(figures_file(name).read_text(encoding="utf-8")))
 
 
 def name_of(word: str) -> str:
@@ -272,6 +271,11 @@ def name_of(word: str) -> str:
             return name
     listed = ", ".join(f"{name} ({number})" for name, number in numbers.items())
     raise SchedlabError(f"there is no report {word!r}", todo=f"reports: {listed}")
+
+
+def figures_file(name: str) -> Path:
+    """Return the file of a report's published figures."""
+    return FOLDER / name / "published.toml"
 
 
 def guest_file(name: str) -> Path | None:

@@ -8,14 +8,14 @@ gains and MAE0 the mean absolute error of predicting no change. Skill 1 is a per
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite, pi, sqrt
 
 import numpy as np
 from scipy import stats
 
-from schedlab.reproduction.published import Headline, PublishedReport, PublishedTable, Row
+from schedlab.reproduction.published import Check, Headline, PublishedReport, PublishedTable, Row
 from schedlab.reproduction.simulated import Comparison, Level
 
 FEWEST_RANKED = 4
@@ -81,7 +81,7 @@ class Scores:
         significant: effects beyond the published noise; ``right`` of them have the simulated sign.
         spearman: rank correlation, the mean over tables weighted by their effects.
         error: median absolute error; ``error_of_none`` is the median absolute error of predicting no change.
-        skill: see the module's docstring. ``skill_interval`` has the limits of its interval; None with few effects.
+        skill: see the module's docstring. ``skill_interval`` has the limits of its interval; None with few rows.
         ceiling: the expected skill of a second measurement with the noise that the report prints.
         level: median of simulated / published levels. ``level_error`` and ``level_p90`` are the median and the 90th
             percentile of the factor between the two, at least 1.
@@ -190,10 +190,12 @@ def skill(published: np.ndarray, predicted: np.ndarray) -> float:
 
 def _skill_interval(published: np.ndarray, predicted: np.ndarray, rows: Sequence[int]) -> tuple[float, float] | None:
     """Return the limits of the skill's interval from resampled rows; the same effects give the same limits."""
-    _, row_of = np.unique(rows, return_inverse=True)
-    number = int(row_of.max(initial=-1)) + 1
+    # Rows are numbered as they come: their ids order them otherwise in each process.
+    numbers = {row: index for index, row in enumerate(dict.fromkeys(rows))}
+    number = len(numbers)
     if number < FEWEST_ROWS:
         return None
+    row_of = [numbers[row] for row in rows]
     errors = np.bincount(row_of, np.abs(predicted - published))
     errors_of_no_change = np.bincount(row_of, np.abs(published))
     if errors_of_no_change.min() == 0:
@@ -204,42 +206,67 @@ def _skill_interval(published: np.ndarray, predicted: np.ndarray, rows: Sequence
     return float(low), float(high)
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """A condition on one figure: whether predicting no change meets it, and the simulated figure's miss.
+
+    ``met`` is None without a simulated figure.
+    """
+
+    met: bool | None
+    of_no_change: bool
+    miss: Miss | None = None
+
+
 def _outcome(
     headline: Headline, report: PublishedReport, comparisons: Sequence[Comparison], levels: Sequence[Level]
 ) -> Outcome:
     """Return whether every selected figure meets its condition."""
-    met: list[bool | None] = []
-    no_change, misses = [], []
+    conditions: list[_Condition] = []
     for check in headline.checks:
-        if check.rising is not None:
-            simulated = {id(level.row): level for level in levels}
-            selected = [simulated.get(id(row)) for row in report.levels_of(check)]
-            known = [level for level in selected if level is not None]
-            low, high = check.rising
-            for level, before in zip(known, [0.0, *(level.simulated for level in known)], strict=False):
-                rises = level.simulated > before
-                met.append(rises and low <= level.simulated <= high)
-                if not met[-1]:
-                    unit = level.table.unit
-                    misses.append(Miss(level.table, level.row, None, level.simulated, unit, check.rising, rises))
-            met += [None] * (len(selected) - len(known))
-            no_change.append(False)
+        on_effects = check.rising is None
+        conditions += _on_effects(check, comparisons) if on_effects else _on_levels(check, report, levels)
+    met = [condition.met for condition in conditions]
+    return Outcome(
+        headline,
+        None if None in met else all(met),
+        all(condition.of_no_change for condition in conditions),
+        tuple(condition.miss for condition in conditions if condition.miss is not None and not condition.met),
+    )
+
+
+def _on_levels(check: Check, report: PublishedReport, levels: Sequence[Level]) -> Iterator[_Condition]:
+    """Yield the conditions of a check on levels, which no change does not meet: it predicts none."""
+    assert check.rising is not None
+    low, high = check.rising
+    simulated = {id(level.row): level for level in levels}
+    before = 0.0
+    for row in report.levels_of(check):
+        level = simulated.get(id(row))
+        if level is None:
+            yield _Condition(None, of_no_change=False)
             continue
-        for each in comparisons:
-            if not check.selects(each.table, each.row, each.column):
-                continue
-            bounds, of_no_change = (check.gain, 0.0) if check.gain is not None else (check.factor, 1.0)
-            assert bounds is not None
-            no_change.append(bounds[0] <= of_no_change <= bounds[1])
-            if each.simulated is None:
-                met.append(None)
-                continue
-            figure = each.simulated.gain if check.gain is not None else each.simulated.factor
-            met.append(bounds[0] <= figure <= bounds[1])
-            if not met[-1]:
-                unit = "%" if check.gain is not None else "×"
-                misses.append(Miss(each.table, each.row, each.column, figure, unit, bounds))
-    return Outcome(headline, None if None in met else all(met), all(no_change), tuple(misses))
+        rises = level.simulated > before
+        miss = Miss(level.table, row, None, level.simulated, level.table.unit, check.rising, rises)
+        yield _Condition(rises and low <= level.simulated <= high, of_no_change=False, miss=miss)
+        before = level.simulated
+
+
+def _on_effects(check: Check, comparisons: Sequence[Comparison]) -> Iterator[_Condition]:
+    """Yield the conditions of a check on gains or factors."""
+    bounds, unit, unchanged = (check.gain, "%", 0.0) if check.gain is not None else (check.factor, "×", 1.0)
+    assert bounds is not None
+    low, high = bounds
+    for each in comparisons:
+        if not check.selects(each.table, each.row, each.column):
+            continue
+        of_no_change = low <= unchanged <= high
+        if each.simulated is None:
+            yield _Condition(None, of_no_change)
+            continue
+        figure = each.simulated.gain if unit == "%" else each.simulated.factor
+        miss = Miss(each.table, each.row, each.column, figure, unit, bounds)
+        yield _Condition(low <= figure <= high, of_no_change, miss)
 
 
 def _spearman(comparisons: Sequence[Comparison]) -> float | None:
