@@ -743,7 +743,7 @@ fn wakees_that_inherit_flips_stay_on_their_cpus_under_a_small_cache() {
         simulation.unwrap().run().unwrap().counters
     };
     let (two, four) = (counters(2), counters(4));
-    assert!(two.wake_wide > 100 && four.wake_wide < 20, "{} and {}", two.wake_wide, four.wake_wide);
+    assert!(two.wake_wide > 40 && four.wake_wide < 5, "{} and {}", two.wake_wide, four.wake_wide);
 }
 
 /// A message over a socket has more lines than a message through a pipe, which its reader fetches from the writer's core, and the next
@@ -764,20 +764,22 @@ fn lines_of_sockets_and_descriptors_move_between_cores() {
     }
 }
 
-/// Tasks that fork on equally busy CPUs compare shares that were counted at different times.
+/// Tasks that fork on equally busy CPUs compare shares that were counted at different times. Of the children of four tasks on two CPUs
+/// with Linux 6.18.44, 40 to 44 % start on the other CPU in an autogroup, and 6 to 13 % without.
 #[test]
 fn in_an_autogroup_more_children_start_on_another_cpu() {
-    for kernel_name in ["linux-5.14", "linux-6.12"] {
-        let spread = |on: i64| {
-            let forks = Forkstorm { tasks: 4, exec: false, warmup_ns: MS, duration_ns: 200 * MS };
-            let tunables = vec![("kernel.sched_autogroup_enabled".to_owned(), on)];
-            let config = Config { tunables, ..Config::default() };
-            let counters = run("laptop-4", kernel_name, forks.program().unwrap(), config).counters;
-            counters.spread_migrations.iter().sum::<u64>()
-        };
-        let (grouped, alone) = (spread(1), spread(0));
-        assert!(grouped > 2 * alone, "{kernel_name}: {grouped} and {alone} children");
-    }
+    let spread = |on: i64| {
+        let two = Machine { cores_per_cache: 2, ..machine("laptop-4").unwrap() };
+        let forks = Forkstorm { tasks: 4, exec: false, warmup_ns: 100 * MS, duration_ns: 300 * MS };
+        let plan = Plan::new(forks.program().unwrap()).unwrap();
+        let tunables = vec![("kernel.sched_autogroup_enabled".to_owned(), on)];
+        let config = Config { tunables, ..Config::default() };
+        let simulation = Simulation::new(two, kernel("linux-6.18").unwrap(), plan, config);
+        let counters = simulation.unwrap().run().unwrap().counters;
+        counters.spread_migrations.iter().sum::<u64>() as f64 / counters.forks as f64
+    };
+    let (grouped, alone) = (spread(1), spread(0));
+    assert!((0.25..0.5).contains(&grouped) && (0.03..0.2).contains(&alone), "{grouped} and {alone}");
 }
 
 #[test]

@@ -45,7 +45,10 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
     (
         &[
             "balance/detach_tasks.rs",
+            "balance/find_busiest.rs",
+            "balance/find_busiest_by_load.rs",
             "balance/find_idlest.rs",
+            "balance/groups.rs",
             "balance/load_balance.rs",
             "balance/mod.rs",
             "balance/newidle_balance.rs",

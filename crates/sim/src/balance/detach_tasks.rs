@@ -3,7 +3,7 @@
 use super::load_balance::{CpuIdleType, Imbalance, LbEnv};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::Tunable;
+use crate::kernel::{GroupComparison, Tunable};
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::{Balancing, Observer};
@@ -32,7 +32,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         counts: &mut Balancing,
     ) -> u32 {
         if self.rq.nr_running[src_cpu] <= 1 {
-            if env.idle != CpuIdleType::Idle || env.failed <= Self::cache_nice_tries(env.domain) + 2 {
+            // The kernel has counted this pass as failed already.
+            if env.idle != CpuIdleType::Idle || env.failed <= Self::cache_nice_tries(env.domain) + 1 {
                 return 0;
             }
             let pushed = self.active_load_balance(env.payer, src_cpu, env.dst_cpu);
@@ -64,7 +65,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         for task in &detached {
             if on {
-                let hot = self.task_hot(src_cpu, *task, env.domain);
+                let hot = self.task_hot(src_cpu, env.dst_cpu, *task, env.domain);
                 self.stats_pull(env.pass_id(), src_cpu, *task, hot);
             }
             self.move_task(env, src_cpu, *task);
@@ -122,7 +123,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let hot = || {
             let degrades = self.migrate_degrades_locality(src_cpu, env.dst_cpu, task, env.domain);
-            degrades.unwrap_or_else(|| self.task_hot(src_cpu, task, env.domain))
+            degrades.unwrap_or_else(|| self.task_hot(src_cpu, env.dst_cpu, task, env.domain))
         };
         if env.failed <= Self::cache_nice_tries(env.domain) && hot() { Err(Refusal::Hot) } else { Ok(()) }
     }
@@ -140,6 +141,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     ) {
         let (nr_migrate, mut scanned) = (self.nr_migrate(), 0);
         let mut left = imbalance;
+        // Up to 5.4 half of the task's load is compared; since 5.10 each failed pass halves it (shr_bound()).
+        let shift = match self.world.kernel.domains.group_comparison {
+            GroupComparison::Load => 1,
+            GroupComparison::Type => env.failed,
+        };
         let mut remaining = u64::from(self.rq.nr_running[src_cpu]);
         P::waiting(&self.rq.queues[src_cpu], |task| {
             scanned += 1;
@@ -153,34 +159,36 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 }
                 return true;
             }
-            let task_load = self.rq.task_load(src_cpu, task, self.time.now).max(1);
             match &mut left {
                 Imbalance::Tasks(number) => *number -= 1,
-                Imbalance::Load(load) => {
-                    // A task heavier than the imbalance would reverse the imbalance. Each failed pass doubles the
-                    // load that is accepted (shr_bound()).
-                    if task_load.checked_shr(env.failed.max(1)).unwrap_or(0) > *load {
+                Imbalance::Load(amount) | Imbalance::Util(amount) => {
+                    let part = match imbalance {
+                        Imbalance::Util(_) => self.rq.task_util(src_cpu, task),
+                        _ => self.rq.task_load(src_cpu, task, self.time.now).max(1),
+                    };
+                    // A task of more than the imbalance would reverse it.
+                    if part.checked_shr(shift).unwrap_or(0) > *amount {
                         return true;
                     }
-                    *load = load.saturating_sub(task_load);
+                    *amount = amount.saturating_sub(part);
                 }
             }
             detached.push(task);
             remaining -= 1;
-            let done = matches!(left, Imbalance::Tasks(0) | Imbalance::Load(0));
+            let done = matches!(left, Imbalance::Tasks(0) | Imbalance::Load(0) | Imbalance::Util(0));
             // A CPU that is about to become idle takes a single task.
             !done && env.idle != CpuIdleType::Newidle
         });
     }
 
-    /// Whether a task is cache-hot on its CPU: it ran on that CPU less than the migration cost ago (`task_hot()`,
-    /// kernel/sched/fair.c, v4.5 to v6.12).
-    pub(crate) fn task_hot(&self, source: usize, task: TaskIx, domain: DomainKind) -> bool {
+    /// Whether a task is cache-hot on its CPU: it ran on that CPU less than the migration cost ago, or the queue prefers the task and
+    /// the CPU that would receive it has tasks (`task_hot()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub(crate) fn task_hot(&self, source: usize, target: usize, task: TaskIx, domain: DomainKind) -> bool {
         // Siblings share all caches.
         if domain == DomainKind::Smt {
             return false;
         }
-        if P::preferred(&self.rq.queues[source], task) {
+        if self.rq.nr_running[target] > 0 && P::preferred(&self.rq.queues[source], task) {
             return true;
         }
         let cost = self.tunables.migration_cost();

@@ -3,15 +3,16 @@
 use std::cmp::Reverse;
 
 use super::RECLAIM_DISTANCE;
+use super::groups::{GroupAverages, GroupType};
 use super::sched_domains::SchedGroup;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::IdlestGroup;
+use crate::kernel::GroupComparison;
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
-use crate::sched::{NOBODY, TaskIx};
+use crate::sched::{NOBODY, Sum, TaskIx};
 use crate::time::Ns;
 
 /// Load of a group.
@@ -24,34 +25,19 @@ struct GroupLoad {
     number: u64,
     /// Load per CPU, times 1024; 0 if all CPUs are idle.
     per_cpu: u64,
-    /// Sum of the CPUs' average utilisations, of 1024 each; 0 if the group has fewer tasks than CPUs.
-    util: u64,
+    /// Averages of the CPUs; 0 if the group has fewer tasks than CPUs.
+    averages: GroupAverages,
 }
 
 impl GroupLoad {
     fn idle(index: usize, width: usize) -> Self {
-        Self { index, width, idle: width, number: 0, per_cpu: 0, util: 0 }
+        Self { index, width, idle: width, number: 0, per_cpu: 0, averages: GroupAverages::default() }
     }
 
-    /// Type of the group (`group_classify()`, kernel/sched/fair.c, v5.5 to v6.12, without the sums of runnable time).
-    fn group_classify(&self, imbalance_pct: u64) -> GroupType {
-        let capacity = self.width as u64 * UNIT * 100;
-        if self.number < self.width as u64 || self.util * imbalance_pct < capacity {
-            GroupType::HasSpare
-        } else if self.number > self.width as u64 {
-            GroupType::Overloaded
-        } else {
-            GroupType::FullyBusy
-        }
+    /// Type of the group.
+    fn group_classify(&self, imbalance_pct: u32) -> GroupType {
+        GroupType::classify(self.width as u64, self.number, &self.averages, imbalance_pct)
     }
-}
-
-/// How busy a group is (`enum group_type`, kernel/sched/fair.c, v5.5 to v6.12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum GroupType {
-    HasSpare,
-    FullyBusy,
-    Overloaded,
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -140,16 +126,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         kind: DomainKind,
     ) -> Option<usize> {
         let settings = &self.world.kernel.domains;
-        let pct = u64::from(self.imbalance_pct(kind));
+        let imbalance_pct = self.imbalance_pct(kind);
+        let pct = u64::from(imbalance_pct);
         let (mut local, mut idlest): (Option<GroupLoad>, Option<GroupLoad>) = (None, None);
         for (load, is_local) in groups {
             if is_local {
                 local = Some(load);
                 continue;
             }
-            let better = idlest.is_none_or(|other| match settings.idlest_group {
-                IdlestGroup::Load => load.per_cpu < other.per_cpu,
-                IdlestGroup::IdleCpus => update_pick_idlest(&load, &other, pct),
+            let better = idlest.is_none_or(|other| match settings.group_comparison {
+                GroupComparison::Load => load.per_cpu < other.per_cpu,
+                GroupComparison::Type => update_pick_idlest(&load, &other, imbalance_pct),
             });
             if better {
                 idlest = Some(load);
@@ -158,23 +145,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let idlest = idlest?;
         let Some(local) = local else { return Some(idlest.index) };
         let numa = matches!(kind, DomainKind::Numa(_));
-        let moves = match settings.idlest_group {
+        let moves = match settings.group_comparison {
             // The local group keeps the task within half of the domain's imbalance percentage above 100.
-            IdlestGroup::Load => 100 * local.per_cpu >= (100 + (pct - 100) / 2) * idlest.per_cpu,
-            IdlestGroup::IdleCpus => match (local.group_classify(pct), idlest.group_classify(pct)) {
-                (here, there) if here != there => here > there,
-                (GroupType::HasSpare, _) => {
-                    // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
-                    let quiet =
-                        settings.allow_numa_imbalance && numa && local.number * 4 < local.width as u64;
-                    idlest.idle > local.idle && !quiet
+            GroupComparison::Load => 100 * local.per_cpu >= (100 + (pct - 100) / 2) * idlest.per_cpu,
+            GroupComparison::Type => {
+                match (local.group_classify(imbalance_pct), idlest.group_classify(imbalance_pct)) {
+                    (here, there) if here != there => here > there,
+                    (GroupType::HasSpare, _) => {
+                        // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
+                        let quiet =
+                            settings.allow_numa_imbalance && numa && local.number * 4 < local.width as u64;
+                        idlest.idle > local.idle && !quiet
+                    }
+                    _ => {
+                        let allowed = UNIT * 1024 * (pct - 100) / 100;
+                        idlest.per_cpu * pct < local.per_cpu * 100
+                            && !(numa && idlest.per_cpu + allowed >= local.per_cpu)
+                    }
                 }
-                _ => {
-                    let allowed = UNIT * 1024 * (pct - 100) / 100;
-                    idlest.per_cpu * pct < local.per_cpu * 100
-                        && !(numa && idlest.per_cpu + allowed >= local.per_cpu)
-                }
-            },
+            }
         };
         moves.then_some(idlest.index)
     }
@@ -183,7 +172,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// `task_running_on_cpu()`, kernel/sched/fair.c, v5.5 to v6.12).
     fn without(&self, load: GroupLoad, task: TaskIx, here: Option<usize>) -> GroupLoad {
         let executing = here.is_some_and(|cpu| self.cpus[cpu].current == task);
-        if !executing || self.world.kernel.domains.idlest_group == IdlestGroup::Load {
+        if !executing || self.world.kernel.domains.group_comparison == GroupComparison::Load {
             return load;
         }
         let part = self.rq.task_load(self.tasks[task].cpu.into(), task, self.time.now) * 1024
@@ -191,8 +180,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         GroupLoad {
             number: load.number - 1,
             per_cpu: load.per_cpu.saturating_sub(part),
-            // The tasks of a CPU share its utilisation; the kernel subtracts the task's own, to which sleep in a queue adds nothing.
-            util: load.util.saturating_sub(self.rq.queued_average(task) / load.number.max(1)),
+            averages: GroupAverages {
+                util: load.averages.util.saturating_sub(self.rq.task_util(self.tasks[task].cpu.into(), task)),
+                runnable: load.averages.runnable.saturating_sub(self.rq.queued_average(task)),
+            },
             ..load
         }
     }
@@ -205,8 +196,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return GroupLoad::idle(index, width);
         }
         let sum = self.sum(group);
-        let util = self.util(width, sum.number, group.cpus.iter().map(|cpu| usize::from(*cpu)));
-        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), util }
+        let averages = self.averages_of(&sum, group.cpus.iter().map(|cpu| usize::from(*cpu)));
+        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), averages }
     }
 
     /// Load of any set of CPUs.
@@ -215,18 +206,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if idle == width {
             return GroupLoad::idle(index, width);
         }
-        let (mut number, mut load) = (0, 0);
-        for cpu in span.iter() {
-            number += u64::from(self.rq.nr_running[cpu]);
-            load += self.rq.loads[cpu];
-        }
-        let util = self.util(width, number, span.iter());
-        GroupLoad { index, width, idle, number, per_cpu: load * 1024 / width.max(1) as u64, util }
-    }
-
-    /// Utilisation of a group for [`GroupLoad::util`].
-    fn util(&self, width: usize, number: u64, cpus: impl Iterator<Item = usize>) -> u64 {
-        if number < width as u64 { 0 } else { cpus.map(|cpu| self.rq.util(cpu)).sum() }
+        let mut sum = Sum::default();
+        span.iter().for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
+        let averages = self.averages_of(&sum, span.iter());
+        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), averages }
     }
 
     /// Return the CPU of a set in the shallowest idle state, or the least loaded CPU if none is idle
@@ -252,7 +235,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
 /// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
 /// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
-fn update_pick_idlest(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u64) -> bool {
+fn update_pick_idlest(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u32) -> bool {
     let (one_type, other_type) = (one.group_classify(imbalance_pct), other.group_classify(imbalance_pct));
     one_type < other_type
         || one_type == other_type

@@ -6,7 +6,10 @@
 //! rebalance_domains  periodic balancing, by ticks of busy CPUs and by an idle CPU for all idle CPUs
 //! newidle_balance    a CPU that is about to become idle searches for tasks
 //! sched_domains      tables of the domains and caches that balancing uses
-//! load_balance       one pass over one domain: statistics and decision
+//! load_balance       one pass over one domain
+//! find_busiest       which CPU a pass takes tasks from, and how much, by the types of groups
+//! find_busiest_by_load  the same before 5.5, by the groups' loads
+//! groups             sums and types of groups of CPUs
 //! detach_tasks       selection of the tasks that a pass moves, and their move
 //! realtime           real-time tasks: selection of a CPU, push and pull
 //! o1                 the balancing of 2.5.59, which has no domains
@@ -14,7 +17,10 @@
 //! Each pass costs time on the CPU that makes it: a base, a part for each CPU of the domain, and a part for each moved task.
 
 mod detach_tasks;
+mod find_busiest;
+mod find_busiest_by_load;
 mod find_idlest;
+mod groups;
 mod load_balance;
 mod newidle_balance;
 mod o1;
@@ -23,7 +29,8 @@ mod rebalance_domains;
 mod sched_domains;
 mod select_task_rq;
 
-pub(crate) use sched_domains::SchedDomains;
+pub(crate) use load_balance::Imbalance;
+pub(crate) use sched_domains::{SchedDomains, SchedGroup};
 
 use crate::engine::Engine;
 use crate::observe::Observer;

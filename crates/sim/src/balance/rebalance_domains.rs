@@ -7,7 +7,7 @@ use crate::ledger::Account;
 use crate::observe::Observer;
 use crate::sched::{IDLE_UPDATE_NS, NOBODY};
 use crate::schedstats::PassId;
-use crate::time::{MS, Ns, SECOND};
+use crate::time::{Ns, SECOND};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Balance at the tick of a busy CPU (`trigger_load_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
@@ -78,22 +78,31 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn rebalance_domains(&mut self, payer: usize, cpu: usize, idle: CpuIdleType) {
         self.rq.update_blocked_average(cpu, self.time.now);
         let (mut next, mut sum_cost, mut decayed) = (self.time.now + 60 * SECOND, 0, false);
+        let jiffies = self.jiffies();
         for level in 0..self.cpus[cpu].domains.len() {
             decayed |= self.update_newidle_cost(cpu, level, 0);
             sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;
             let interval = self.get_sd_balance_interval(cpu, level, idle);
-            let domain_state = &self.cpus[cpu].domains[level];
-            if self.time.now >= domain_state.last_balance + interval {
-                if self.should_we_balance(cpu, level) {
-                    let balanced = self.load_balance(payer, cpu, level, idle).balanced;
-                    self.update_interval(cpu, level, balanced);
-                } else if self.stats.on {
-                    self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
+            let mut declined = false;
+            if jiffies >= self.cpus[cpu].domains[level].last_balance + interval {
+                declined = !self.should_we_balance(cpu, level);
+                if declined {
+                    // The kernel counts the pass as balanced.
+                    self.note_balanced(cpu, level, idle);
+                    if self.stats.on {
+                        self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
+                    }
+                } else {
+                    self.load_balance(payer, cpu, level, idle);
                 }
-                self.cpus[cpu].domains[level].last_balance = self.time.now;
+                self.cpus[cpu].domains[level].last_balance = jiffies;
             }
-            let domain_state = &self.cpus[cpu].domains[level];
-            next = next.min(domain_state.last_balance + self.get_sd_balance_interval(cpu, level, idle));
+            let last_balance = self.cpus[cpu].domains[level].last_balance;
+            next = next.min(last_balance + self.get_sd_balance_interval(cpu, level, idle));
+            if declined {
+                // Another CPU of the group balances the wider domains, too.
+                break;
+            }
         }
         self.cpus[cpu].next_balance = next;
         if decayed {
@@ -101,19 +110,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Interval between passes over a domain (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12).
-    pub(super) fn get_sd_balance_interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
-        let factor = if idle == CpuIdleType::Busy { self.world.kernel.domains.busy_factor } else { 1 };
-        self.cpus[cpu].domains[level].interval * Ns::from(factor)
+    /// Time of the last tick of the machine: balancing counts in ticks.
+    fn jiffies(&self) -> Ns {
+        self.time.now - self.time.now % self.time.tick_ns
     }
 
-    /// Set the interval after a pass: the interval doubles while the domain is balanced, up to twice the width in
-    /// milliseconds.
-    fn update_interval(&mut self, cpu: usize, level: usize, balanced: bool) {
-        let min_interval = Ns::from(self.balance.domains.domain(cpu, level).weight) * MS;
-        let domain_state = &mut self.cpus[cpu].domains[level];
-        domain_state.interval =
-            if balanced { (domain_state.interval * 2).min(2 * min_interval) } else { min_interval };
+    /// Interval between passes over a domain, in whole ticks (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12,
+    /// where since 5.12 the interval of a busy CPU is one tick less).
+    pub(super) fn get_sd_balance_interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
+        let factor = if idle == CpuIdleType::Busy { self.world.kernel.domains.busy_factor } else { 1 };
+        let tick = self.time.tick_ns;
+        let interval = self.cpus[cpu].domains[level].interval * Ns::from(factor);
+        // A tenth of a second for each CPU (`max_load_balance_interval`).
+        let most = (SECOND / 10 * self.topology.cpus() as Ns).max(tick);
+        interval.next_multiple_of(tick).clamp(tick, most)
     }
 
     /// Whether `cpu` balances for its group: the group's first idle CPU does, or the first CPU if none is idle

@@ -176,22 +176,23 @@ pub struct DomainSettings {
     pub imbalance_pct: u32,
     /// Factor of the balancing interval of a busy CPU.
     pub busy_factor: u32,
-    /// How the group of a new task is chosen.
-    pub idlest_group: IdlestGroup,
+    /// How groups of CPUs are compared.
+    pub group_comparison: GroupComparison,
     /// Whether few tasks may stay on a node less than a quarter busy although another node has more idle CPUs
     /// (`allow_numa_imbalance()`, since 5.11).
     pub allow_numa_imbalance: bool,
 }
 
-/// How `find_idlest_group()` (kernel/sched/fair.c) chooses the group of a new or executing task.
+/// How groups of CPUs are compared: for new and executing tasks (`find_idlest_group()`, kernel/sched/fair.c), and by balancing passes
+/// (`find_busiest_group()`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum IdlestGroup {
-    /// The group with the least load per CPU (until 5.4).
+pub enum GroupComparison {
+    /// By load per CPU (until 5.4).
     #[default]
     Load,
-    /// The group with the most idle CPUs, otherwise by load.
-    IdleCpus,
+    /// By type: spare capacity, fully busy or overloaded; then by idle CPUs and tasks, or by load.
+    Type,
 }
 
 impl DomainSettings {

@@ -14,7 +14,7 @@ use crate::shipped::KERNELS;
 pub use cmdline::CommandLine;
 pub use instructions::{Instructions, PassInstructions};
 pub use mechanisms::{
-    Clusters, CpuLoadKind, DomainSettings, IdleSearch, IdlestGroup, NewidleGate, NumaScan, PipeSettings,
+    Clusters, CpuLoadKind, DomainSettings, GroupComparison, IdleSearch, NewidleGate, NumaScan, PipeSettings,
     PipeWakeups, PolicyKind, RecentCpu, SharedLines, WakeAffine,
 };
 pub use stats_layout::StatsLayout;
@@ -128,7 +128,7 @@ impl Kernel {
         if kernel.policy != PolicyKind::O1 {
             for (key, used) in [
                 ("idle_search = \"utilisation\"", kernel.idle_search == IdleSearch::Utilisation),
-                ("idlest_group = \"idle_cpus\"", kernel.domains.idlest_group == IdlestGroup::IdleCpus),
+                ("group_comparison = \"type\"", kernel.domains.group_comparison == GroupComparison::Type),
             ] {
                 if used && kernel.cpu_load == CpuLoadKind::Weights {
                     return Err(wrong(format!("`{key}` needs averages: `cpu_load` is \"weights\"")));

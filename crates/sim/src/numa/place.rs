@@ -1,7 +1,7 @@
 //! Placement: moves a task to its preferred node and keeps the task on this node.
 
 use super::NOWHERE;
-use crate::balance::KernelPolicy;
+use crate::balance::{KernelPolicy, SchedGroup};
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
@@ -124,7 +124,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if usize::from(member.preferred) == from {
             // Other tasks of the queue can move instead.
-            return (self.rq.nr_running[source] > self.preferring(source)).then_some(true);
+            return (self.rq.nr_running[source] > self.placement(source).settled).then_some(true);
         }
         if usize::from(member.preferred) == to {
             return Some(false);
@@ -138,16 +138,80 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.numa.on && from != to && usize::from(self.numa.preferred(task)) == from
     }
 
-    /// Number of tasks of a CPU that are on their preferred node.
-    fn preferring(&self, cpu: usize) -> u32 {
+    /// Placement of the tasks of a CPU.
+    fn placement(&self, cpu: usize) -> Placement {
         let node = self.topology.node(cpu);
-        let prefers = |task: TaskIx| usize::from(self.numa.preferred(task)) == node;
-        let current = self.cpus[cpu].current;
-        let mut number = u32::from(current != NOBODY && prefers(current));
+        let mut placement = Placement { running: self.rq.nr_running[cpu], ..Placement::default() };
+        let mut count = |task: TaskIx| {
+            let preferred = self.numa.members[task as usize].preferred;
+            placement.prefer += u32::from(preferred != NOWHERE);
+            placement.settled += u32::from(usize::from(preferred) == node);
+        };
+        if self.cpus[cpu].current != NOBODY {
+            count(self.cpus[cpu].current);
+        }
         P::waiting(&self.rq.queues[cpu], |task| {
-            number += u32::from(prefers(task));
+            count(task);
             true
         });
-        number
+        placement
+    }
+
+    /// CPUs of a group from which a pass over a domain may take tasks: between nodes, no CPU whose tasks are placed better than
+    /// the group's tasks in all (`fbq_classify_rq()` and `fbq_classify_group()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub(crate) fn worst_placed(&self, group: &SchedGroup, kind: DomainKind) -> impl Iterator<Item = usize> {
+        let cpus = || group.cpus.iter().map(|cpu| usize::from(*cpu));
+        let within = if self.numa.on && matches!(kind, DomainKind::Numa(_)) {
+            cpus().map(|cpu| self.placement(cpu)).sum::<Placement>().quality()
+        } else {
+            Quality::Settled
+        };
+        cpus().filter(move |cpu| within == Quality::Settled || self.placement(*cpu).quality() <= within)
     }
 }
+
+/// Number of tasks, of these with a preferred node, and of these on this node (`nr_running`, `nr_numa_running` and
+/// `nr_preferred_running` of `struct rq`).
+#[derive(Debug, Clone, Copy, Default)]
+struct Placement {
+    running: u32,
+    prefer: u32,
+    settled: u32,
+}
+
+/// How well NUMA balancing has placed tasks (`enum fbq_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Quality {
+    /// A task has no preferred node.
+    Regular,
+    /// All tasks have a preferred node, and one is on another node.
+    Remote,
+    /// All tasks are on their preferred nodes.
+    Settled,
+}
+
+impl Placement {
+    fn quality(self) -> Quality {
+        if self.running > self.prefer {
+            Quality::Regular
+        } else if self.running > self.settled {
+            Quality::Remote
+        } else {
+            Quality::Settled
+        }
+    }
+}
+
+impl std::iter::Sum for Placement {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            running: sum.running + one.running,
+            prefer: sum.prefer + one.prefer,
+            settled: sum.settled + one.settled,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/numa/place.rs"]
+mod tests;

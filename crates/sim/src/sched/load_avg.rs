@@ -99,6 +99,15 @@ impl<const N: usize> Averages<N> {
     }
 }
 
+impl<const N: usize> Averages<N> {
+    /// Set a sum, and the average with it.
+    #[inline]
+    fn set(&mut self, which: usize, sum: u64, now: Ns) {
+        self.sums[which] = sum;
+        self.averages[which] = sum / pelt_divider(now);
+    }
+}
+
 impl Averages<1> {
     /// Change the sum, and the average with it; the sum is at most that of a load of [`weight::UNIT`] without end.
     pub fn change(&mut self, now: Ns, sum: impl FnOnce(u64) -> u64) {
@@ -118,32 +127,64 @@ fn scaled(load: u64, weight: u64) -> u64 {
     }
 }
 
-/// A task's average of the time in which it is in a queue, at weight [`weight::UNIT`]: the task is runnable, or sleeps and is still in
-/// the queue.
+/// Where the average utilisation of a task, and its part in the number of tasks, are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskUtil {
+    /// In the averages of the CPU on which the task is or was last. The fields are what the task brought along.
+    Attached { util: u64, runnable: u64 },
+    /// With the task, of [`weight::UNIT`], to be attached to the CPU that the task joins.
+    Carried(u64),
+    /// Nowhere: the task is new and gets a part of what its CPU has left.
+    New,
+}
+
+impl Default for TaskUtil {
+    fn default() -> Self {
+        Self::Attached { util: 0, runnable: 0 }
+    }
+}
+
+/// Index of a load, of the number of tasks in the queue times [`weight::UNIT`], and of the utilisation among averages.
+const LOAD: usize = 0;
+const RUNNABLE: usize = 1;
+const UTIL: usize = 2;
+
+/// A task's averages of the time in which it is in a queue, of [`weight::UNIT`]: the task is runnable, or sleeps and is still in the
+/// queue. Its load and its part in the number of tasks differ in what a new task begins with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskLoad {
-    average: Averages<1>,
-    /// The average is a part of the average of the CPU on which the task is or was last.
+    averages: Averages<2>,
+    /// The load is a part of the load of the CPU on which the task is or was last.
     attached: bool,
+    util: TaskUtil,
 }
 
 impl TaskLoad {
-    /// Load of a new task: as if the task had been runnable without end (`init_entity_runnable_average()`,
+    /// Averages of a new task: its load is that of a task that was runnable without end (`init_entity_runnable_average()`,
     /// kernel/sched/fair.c, v4.5 to v6.12).
-    pub fn new(now: Ns) -> Self {
-        let (sums, averages) = ([weight::UNIT * pelt_divider(now)], [weight::UNIT]);
-        Self { average: Averages { sums, averages, updated: now }, attached: false }
+    pub fn new(now: Ns, util: TaskUtil) -> Self {
+        let mut averages = Averages { updated: now, ..Averages::default() };
+        averages.set(LOAD, weight::UNIT * pelt_divider(now), now);
+        if let TaskUtil::Carried(util) = util {
+            averages.set(RUNNABLE, util * pelt_divider(now), now);
+        }
+        Self { averages, attached: false, util }
     }
 
     /// Load at the task's weight (`task_h_load()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub fn at_weight(&self, weight: u64) -> u64 {
-        scaled(self.average.averages[0], weight)
+        scaled(self.averages.averages[LOAD], weight)
+    }
+
+    /// Part of the time in which the task is in a queue.
+    pub fn runnable(&self) -> u64 {
+        self.averages.averages[RUNNABLE]
     }
 
     /// Add the time since the last update, in which the task was in a queue or not.
     #[inline]
     pub fn update(&mut self, now: Ns, queued: bool) {
-        self.average.update(now, [if queued { weight::UNIT } else { 0 }]);
+        self.averages.update(now, [if queued { weight::UNIT } else { 0 }; 2]);
     }
 
     #[cfg(any(debug_assertions, feature = "check"))]
@@ -165,25 +206,74 @@ pub(crate) enum Change {
     Detached,
 }
 
-/// A CPU's average load, and its average utilisation: the part of the time in which the CPU had an ordinary task in its queue, of
-/// [`weight::UNIT`].
+/// A CPU's average load, its average number of ordinary tasks in the queue, and its average utilisation: the part of the time in which
+/// the CPU had such a task. Tasks that join the CPU bring their parts, and tasks that leave it take them away.
 ///
-/// Limits, unlike in the kernel: a task that changes its CPU leaves its part of the utilisation behind, and sleepers that are still in
+/// Limits, unlike in the kernel: the tasks of a CPU share its utilisation by their times in the queue, and sleepers that are still in
 /// the queue count while a real-time task runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuLoad {
-    averages: Averages<2>,
-    /// Sum of the weights of the tasks in the CPU's queue.
+    averages: Averages<3>,
+    /// Number and sum of the weights of the tasks in the CPU's queue.
+    number: u64,
     weight: u64,
 }
 
 impl CpuLoad {
     pub fn load(&self) -> u64 {
-        self.averages.averages[0]
+        self.averages.averages[LOAD]
     }
 
+    /// Average number of tasks in the queue, times [`weight::UNIT`].
+    pub fn runnable(&self) -> u64 {
+        self.averages.averages[RUNNABLE]
+    }
+
+    /// Utilisation; tasks that have just joined may bring more than a CPU has (`cpu_util_cfs()`, kernel/sched/fair.c, v6.1).
     pub fn util(&self) -> u64 {
-        self.averages.averages[1]
+        self.averages.averages[UTIL].min(weight::UNIT)
+    }
+
+    /// Utilisation of a task of the CPU (`task_util()`, kernel/sched/fair.c, v6.1).
+    pub fn task_util(&self, task: &TaskLoad) -> u64 {
+        let (own, all) = (task.runnable(), self.runnable());
+        match task.util {
+            // Averages change at the end of a period: a task that has left before takes away what it brought along.
+            TaskUtil::Attached { util, runnable } if own == runnable => util,
+            _ => (own * self.averages.averages[UTIL]).checked_div(all.max(own)).unwrap_or(0),
+        }
+    }
+
+    /// Attach the utilisation and the part in the number of tasks of a task that joins the CPU (`attach_entity_load_avg()`). A new
+    /// task begins with as much as the CPU's utilisation for its load, and with at most half of what is left
+    /// (`post_init_entity_util_avg()`, kernel/sched/fair.c, v4.7 to v6.12).
+    fn attach_util(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
+        let util = match task.util {
+            TaskUtil::Attached { .. } => return,
+            TaskUtil::Carried(util) => util,
+            TaskUtil::New => {
+                let left = (weight::UNIT - self.util()) / 2;
+                let alike = self.util() * weight / (self.load() + 1);
+                let util = if self.util() == 0 { left } else { alike.min(left) };
+                task.averages.set(RUNNABLE, util * pelt_divider(now), now);
+                util
+            }
+        };
+        let runnable = task.runnable();
+        task.util = TaskUtil::Attached { util, runnable };
+        self.averages.set(UTIL, self.averages.sums[UTIL] + util * pelt_divider(now), now);
+        self.averages.set(RUNNABLE, self.averages.sums[RUNNABLE] + runnable * pelt_divider(now), now);
+    }
+
+    /// Let a task that leaves the CPU take its utilisation and its part in the number of tasks away (`detach_entity_load_avg()`).
+    fn detach_util(&mut self, task: &mut TaskLoad, now: Ns) {
+        if matches!(task.util, TaskUtil::Attached { .. }) {
+            let (util, runnable) = (self.task_util(task), task.runnable());
+            task.util = TaskUtil::Carried(util);
+            let left = |sum: u64, part: u64| sum.saturating_sub(part * pelt_divider(now));
+            self.averages.set(UTIL, left(self.averages.sums[UTIL], util), now);
+            self.averages.set(RUNNABLE, left(self.averages.sums[RUNNABLE], runnable), now);
+        }
     }
 
     /// Sum of the weights of the tasks in the CPU's queue.
@@ -194,7 +284,7 @@ impl CpuLoad {
 
     /// Sum of the load, divided by the weight of the tasks in the queue: as if all had run for equal times; 0 without a task.
     pub fn sum_per_weight(&self) -> u64 {
-        (u128::from(self.averages.sums[0]) * u128::from(weight::UNIT))
+        (u128::from(self.averages.sums[LOAD]) * u128::from(weight::UNIT))
             .checked_div(self.weight.into())
             .unwrap_or(0) as u64
     }
@@ -202,29 +292,25 @@ impl CpuLoad {
     /// Add the time since the last update.
     #[inline]
     pub fn update(&mut self, now: Ns) -> Change {
-        let queued = if self.weight > 0 { weight::UNIT } else { 0 };
-        if self.averages.update(now, [self.weight, queued]) { Change::Time } else { Change::None }
+        let used = if self.number > 0 { weight::UNIT } else { 0 };
+        let loads = [self.weight, self.number * weight::UNIT, used];
+        if self.averages.update(now, loads) { Change::Time } else { Change::None }
     }
 
-    /// Set the sum, and the average with it, so that no load is left without a task. The kernel changes sum and average by the
-    /// task's, which may be of different moments of a period.
-    fn set_load_sum(&mut self, sum: u64, now: Ns) {
-        self.averages.sums[0] = sum;
-        self.averages.averages[0] = sum / pelt_divider(now);
-    }
-
-    /// A task joins the queue. Its load is attached unless it is a part of the average (`enqueue_entity()` and
+    /// A task joins the queue. Its averages are attached unless they are parts of the CPU's averages (`enqueue_entity()` and
     /// `attach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
     #[inline]
     pub fn enqueue(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
         let change = self.update(now);
-        self.weight += weight;
         task.update(now, false);
+        self.attach_util(task, weight, now);
+        self.weight += weight;
+        self.number += 1;
         if std::mem::replace(&mut task.attached, true) {
             return change;
         }
-        let sum = task.average.sums[0];
-        self.set_load_sum(self.averages.sums[0] + scaled(sum, weight), now);
+        let sum = task.averages.sums[LOAD];
+        self.averages.set(LOAD, self.averages.sums[LOAD] + scaled(sum, weight), now);
         Change::Attached(sum)
     }
 
@@ -234,20 +320,32 @@ impl CpuLoad {
         let change = self.update(now);
         task.update(now, true);
         self.weight -= weight;
+        self.number -= 1;
         change
     }
 
-    /// Remove the load of a task that is on no queue (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10). Rounding may make
-    /// the task's part greater than the sum.
+    /// Remove the load of a task that is on no queue (`dequeue_entity_load_avg()`, kernel/sched/fair.c, v4.5). Rounding may make the
+    /// task's part greater than the sum. Sum and average change together, so that no load is left without a task; the kernel changes
+    /// both by the task's, which may be of different moments of a period.
     #[inline]
-    pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+    pub fn detach_load(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
         if !std::mem::take(&mut task.attached) {
             return Change::None;
         }
         self.update(now);
         task.update(now, false);
-        self.set_load_sum(self.averages.sums[0].saturating_sub(scaled(task.average.sums[0], weight)), now);
+        let part = scaled(task.averages.sums[LOAD], weight);
+        self.averages.set(LOAD, self.averages.sums[LOAD].saturating_sub(part), now);
         Change::Detached
+    }
+
+    /// Remove all averages of a task that is on no queue (`detach_entity_load_avg()`, kernel/sched/fair.c, v5.10).
+    #[inline]
+    pub fn detach(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+        self.update(now);
+        task.update(now, false);
+        self.detach_util(task, now);
+        self.detach_load(task, weight, now)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The runqueues of all CPUs, with the sums and masks that load balancing and wake-ups read.
 
-use super::load_avg::{Change, CpuLoad, TaskLoad};
+use super::load_avg::{Change, CpuLoad, TaskLoad, TaskUtil};
 use super::sums::{Sum, Sums};
 use super::task_group::TaskGroup;
 use super::{Enqueue, Policy, TaskIx, weight};
@@ -119,12 +119,40 @@ impl<P: Policy> Runqueues<P> {
 
     /// Part of the time in which an ordinary task is in a queue, of 1024.
     pub fn queued_average(&self, task: TaskIx) -> u64 {
-        self.task_loads[task as usize].at_weight(weight::UNIT)
+        self.task_loads[task as usize].runnable()
     }
 
     /// Average utilisation of a CPU, of 1024 (`cpu_util_cfs()`, kernel/sched/fair.c, v6.12, without `util_est`).
+    ///
+    /// Limit: kernels without averages compare numbers of tasks, so that a CPU with a task has all its utilisation.
     pub fn util(&self, cpu: usize) -> u64 {
-        self.cpu_loads[cpu].util()
+        match self.load_kind {
+            CpuLoadKind::Weights => {
+                if self.nr_running[cpu] > 0 {
+                    weight::UNIT
+                } else {
+                    0
+                }
+            }
+            CpuLoadKind::Runnable | CpuLoadKind::Average => self.cpu_loads[cpu].util(),
+        }
+    }
+
+    /// Average number of ordinary tasks in the queue of a CPU, times 1024 (`cpu_runnable()`, kernel/sched/fair.c, v5.7 to v6.12); 0
+    /// in kernels that do not compare it.
+    pub fn runnable(&self, cpu: usize) -> u64 {
+        if self.load_kind == CpuLoadKind::Average { self.cpu_loads[cpu].runnable() } else { 0 }
+    }
+
+    /// Average utilisation of a task that is or was on a CPU, of 1024 (`task_util()`, kernel/sched/fair.c, v6.1).
+    pub fn task_util(&self, cpu: usize, task: TaskIx) -> u64 {
+        self.cpu_loads[cpu].task_util(&self.task_loads[task as usize])
+    }
+
+    /// Load of a new task. Up to 4.6 its utilisation is that of a CPU (`init_entity_runnable_average()`, kernel/sched/fair.c, v4.5).
+    pub fn new_task_load(&self, now: Ns) -> TaskLoad {
+        let by_cpu = self.load_kind == CpuLoadKind::Average;
+        TaskLoad::new(now, if by_cpu { TaskUtil::New } else { TaskUtil::Carried(weight::UNIT) })
     }
 
     /// Put an ordinary task on a CPU's queue.
@@ -146,7 +174,7 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     pub fn detach_task(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.dequeue(&mut self.queues[cpu], &mut self.entities, task, now);
-        self.dequeue_load(cpu, task, now, true);
+        self.dequeue_load(cpu, task, now, CpuLoad::detach);
         self.sub_nr_running(cpu);
     }
 
@@ -154,7 +182,7 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     pub fn block(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.block(&mut self.queues[cpu], &mut self.entities, task, now);
-        self.dequeue_load(cpu, task, now, true);
+        self.dequeue_load(cpu, task, now, CpuLoad::detach);
     }
 
     /// The current ordinary task of a CPU sleeps. While the task is still in the queue, its load grows.
@@ -164,22 +192,30 @@ impl<P: Policy> Runqueues<P> {
         if P::sched_delayed(&self.entities[task as usize]) {
             return self.update_load_avg(cpu, task, now);
         }
-        self.dequeue_load(cpu, task, now, self.load_kind == CpuLoadKind::Runnable);
+        if self.load_kind == CpuLoadKind::Runnable {
+            self.dequeue_load(cpu, task, now, CpuLoad::detach_load);
+        } else {
+            self.dequeue_load(cpu, task, now, |_, _, _, _| Change::None);
+        }
     }
 
-    /// Update the averages of a CPU and of a task that leaves the queue; `leaves`: the CPU's load loses the task's load.
+    /// Update the averages of a CPU and of a task that leaves the queue; `detach` removes averages of the task from the CPU.
     #[inline]
-    fn dequeue_load(&mut self, cpu: usize, task: TaskIx, now: Ns, leaves: bool) {
+    fn dequeue_load(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        now: Ns,
+        detach: impl Fn(&mut CpuLoad, &mut TaskLoad, u64, Ns) -> Change,
+    ) {
         if self.load_kind == CpuLoadKind::Weights {
             return;
         }
         let weight = self.weight(task);
         let task_load = &mut self.task_loads[task as usize];
-        let mut change = self.cpu_loads[cpu].dequeue(task_load, weight, now);
-        if leaves {
-            change = self.cpu_loads[cpu].detach(task_load, weight, now);
-        }
-        self.update_group(cpu, change, now);
+        let dequeued = self.cpu_loads[cpu].dequeue(task_load, weight, now);
+        let detached = detach(&mut self.cpu_loads[cpu], task_load, weight, now);
+        self.update_group(cpu, if detached == Change::None { dequeued } else { detached }, now);
     }
 
     /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove
@@ -187,7 +223,7 @@ impl<P: Policy> Runqueues<P> {
     #[inline]
     pub fn detach(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
-        if self.load_kind == CpuLoadKind::Average {
+        if self.load_kind != CpuLoadKind::Weights {
             let weight = self.weight(task);
             let change = self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
             self.update_group(cpu, change, now);

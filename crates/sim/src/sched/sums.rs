@@ -30,10 +30,6 @@ impl Sum {
     pub fn per_cpu(&self) -> u64 {
         self.load * 1024 / self.width.max(1)
     }
-
-    pub fn overloaded(&self) -> bool {
-        self.number > self.width
-    }
 }
 
 /// The sums of all last-level caches.

@@ -1,6 +1,6 @@
 //! Statistics of balancing.
 
-use crate::balance::KernelPolicy;
+use crate::balance::{Imbalance, KernelPolicy};
 use crate::engine::Engine;
 use crate::observe::{Balancing, Observer};
 use crate::sched::TaskIx;
@@ -27,10 +27,10 @@ pub(crate) struct PassId {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Count a finished pass. `imbalance` is the load and the number of tasks that the pass tried to move.
+    /// Count a finished pass, which tried to move `imbalance`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_pass(&mut self, pass_id: PassId, counts: &Balancing, imbalance: (u64, u64)) {
+    pub(crate) fn stats_pass(&mut self, pass_id: PassId, counts: &Balancing, imbalance: Option<Imbalance>) {
         self.stats_update(pass_id.payer, Line::Domain(pass_id.cpu, pass_id.level));
         let domain = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts;
         let passes = &mut domain.passes[pass_id.kind];
@@ -38,8 +38,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         passes.lb_balanced += counts.balanced;
         passes.lb_nobusyg += counts.balanced;
         passes.lb_failed += counts.failed;
-        passes.lb_imbalance_load += imbalance.0;
-        passes.lb_imbalance_task += imbalance.1;
+        match imbalance {
+            Some(Imbalance::Load(load)) => passes.lb_imbalance_load += load,
+            Some(Imbalance::Util(util)) => passes.lb_imbalance_util += util,
+            Some(Imbalance::Tasks(tasks)) => passes.lb_imbalance_task += tasks,
+            None => {}
+        }
     }
 
     /// Count a pass that another CPU of the group is responsible for. The kernel counts such a pass as balanced.

@@ -36,6 +36,8 @@ pub struct PassCounts {
     pub lb_failed: u64,
     /// Sum of the imbalances, as load.
     pub lb_imbalance_load: u64,
+    /// Sum of the imbalances, as utilisation.
+    pub lb_imbalance_util: u64,
     /// Sum of the imbalances, as tasks.
     pub lb_imbalance_task: u64,
     /// Tasks pulled.

@@ -99,9 +99,9 @@ impl Report {
     fn load_balance(&self, passes: &PassCounts) -> Vec<u64> {
         let mut fields = vec![passes.lb_count, passes.lb_balanced, passes.lb_failed];
         if self.layout.version < 17 {
-            fields.push(passes.lb_imbalance_load + passes.lb_imbalance_task);
+            fields.push(passes.lb_imbalance_load + passes.lb_imbalance_util + passes.lb_imbalance_task);
         } else {
-            fields.extend([passes.lb_imbalance_load, 0, passes.lb_imbalance_task, 0]);
+            fields.extend([passes.lb_imbalance_load, passes.lb_imbalance_util, passes.lb_imbalance_task, 0]);
         }
         // In the simulator every busier group contains a busiest queue: lb_nobusyq stays 0.
         fields.extend([passes.lb_gained, passes.lb_hot_gained, 0, passes.lb_nobusyg]);

@@ -56,7 +56,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let nice = task.nice.into();
         let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.slice_ns);
         self.tasks.alive += 1;
-        self.insert(task, entity, TaskLoad::new(self.time.now), program)
+        self.insert(task, entity, self.rq.new_task_load(self.time.now), program)
     }
 
     /// Create a sleeping kernel thread that is bound to a CPU.

@@ -25,8 +25,8 @@ fn a_task_is_cache_hot_up_to_the_migration_cost_and_not_a_nanosecond_longer() {
             let task = engine.gate.main;
             engine.tasks[task].ran_at = 7_000_000;
             engine.time.now = 7_000_000 + since;
-            assert_eq!(engine.task_hot(0, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
-            assert!(!engine.task_hot(0, task, DomainKind::Smt), "siblings share their caches");
+            assert_eq!(engine.task_hot(0, 1, task, DomainKind::Cache), hot, "cost {cost}, {since} ns ago");
+            assert!(!engine.task_hot(0, 1, task, DomainKind::Smt), "siblings share their caches");
             // sched_init() runs before the tunable can be set.
             let cpu_state = &engine.cpus[1];
             assert_eq!(

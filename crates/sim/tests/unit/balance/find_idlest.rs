@@ -1,7 +1,7 @@
 use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
-use super::GroupLoad;
+use super::{GroupAverages, GroupLoad};
 use crate::machine::DomainKind;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
@@ -10,7 +10,8 @@ use crate::{kernel, machine};
 fn group(index: usize, number: u64) -> GroupLoad {
     let busy = number.min(24);
     let per_cpu = number * 1024 * 1024 / 24;
-    GroupLoad { index, width: 24, idle: 24 - busy as usize, number, per_cpu, util: busy * 1024 }
+    let averages = GroupAverages { util: busy * 1024, runnable: number * 1024 };
+    GroupLoad { index, width: 24, idle: 24 - busy as usize, number, per_cpu, averages }
 }
 
 /// Whether a task that is forked on a node with `here` tasks goes to a node with `there` tasks.
@@ -54,7 +55,8 @@ fn since_5_5_a_group_with_more_tasks_than_cpus_gives_its_children_to_a_group_wit
 
 #[test]
 fn since_5_5_a_group_whose_tasks_mostly_sleep_has_spare_capacity() {
-    let quiet = |index, number| GroupLoad { idle: 0, util: 24 * 512, ..group(index, number) };
+    let averages = GroupAverages { util: 24 * 512, runnable: 24 * 1024 };
+    let quiet = |index, number| GroupLoad { idle: 0, averages, ..group(index, number) };
     assert!(moves("linux-5.14", group(0, 26), quiet(1, 26)));
     // Groups with spare capacity are compared by their idle CPUs.
     assert!(!moves("linux-5.14", quiet(0, 30), quiet(1, 24)));

@@ -55,14 +55,14 @@ fn an_average_changes_only_at_the_end_of_a_period() {
 
 #[test]
 fn a_new_task_brings_its_whole_weight() {
-    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(5));
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(5, TaskUtil::Carried(0)));
     cpu.enqueue(&mut task, 3 * UNIT, 5);
     assert_eq!((cpu.load(), cpu.weight), (3 * UNIT, 3 * UNIT));
 }
 
 #[test]
 fn a_sleeping_task_stays_in_the_average_and_halves() {
-    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0));
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0, TaskUtil::Carried(0)));
     cpu.enqueue(&mut task, UNIT, 0);
     cpu.dequeue(&mut task, UNIT, PERIOD);
     assert_eq!(cpu.weight, 0);
@@ -73,7 +73,8 @@ fn a_sleeping_task_stays_in_the_average_and_halves() {
 #[test]
 fn a_task_takes_its_load_to_another_cpu() {
     let (mut from, mut to) = (CpuLoad::default(), CpuLoad::default());
-    let (mut task, mut other) = (TaskLoad::new(0), TaskLoad::new(0));
+    let (mut task, mut other) =
+        (TaskLoad::new(0, TaskUtil::Carried(0)), TaskLoad::new(0, TaskUtil::Carried(0)));
     from.enqueue(&mut other, UNIT, 0);
     from.enqueue(&mut task, 335, 0);
     from.dequeue(&mut task, 335, 8 * PERIOD);
@@ -87,11 +88,43 @@ fn a_task_takes_its_load_to_another_cpu() {
 
 #[test]
 fn utilisation_is_the_part_of_the_time_with_a_task() {
-    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0));
+    let (mut cpu, mut task) = (CpuLoad::default(), TaskLoad::new(0, TaskUtil::Carried(0)));
     for period in 0..400 {
         cpu.enqueue(&mut task, 15, period * PERIOD);
         cpu.dequeue(&mut task, 15, period * PERIOD + PERIOD / 4);
     }
     assert!(cpu.util().abs_diff(UNIT / 4) <= 8, "{}", cpu.util());
     assert!(cpu.load().abs_diff(15 / 4) <= 1, "{}", cpu.load());
+}
+
+#[test]
+fn a_task_takes_its_utilisation_to_another_cpu() {
+    let (mut from, mut to) = (CpuLoad::default(), CpuLoad::default());
+    let [mut task, mut other] = [TaskLoad::new(0, TaskUtil::Carried(0)); 2];
+    from.enqueue(&mut task, UNIT, 0);
+    from.enqueue(&mut other, UNIT, 0);
+    from.dequeue(&mut task, UNIT, 640 * PERIOD);
+    assert!(from.util() > UNIT - 4);
+    from.detach(&mut task, UNIT, 640 * PERIOD);
+    to.enqueue(&mut task, UNIT, 640 * PERIOD);
+    // Two tasks of equal load share the CPU's time.
+    assert!(from.util().abs_diff(UNIT / 2) <= 4, "{}", from.util());
+    assert!(to.util().abs_diff(UNIT / 2) <= 4, "{}", to.util());
+    // The remaining task has the CPU to itself.
+    from.update(672 * PERIOD);
+    assert!(from.util().abs_diff(3 * UNIT / 4) <= 4, "{}", from.util());
+}
+
+#[test]
+fn a_new_task_gets_half_of_what_its_cpu_has_left() {
+    let util_after = |old_util| {
+        let mut cpu = CpuLoad::default();
+        cpu.enqueue(&mut TaskLoad::new(0, TaskUtil::Carried(old_util)), UNIT, 0);
+        cpu.enqueue(&mut TaskLoad::new(0, TaskUtil::New), UNIT, 0);
+        cpu.util()
+    };
+    assert_eq!(CpuLoad::default().util(), 0);
+    assert_eq!([0, 512, 1024].map(util_after), [512, 768, 1024]);
+    // The CPU's utilisation for its load is less than half of what is left.
+    assert!(util_after(100).abs_diff(200) <= 1, "{}", util_after(100));
 }

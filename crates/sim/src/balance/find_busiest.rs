@@ -1,0 +1,210 @@
+//! Which CPU a balancing pass takes tasks from, and how much, by the types of groups (kernel/sched/fair.c, v5.5 to v6.12).
+
+use super::groups::{GroupStats, GroupType};
+use super::load_balance::{CpuIdleType, Imbalance};
+use super::sched_domains::{SchedDomain, SchedGroup};
+use crate::balance::KernelPolicy;
+use crate::engine::Engine;
+use crate::machine::DomainKind;
+use crate::observe::Observer;
+use crate::sched::Sum;
+use crate::sched::weight::UNIT;
+
+/// Number of tasks by which NUMA nodes may differ while the busier node is quiet (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c,
+/// v5.11 to v6.12).
+const NUMA_IMBALANCE_MIN: u64 = 2;
+
+/// What a pass compares: the group of its CPU and the busiest other group (`struct sd_lb_stats`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comparison {
+    pub local: GroupStats,
+    pub busiest: GroupStats,
+    /// Load per CPU of the domain, times 1024.
+    pub mean: u64,
+    /// Average utilisation of the local group, of [`UNIT`] for each CPU; needed only if the group takes utilisation.
+    pub local_util: u64,
+    /// Groups of the domain spread their tasks evenly: the domain below is no NUMA domain (`SD_PREFER_SIBLING`).
+    pub prefer_sibling: bool,
+}
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced.
+    pub(super) fn find_busiest_by_type(
+        &self,
+        cpu: usize,
+        level: usize,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        let domain = self.balance.domains.domain(cpu, level);
+        if domain.single_cpu_groups {
+            return self.find_busiest_cpu_by_type(cpu, domain, idle);
+        }
+        let (mut local, mut all) = ((0, GroupStats::default()), Sum::default());
+        let mut busiest: Option<(usize, GroupStats)> = None;
+        for (index, group) in domain.groups.iter().enumerate() {
+            let stats = self.group_stats(group, domain.kind);
+            all.add(&stats.sum);
+            if group.span.contains(cpu) {
+                local = (index, stats);
+            } else if stats.sum.number > 0 && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
+                busiest = Some((index, stats));
+            }
+        }
+        let (index, busiest) = busiest?;
+        let below = level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind);
+        let (local_index, local) = local;
+        let local_cpus = domain.groups[local_index].cpus.iter().map(|cpu| usize::from(*cpu));
+        let comparison = Comparison {
+            local,
+            busiest,
+            mean: all.per_cpu(),
+            local_util: if takes_util(domain, &local, &busiest) { self.averages(local_cpus).util } else { 0 },
+            prefer_sibling: below.is_some_and(|kind| !matches!(kind, DomainKind::Numa(_))),
+        };
+        let imbalance = self.find_imbalance(domain, &comparison, idle)?;
+        let source = self.find_busiest_queue(&domain.groups[index], domain.kind, imbalance)?;
+        Some((source, imbalance))
+    }
+
+    /// As [`Engine::find_busiest_by_type`] for groups of a single CPU.
+    fn find_busiest_cpu_by_type(
+        &self,
+        cpu: usize,
+        domain: &SchedDomain,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        let stats = |cpu: usize| {
+            let sum = self.sum_of_cpu(cpu);
+            self.classify(sum, std::iter::once(cpu), domain.kind)
+        };
+        // Only CPUs with a waiting task give a task away.
+        let mut busiest: Option<(usize, GroupStats)> = None;
+        domain.span.each_common(&self.rq.overloaded, |other| {
+            let stats = stats(other);
+            if other != cpu && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
+                busiest = Some((other, stats));
+            }
+        });
+        let (source, busiest) = busiest?;
+        // A CPU that its single task keeps busy ranks before a short queue, and keeps its task.
+        let single = domain.span.mask().without(&self.rq.overloaded).without(&self.rq.idle);
+        if busiest.kind == GroupType::HasSpare
+            && single.iter().any(|other| other != cpu && stats(other).kind == GroupType::FullyBusy)
+        {
+            return None;
+        }
+        let local = stats(cpu);
+        let loads = || domain.ranges.iter().flat_map(|range| self.rq.loads.part(range.clone())).sum::<u64>();
+        let comparison = Comparison {
+            local,
+            busiest,
+            mean: if local.kind == GroupType::HasSpare {
+                0
+            } else {
+                loads() * 1024 / u64::from(domain.weight)
+            },
+            local_util: self.rq.util(cpu),
+            prefer_sibling: false,
+        };
+        Some((source, self.find_imbalance(domain, &comparison, idle)?))
+    }
+
+    /// How much to take from the busiest group; `None` if the groups are balanced (`find_busiest_group()`).
+    fn find_imbalance(
+        &self,
+        domain: &SchedDomain,
+        groups: &Comparison,
+        idle: CpuIdleType,
+    ) -> Option<Imbalance> {
+        let (local, busiest) = (&groups.local, &groups.busiest);
+        let (here, there) = (local.sum.per_cpu(), busiest.sum.per_cpu());
+        let pct = u64::from(self.imbalance_pct(domain.kind));
+        if local.kind > busiest.kind || local.kind == GroupType::Overloaded && 100 * there <= pct * here {
+            return None;
+        }
+        let spreads = groups.prefer_sibling
+            && local.kind == GroupType::HasSpare
+            && busiest.sum.number > local.sum.number + 1;
+        if busiest.kind != GroupType::Overloaded && !spreads {
+            let even = busiest.sum.width > 1 && local.sum.idle <= busiest.sum.idle + 1;
+            if idle == CpuIdleType::Busy || even || busiest.sum.number == 1 {
+                return None;
+            }
+        }
+        if local.kind == GroupType::HasSpare {
+            return self.imbalance_of_spare(domain, groups, idle);
+        }
+        if here >= there || here >= groups.mean {
+            return None;
+        }
+        // Groups that are not overloaded may have more load than the busiest overloaded group. The kernel's subtraction then
+        // wraps, and the local group's room decides.
+        let room = (groups.mean - here) * local.sum.width;
+        let surplus = there.checked_sub(groups.mean).map(|surplus| surplus * busiest.sum.width);
+        let load = surplus.map_or(room, |surplus| surplus.min(room)) / 1024;
+        (load > 0).then_some(Imbalance::Load(load))
+    }
+
+    /// How much a local group with spare capacity takes (`calculate_imbalance()`).
+    fn imbalance_of_spare(
+        &self,
+        domain: &SchedDomain,
+        groups: &Comparison,
+        idle: CpuIdleType,
+    ) -> Option<Imbalance> {
+        let (local, busiest) = (&groups.local.sum, &groups.busiest.sum);
+        if takes_util(domain, &groups.local, &groups.busiest) {
+            return match (local.width * UNIT).saturating_sub(groups.local_util) {
+                0 => (idle != CpuIdleType::Busy).then_some(Imbalance::Tasks(1)),
+                room => Some(Imbalance::Util(room)),
+            };
+        }
+        let tasks = if busiest.width == 1 || groups.prefer_sibling {
+            busiest.number.saturating_sub(local.number) / 2
+        } else {
+            local.idle.saturating_sub(busiest.idle) / 2
+        };
+        // A pair of communicating tasks may stay on a node that is less than a quarter busy (adjust_numa_imbalance(),
+        // v5.11 to v5.14).
+        let quiet = self.world.kernel.domains.allow_numa_imbalance
+            && matches!(domain.kind, DomainKind::Numa(_))
+            && busiest.number * 4 < busiest.width;
+        (tasks > if quiet { NUMA_IMBALANCE_MIN } else { 0 }).then_some(Imbalance::Tasks(tasks))
+    }
+
+    /// Find the first of the busiest CPUs of a group that have a task to move (`find_busiest_queue()`). See
+    /// [`Engine::worst_placed`].
+    fn find_busiest_queue(
+        &self,
+        group: &SchedGroup,
+        kind: DomainKind,
+        imbalance: Imbalance,
+    ) -> Option<usize> {
+        let (mut most, mut source) = (0, None);
+        for cpu in self.worst_placed(group, kind) {
+            let (running, load) = (self.rq.nr_running[cpu], self.rq.loads[cpu]);
+            let rank = match imbalance {
+                Imbalance::Tasks(_) => u64::from(running),
+                // A single task that is heavier than the imbalance would only move the imbalance.
+                Imbalance::Load(imbalance) if running > 1 || (running == 1 && load <= imbalance) => load + 1,
+                Imbalance::Util(_) if running > 1 => self.rq.util(cpu) + 1,
+                Imbalance::Load(_) | Imbalance::Util(_) => 0,
+            };
+            if rank > most {
+                (most, source) = (rank, Some(cpu));
+            }
+        }
+        source
+    }
+}
+
+/// Whether a pass fills the spare capacity of the local group, from an overloaded group in a domain without a common cache
+/// (`migrate_util`).
+fn takes_util(domain: &SchedDomain, local: &GroupStats, busiest: &GroupStats) -> bool {
+    let shares_cache = matches!(domain.kind, DomainKind::Smt | DomainKind::Cluster | DomainKind::Cache);
+    local.kind == GroupType::HasSpare && busiest.kind == GroupType::Overloaded && !shares_cache
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/find_busiest.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! Which CPU a balancing pass takes tasks from, and how much, by the load of groups (kernel/sched/fair.c, v4.5; up to 5.4).
+//!
+//! Limit: a CPU's load is that of the moment, where passes that are not new-idle compare decayed loads (`cpu_load[]`).
+
+use super::groups::{GroupStats, GroupType};
+use super::load_balance::{CpuIdleType, Imbalance};
+use super::sched_domains::{SchedDomain, SchedGroup};
+use crate::balance::KernelPolicy;
+use crate::engine::Engine;
+use crate::machine::DomainKind;
+use crate::observe::Observer;
+use crate::sched::weight::UNIT;
+
+/// What a pass compares: the group of its CPU and the busiest other group (`struct sd_lb_stats`).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LoadComparison {
+    pub local: GroupStats,
+    pub busiest: GroupStats,
+    /// Load per CPU of the domain, times 1024.
+    pub mean: u64,
+}
+
+impl GroupStats {
+    /// Average load of the group's tasks, times 1024.
+    fn load_per_task(&self) -> u64 {
+        (self.sum.load * 1024).checked_div(self.sum.number).unwrap_or(0)
+    }
+
+    /// Whether a pass prefers this group to another as the busiest (`update_sd_pick_busiest()`).
+    fn is_busier_by_load(&self, other: &Self) -> bool {
+        let key = |stats: &Self| (stats.kind == GroupType::Overloaded, stats.sum.per_cpu());
+        key(self) > key(other)
+    }
+}
+
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced.
+    pub(super) fn find_busiest_by_load(
+        &self,
+        cpu: usize,
+        level: usize,
+        idle: CpuIdleType,
+    ) -> Option<(usize, Imbalance)> {
+        let domain = self.balance.domains.domain(cpu, level);
+        // The local group comes first, because its capacity decides about the others.
+        let local = domain.groups.iter().position(|group| group.span.contains(cpu))?;
+        let local_stats = self.group_stats(&domain.groups[local], domain.kind);
+        let spreads = local_stats.kind == GroupType::HasSpare && self.prefers_siblings(cpu, level);
+        let mut all = local_stats.sum;
+        let mut busiest: Option<(usize, GroupStats)> = None;
+        for (index, group) in domain.groups.iter().enumerate().filter(|(index, _)| *index != local) {
+            let mut stats = self.group_stats(group, domain.kind);
+            all.add(&stats.sum);
+            if spreads && stats.sum.number > 1 {
+                stats.kind = GroupType::Overloaded;
+            }
+            if busiest.is_none_or(|(_, busiest)| stats.is_busier_by_load(&busiest)) {
+                busiest = Some((index, stats));
+            }
+        }
+        let (index, busiest) = busiest?;
+        let comparison = LoadComparison { local: local_stats, busiest, mean: all.per_cpu() };
+        let imbalance = self.load_imbalance(domain, &comparison, idle)?;
+        let source = self.most_loaded_queue(&domain.groups[index], domain.kind, imbalance)?;
+        Some((source, Imbalance::Load(imbalance)))
+    }
+
+    /// Whether the groups of a CPU's domain spread their tasks (`SD_PREFER_SIBLING` of the domain below, which `sd_init()` sets for
+    /// cores and nodes).
+    fn prefers_siblings(&self, cpu: usize, level: usize) -> bool {
+        let below = level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind);
+        matches!(below, Some(DomainKind::Smt | DomainKind::Node))
+    }
+
+    /// Load to take from the busiest group; `None` if the groups are balanced (`find_busiest_group()` and
+    /// `calculate_imbalance()`).
+    pub(super) fn load_imbalance(
+        &self,
+        domain: &SchedDomain,
+        groups: &LoadComparison,
+        idle: CpuIdleType,
+    ) -> Option<u64> {
+        let LoadComparison { local, busiest, mean } = groups;
+        if busiest.sum.number == 0 {
+            return None;
+        }
+        let (here, there) = (local.sum.per_cpu(), busiest.sum.per_cpu());
+        let overloaded = busiest.kind == GroupType::Overloaded;
+        let waits_for_work = idle == CpuIdleType::Newidle && local.kind == GroupType::HasSpare && overloaded;
+        if !waits_for_work {
+            if here >= there || here >= *mean {
+                return None;
+            }
+            let even = if idle == CpuIdleType::Idle {
+                !overloaded && local.sum.idle <= busiest.sum.idle + 1
+            } else {
+                100 * there <= u64::from(self.imbalance_pct(domain.kind)) * here
+            };
+            if even {
+                return None;
+            }
+        }
+        let per_task = busiest.load_per_task();
+        let mut load = 0;
+        if there > *mean && here < *mean {
+            // Between overloaded groups only as many tasks move as are beyond the busiest group's capacity.
+            let beyond = busiest.sum.number.saturating_sub(busiest.sum.width) * UNIT * 1024;
+            let both = overloaded && local.kind == GroupType::Overloaded;
+            let pull = if both && beyond > 0 { (there - mean).min(beyond) } else { there - mean };
+            load = (pull * busiest.sum.width).min((mean - here) * local.sum.width);
+        }
+        if load < per_task && moves_a_task(local, busiest) {
+            load = per_task;
+        }
+        (load >= 1024).then_some(load / 1024)
+    }
+
+    /// Find the first of the CPUs of a group with the greatest load that have a task to move (`find_busiest_queue()`). See [`Engine::worst_placed`].
+    fn most_loaded_queue(&self, group: &SchedGroup, kind: DomainKind, imbalance: u64) -> Option<usize> {
+        let (mut most, mut source) = (0, None);
+        for cpu in self.worst_placed(group, kind) {
+            let load = self.rq.loads[cpu];
+            if load > most && (self.rq.nr_running[cpu] > 1 || load <= imbalance) {
+                (most, source) = (load, Some(cpu));
+            }
+        }
+        source
+    }
+}
+
+/// Whether a pass moves one task although the load to move is less than a task (`fix_small_imbalance()`): if the busiest group remains
+/// as loaded as the local group, or if the groups together get more capacity.
+fn moves_a_task(local: &GroupStats, busiest: &GroupStats) -> bool {
+    let (here, there) = (local.sum.per_cpu(), busiest.sum.per_cpu());
+    let (our_task, task) = (local.load_per_task(), busiest.load_per_task());
+    let (our_width, width) = (local.sum.width.max(1), busiest.sum.width.max(1));
+    let part = task / width;
+    let tasks = if local.sum.number > 0 && task > our_task { 1 } else { 2 };
+    if there + part >= here + part * tasks {
+        return true;
+    }
+    let now = width * task.min(there) + our_width * our_task.min(here);
+    let added = task.min(there * width) / our_width;
+    let left = if there > part { width * task.min(there - part) } else { 0 };
+    left + our_width * our_task.min(here + added) > now
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/find_busiest_by_load.rs"]
+mod tests;
