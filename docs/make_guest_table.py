@@ -68,8 +68,8 @@ duration = 5
 
 Counters = Mapping[str, float]
 
-# The cell of a count that is 0 in each block; rows of only such cells are left out.
-NOTHING = "0 (0 to 0)"
+Program = tuple[str, int]
+"""A workload, and its number of tasks if the experiment names it, else 0."""
 
 
 def _sum(counters: Counters, matches: Callable[[str], bool]) -> float | None:
@@ -117,14 +117,16 @@ def main() -> None:
 
 
 def table() -> str:
-    """Return the table as Markdown: medians of the blocks, with minimum and maximum."""
+    """Return the table as Markdown: medians of the blocks, with minimum and maximum. Rows of zeros are left out."""
     guest, simulated = (counters_of(target) for target in TARGETS)
     lines = ["| program | count | guest, Linux 6.12 | simulated, linux-6.12 |", "|---|---|---|---|"]
-    for program in sorted(guest, key=lambda program: (program.partition(",")[0], len(program), program)):
+    for program in sorted(guest):
+        use, tasks = program
+        label = f"{use}, {tasks} tasks" if tasks else use
         for name, count in COUNTS.items():
-            cells = [_cell([count(counters) for counters in blocks[program]]) for blocks in (guest, simulated)]
-            if set(cells) != {NOTHING}:
-                lines.append(f"| {program} | {name} | {cells[0]} | {cells[1]} |")
+            values = [[count(counters) for counters in blocks[program]] for blocks in (guest, simulated)]
+            if any(value != 0 for column in values for value in column):
+                lines.append(f"| {label} | {name} | {_cell(values[0])} | {_cell(values[1])} |")
     return "\n".join(lines)
 
 
@@ -135,19 +137,18 @@ def _cell(values: list[float | None]) -> str:
     return f"{figure(counted[len(counted) // 2])} ({figure(counted[0])} to {figure(counted[-1])})"
 
 
-def counters_of(spec: str) -> dict[str, list[Counters]]:
+def counters_of(spec: str) -> dict[Program, list[Counters]]:
     """Run the experiment on a target; return each block's counters by program. A failed trial ends the program."""
     experiment = parse(EXPERIMENT, "the experiment")
     run_plan, target = plan(experiment, 1), choose(spec, experiment)
     require_runnable(run_plan, target)
-    blocks: dict[str, list[Counters]] = {}
+    blocks: dict[Program, list[Counters]] = {}
 
     def keep(trial: Trial, measurement: Measurement | None) -> None:
         if measurement is not None:
             if measurement.state != "ok":
                 raise SystemExit(f"{spec}: {trial.row.use}: {measurement.reason}")
-            tasks = trial.row.parameters.get("tasks")
-            program = trial.row.use if tasks is None else f"{trial.row.use}, {tasks} tasks"
+            program = (trial.row.use, trial.row.parameters.get("tasks", 0))
             blocks.setdefault(program, []).append(measurement.counters)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -32,8 +32,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         counts: &mut Balancing,
     ) -> u32 {
         if self.rq.nr_running[src_cpu] <= 1 {
-            // The kernel has counted this pass as failed already.
-            if env.idle != CpuIdleType::Idle || env.failed <= Self::cache_nice_tries(env.domain) + 1 {
+            // The kernel has counted this pass as failed already. Kernels that compare groups by type push a running task only to
+            // even out numbers of tasks (imbalanced_active_balance(), since v5.12).
+            let evens_out = matches!(imbalance, Imbalance::Tasks(_))
+                || self.world.kernel.domains.group_comparison == GroupComparison::Load;
+            let often = env.failed > Self::cache_nice_tries(env.domain) + 1;
+            if env.idle != CpuIdleType::Idle || !often || !evens_out {
                 return 0;
             }
             let pushed = self.active_load_balance(env.payer, src_cpu, env.dst_cpu);

@@ -1,17 +1,20 @@
 //! Which CPU a balancing pass takes tasks from, and how much, by the types of groups (kernel/sched/fair.c, v5.5 to v6.12).
+//!
+//! Limits: cores with several tasks do not rank before fully busy groups (`group_smt_balance`, since 6.6), and utilisation decides
+//! between overloaded queues without the number of their tasks (`cpu_util_cfs_boost()`, since 6.5).
 
 use super::groups::{GroupStats, GroupType};
 use super::load_balance::{CpuIdleType, Imbalance};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::PolicyKind;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
-use crate::sched::Sum;
 use crate::sched::weight::UNIT;
 
-/// Number of tasks by which NUMA nodes may differ while the busier node is quiet (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c,
-/// v5.11 to v6.12).
+/// Greatest number of tasks to move that may stay on a node less than a quarter busy (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c,
+/// v5.11 to v5.17).
 const NUMA_IMBALANCE_MIN: u64 = 2;
 
 /// What a pass compares: the group of its CPU and the busiest other group (`struct sd_lb_stats`).
@@ -39,31 +42,41 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if domain.single_cpu_groups {
             return self.find_busiest_cpu_by_type(cpu, domain, idle);
         }
-        let (mut local, mut all) = ((0, GroupStats::default()), Sum::default());
+        let (local_index, local) = self.local_group(cpu, domain)?;
+        let mut all = local.sum;
         let mut busiest: Option<(usize, GroupStats)> = None;
-        for (index, group) in domain.groups.iter().enumerate() {
-            let stats = self.group_stats(group, domain.kind);
+        for index in domain.after(local_index) {
+            let stats = self.group_stats(&domain.groups[index], domain.kind);
             all.add(&stats.sum);
-            if group.span.contains(cpu) {
-                local = (index, stats);
-            } else if stats.sum.number > 0 && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
+            if stats.sum.number > 0 && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
                 busiest = Some((index, stats));
             }
         }
         let (index, busiest) = busiest?;
-        let below = level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind);
-        let (local_index, local) = local;
         let local_cpus = domain.groups[local_index].cpus.iter().map(|cpu| usize::from(*cpu));
         let comparison = Comparison {
             local,
             busiest,
             mean: all.per_cpu(),
             local_util: if takes_util(domain, &local, &busiest) { self.averages(local_cpus).util } else { 0 },
-            prefer_sibling: below.is_some_and(|kind| !matches!(kind, DomainKind::Numa(_))),
+            prefer_sibling: self
+                .kind_below(cpu, level)
+                .is_some_and(|kind| !matches!(kind, DomainKind::Numa(_))),
         };
         let imbalance = self.find_imbalance(domain, &comparison, idle)?;
         let source = self.find_busiest_queue(&domain.groups[index], domain.kind, imbalance)?;
         Some((source, imbalance))
+    }
+
+    /// The index of the group of a CPU among the groups of a domain, and its statistics.
+    pub(super) fn local_group(&self, cpu: usize, domain: &SchedDomain) -> Option<(usize, GroupStats)> {
+        let index = domain.groups.iter().position(|group| group.span.contains(cpu))?;
+        Some((index, self.group_stats(&domain.groups[index], domain.kind)))
+    }
+
+    /// Kind of the next narrower domain of a CPU.
+    pub(super) fn kind_below(&self, cpu: usize, level: usize) -> Option<DomainKind> {
+        level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind)
     }
 
     /// As [`Engine::find_busiest_by_type`] for groups of a single CPU.
@@ -77,14 +90,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let sum = self.sum_of_cpu(cpu);
             self.classify(sum, std::iter::once(cpu), domain.kind)
         };
-        // Only CPUs with a waiting task give a task away.
+        // Only CPUs with a waiting task give a task away. Of equally busy CPUs the next after this CPU does.
         let mut busiest: Option<(usize, GroupStats)> = None;
-        domain.span.each_common(&self.rq.overloaded, |other| {
-            let stats = stats(other);
-            if other != cpu && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
-                busiest = Some((other, stats));
-            }
-        });
+        for after in [true, false] {
+            domain.span.each_common(&self.rq.overloaded, |other| {
+                if other != cpu && (other > cpu) == after {
+                    let stats = stats(other);
+                    if busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
+                        busiest = Some((other, stats));
+                    }
+                }
+            });
+        }
         let (source, busiest) = busiest?;
         // A CPU that its single task keeps busy ranks before a short queue, and keeps its task.
         let single = domain.span.mask().without(&self.rq.overloaded).without(&self.rq.idle);
@@ -122,7 +139,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if local.kind > busiest.kind || local.kind == GroupType::Overloaded && 100 * there <= pct * here {
             return None;
         }
+        // Since 6.6, as EEVDF, a busy CPU takes tasks only of overloaded groups (sibling_imbalance()).
+        let may_spread = idle != CpuIdleType::Busy || self.world.kernel.policy == PolicyKind::Cfs;
         let spreads = groups.prefer_sibling
+            && may_spread
             && local.kind == GroupType::HasSpare
             && busiest.sum.number > local.sum.number + 1;
         if busiest.kind != GroupType::Overloaded && !spreads {
@@ -132,7 +152,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         if local.kind == GroupType::HasSpare {
-            return self.imbalance_of_spare(domain, groups, idle);
+            let imbalance = self.imbalance_of_spare(domain, groups, idle)?;
+            let even = matches!(imbalance, Imbalance::Tasks(_)) && !may_spread;
+            return (!even).then_some(imbalance);
+        }
+        // The kernel computes no load of groups that are not overloaded.
+        if busiest.kind != GroupType::Overloaded {
+            return None;
         }
         if here >= there || here >= groups.mean {
             return None;
@@ -168,13 +194,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         // v5.11 to v5.14).
         let quiet = self.world.kernel.domains.allow_numa_imbalance
             && matches!(domain.kind, DomainKind::Numa(_))
-            && busiest.number * 4 < busiest.width;
+            && busiest.number < busiest.width / 4;
         (tasks > if quiet { NUMA_IMBALANCE_MIN } else { 0 }).then_some(Imbalance::Tasks(tasks))
     }
 
-    /// Find the first of the busiest CPUs of a group that have a task to move (`find_busiest_queue()`). See
+    /// Return the busiest CPU of a group that has a task to move, the first on a tie (`find_busiest_queue()`). See
     /// [`Engine::worst_placed`].
-    fn find_busiest_queue(
+    pub(super) fn find_busiest_queue(
         &self,
         group: &SchedGroup,
         kind: DomainKind,
@@ -186,8 +212,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let rank = match imbalance {
                 Imbalance::Tasks(_) => u64::from(running),
                 // A single task that is heavier than the imbalance would only move the imbalance.
-                Imbalance::Load(imbalance) if running > 1 || (running == 1 && load <= imbalance) => load + 1,
-                Imbalance::Util(_) if running > 1 => self.rq.util(cpu) + 1,
+                Imbalance::Load(imbalance) if running > 1 || (running == 1 && load <= imbalance) => load,
+                Imbalance::Util(_) if running > 1 => self.rq.util(cpu),
                 Imbalance::Load(_) | Imbalance::Util(_) => 0,
             };
             if rank > most {

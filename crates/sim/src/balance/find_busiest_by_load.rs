@@ -4,21 +4,12 @@
 
 use super::groups::{GroupStats, GroupType};
 use super::load_balance::{CpuIdleType, Imbalance};
-use super::sched_domains::{SchedDomain, SchedGroup};
+use super::sched_domains::SchedDomain;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
-
-/// What a pass compares: the group of its CPU and the busiest other group (`struct sd_lb_stats`).
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LoadComparison {
-    pub local: GroupStats,
-    pub busiest: GroupStats,
-    /// Load per CPU of the domain, times 1024.
-    pub mean: u64,
-}
 
 impl GroupStats {
     /// Average load of the group's tasks, times 1024.
@@ -42,14 +33,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         idle: CpuIdleType,
     ) -> Option<(usize, Imbalance)> {
         let domain = self.balance.domains.domain(cpu, level);
-        // The local group comes first, because its capacity decides about the others.
-        let local = domain.groups.iter().position(|group| group.span.contains(cpu))?;
-        let local_stats = self.group_stats(&domain.groups[local], domain.kind);
-        let spreads = local_stats.kind == GroupType::HasSpare && self.prefers_siblings(cpu, level);
-        let mut all = local_stats.sum;
+        let (local_index, local) = self.local_group(cpu, domain)?;
+        // SD_PREFER_SIBLING of the domain below, which sd_init() sets for cores and nodes.
+        let below = self.kind_below(cpu, level);
+        let spreads =
+            local.kind == GroupType::HasSpare && matches!(below, Some(DomainKind::Smt | DomainKind::Node));
+        let mut all = local.sum;
         let mut busiest: Option<(usize, GroupStats)> = None;
-        for (index, group) in domain.groups.iter().enumerate().filter(|(index, _)| *index != local) {
-            let mut stats = self.group_stats(group, domain.kind);
+        for index in domain.after(local_index) {
+            let mut stats = self.group_stats(&domain.groups[index], domain.kind);
             all.add(&stats.sum);
             if spreads && stats.sum.number > 1 {
                 stats.kind = GroupType::Overloaded;
@@ -59,28 +51,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         }
         let (index, busiest) = busiest?;
-        let comparison = LoadComparison { local: local_stats, busiest, mean: all.per_cpu() };
-        let imbalance = self.load_imbalance(domain, &comparison, idle)?;
-        let source = self.most_loaded_queue(&domain.groups[index], domain.kind, imbalance)?;
-        Some((source, Imbalance::Load(imbalance)))
+        let imbalance = self.load_imbalance(domain, &local, &busiest, all.per_cpu(), idle)?;
+        let source = self.find_busiest_queue(&domain.groups[index], domain.kind, imbalance)?;
+        Some((source, imbalance))
     }
 
-    /// Whether the groups of a CPU's domain spread their tasks (`SD_PREFER_SIBLING` of the domain below, which `sd_init()` sets for
-    /// cores and nodes).
-    fn prefers_siblings(&self, cpu: usize, level: usize) -> bool {
-        let below = level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind);
-        matches!(below, Some(DomainKind::Smt | DomainKind::Node))
-    }
-
-    /// Load to take from the busiest group; `None` if the groups are balanced (`find_busiest_group()` and
-    /// `calculate_imbalance()`).
+    /// Load to take from the busiest group, which may be 0; `None` if the groups are balanced (`find_busiest_group()` and
+    /// `calculate_imbalance()`). `mean` is the domain's load per CPU, times 1024.
     pub(super) fn load_imbalance(
         &self,
         domain: &SchedDomain,
-        groups: &LoadComparison,
+        local: &GroupStats,
+        busiest: &GroupStats,
+        mean: u64,
         idle: CpuIdleType,
-    ) -> Option<u64> {
-        let LoadComparison { local, busiest, mean } = groups;
+    ) -> Option<Imbalance> {
         if busiest.sum.number == 0 {
             return None;
         }
@@ -88,7 +73,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let overloaded = busiest.kind == GroupType::Overloaded;
         let waits_for_work = idle == CpuIdleType::Newidle && local.kind == GroupType::HasSpare && overloaded;
         if !waits_for_work {
-            if here >= there || here >= *mean {
+            if here >= there || here >= mean {
                 return None;
             }
             let even = if idle == CpuIdleType::Idle {
@@ -102,7 +87,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let per_task = busiest.load_per_task();
         let mut load = 0;
-        if there > *mean && here < *mean {
+        if there > mean && here < mean {
             // Between overloaded groups only as many tasks move as are beyond the busiest group's capacity.
             let beyond = busiest.sum.number.saturating_sub(busiest.sum.width) * UNIT * 1024;
             let both = overloaded && local.kind == GroupType::Overloaded;
@@ -112,24 +97,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if load < per_task && moves_a_task(local, busiest) {
             load = per_task;
         }
-        (load >= 1024).then_some(load / 1024)
-    }
-
-    /// Find the first of the CPUs of a group with the greatest load that have a task to move (`find_busiest_queue()`). See [`Engine::worst_placed`].
-    fn most_loaded_queue(&self, group: &SchedGroup, kind: DomainKind, imbalance: u64) -> Option<usize> {
-        let (mut most, mut source) = (0, None);
-        for cpu in self.worst_placed(group, kind) {
-            let load = self.rq.loads[cpu];
-            if load > most && (self.rq.nr_running[cpu] > 1 || load <= imbalance) {
-                (most, source) = (load, Some(cpu));
-            }
-        }
-        source
+        Some(Imbalance::Load(load / 1024))
     }
 }
 
-/// Whether a pass moves one task although the load to move is less than a task (`fix_small_imbalance()`): if the busiest group remains
-/// as loaded as the local group, or if the groups together get more capacity.
+/// Whether a pass moves one task although the load to move is less than a task (`fix_small_imbalance()`): if the busiest group
+/// remains as loaded as the local group, or if the groups together get more capacity.
 fn moves_a_task(local: &GroupStats, busiest: &GroupStats) -> bool {
     let (here, there) = (local.sum.per_cpu(), busiest.sum.per_cpu());
     let (our_task, task) = (local.load_per_task(), busiest.load_per_task());

@@ -154,7 +154,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     (GroupType::HasSpare, _) => {
                         // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
                         let quiet =
-                            settings.allow_numa_imbalance && numa && local.number * 4 < local.width as u64;
+                            settings.allow_numa_imbalance && numa && local.number < local.width as u64 / 4;
                         idlest.idle > local.idle && !quiet
                     }
                     _ => {

@@ -31,13 +31,13 @@ impl GroupType {
     /// `group_has_capacity()`). A group with fewer tasks than CPUs has spare capacity, whatever its averages are.
     pub fn classify(width: u64, number: u64, averages: &GroupAverages, imbalance_pct: u32) -> Self {
         let (capacity, pct) = (width * UNIT, u64::from(imbalance_pct));
-        let crowded = averages.runnable * 100 > capacity * pct;
+        let waiting = averages.runnable * 100 > capacity * pct;
         let used = averages.util * pct;
         if number < width {
             Self::HasSpare
-        } else if number > width && (crowded || used > capacity * 100) {
+        } else if number > width && (waiting || used > capacity * 100) {
             Self::Overloaded
-        } else if crowded || used >= capacity * 100 {
+        } else if waiting || used >= capacity * 100 {
             Self::FullyBusy
         } else {
             Self::HasSpare

@@ -121,7 +121,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Note that a domain of a CPU is balanced, or that another CPU balances it: until the next imbalance, the interval between passes
-    /// doubles up to its maximum (`out_balanced` of `load_balance()`). Since 5.10 new-idle passes do not lengthen the interval.
+    /// doubles up to its maximum (`out_balanced` of `load_balance()`). In kernels that compare groups by type, new-idle passes do not lengthen the
+    /// interval.
     pub(super) fn note_balanced(&mut self, cpu: usize, level: usize, idle: CpuIdleType) {
         let most = 2 * self.min_interval(cpu, level);
         let lengthens = idle != CpuIdleType::Newidle

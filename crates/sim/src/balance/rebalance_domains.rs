@@ -3,7 +3,9 @@
 use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::PolicyKind;
 use crate::ledger::Account;
+use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::{IDLE_UPDATE_NS, NOBODY};
 use crate::schedstats::PassId;
@@ -75,34 +77,37 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Balance each domain of a CPU whose interval has passed (`rebalance_domains()`, kernel/sched/fair.c, v4.5 to v6.12).
-    fn rebalance_domains(&mut self, payer: usize, cpu: usize, idle: CpuIdleType) {
+    fn rebalance_domains(&mut self, payer: usize, cpu: usize, mut idle: CpuIdleType) {
         self.rq.update_blocked_average(cpu, self.time.now);
         let (mut next, mut sum_cost, mut decayed) = (self.time.now + 60 * SECOND, 0, false);
-        let jiffies = self.jiffies();
+        let (jiffies, mut continue_balancing) = (self.jiffies(), true);
         for level in 0..self.cpus[cpu].domains.len() {
             decayed |= self.update_newidle_cost(cpu, level, 0);
             sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;
+            if !continue_balancing {
+                // Another CPU of the group balances the wider domains, too. Only their costs decay.
+                if decayed {
+                    continue;
+                }
+                break;
+            }
             let interval = self.get_sd_balance_interval(cpu, level, idle);
-            let mut declined = false;
             if jiffies >= self.cpus[cpu].domains[level].last_balance + interval {
-                declined = !self.should_we_balance(cpu, level);
-                if declined {
+                continue_balancing = self.should_we_balance(cpu, level);
+                if !continue_balancing {
                     // The kernel counts the pass as balanced.
                     self.note_balanced(cpu, level, idle);
                     if self.stats.on {
                         self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
                     }
-                } else {
-                    self.load_balance(payer, cpu, level, idle);
+                } else if self.load_balance(payer, cpu, level, idle).moved > 0 {
+                    let has_tasks = self.rq.nr_running[cpu] > 0;
+                    idle = if has_tasks { CpuIdleType::Busy } else { CpuIdleType::Idle };
                 }
                 self.cpus[cpu].domains[level].last_balance = jiffies;
             }
             let last_balance = self.cpus[cpu].domains[level].last_balance;
             next = next.min(last_balance + self.get_sd_balance_interval(cpu, level, idle));
-            if declined {
-                // Another CPU of the group balances the wider domains, too.
-                break;
-            }
         }
         self.cpus[cpu].next_balance = next;
         if decayed {
@@ -115,8 +120,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.time.now - self.time.now % self.time.tick_ns
     }
 
-    /// Interval between passes over a domain, in whole ticks (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12,
-    /// where since 5.12 the interval of a busy CPU is one tick less).
+    /// Interval between passes over a domain, in whole ticks (`get_sd_balance_interval()`, kernel/sched/fair.c, v4.5 to v6.12).
+    ///
+    /// Limit: since 5.12 the interval of a busy CPU is one tick less.
     pub(super) fn get_sd_balance_interval(&self, cpu: usize, level: usize, idle: CpuIdleType) -> Ns {
         let factor = if idle == CpuIdleType::Busy { self.world.kernel.domains.busy_factor } else { 1 };
         let tick = self.time.tick_ns;
@@ -129,9 +135,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Whether `cpu` balances for its group: the group's first idle CPU does, or the first CPU if none is idle
     /// (`should_we_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
     fn should_we_balance(&self, cpu: usize, level: usize) -> bool {
-        let groups = &self.balance.domains.domain(cpu, level).groups;
-        let Some(group) = groups.iter().find(|group| group.span.contains(cpu)) else { return false };
-        let first = group.span.first_common(&self.rq.idle).or_else(|| group.span.lowest());
+        let domain = self.balance.domains.domain(cpu, level);
+        let Some(group) = domain.groups.iter().find(|group| group.span.contains(cpu)) else { return false };
+        let mut first = None;
+        if self.world.kernel.policy == PolicyKind::Eevdf && domain.kind != DomainKind::Smt {
+            // Since 6.6, as EEVDF, CPUs of idle cores come before idle siblings of busy CPUs.
+            first = group.span.first_common(self.rq.idle_cores(self.topology));
+        }
+        let first = first.or_else(|| group.span.first_common(&self.rq.idle)).or_else(|| group.span.lowest());
         first == Some(cpu)
     }
 }

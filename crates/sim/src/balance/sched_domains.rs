@@ -72,6 +72,14 @@ pub(crate) struct SchedDomains {
     pub open: Span,
 }
 
+impl SchedDomain {
+    /// Indices of the other groups, in the order in which a pass for a CPU of the group `local` examines them.
+    pub fn after(&self, local: usize) -> impl Iterator<Item = usize> + use<> {
+        let groups = self.groups.len();
+        (1..groups).map(move |ahead| (local + ahead) % groups)
+    }
+}
+
 impl SchedDomains {
     /// Build the tables, restricted to the CPUs in `open`. `clusters_first`: a wake-up searches the target's cluster first.
     pub fn new(domains: &Domains, topology: &Topology, open: &CpuMask, clusters_first: bool) -> Self {

@@ -170,12 +170,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
-/// Number of tasks, of these with a preferred node, and of these on this node (`nr_running`, `nr_numa_running` and
-/// `nr_preferred_running` of `struct rq`).
+/// Numbers of tasks of a CPU or of a group.
 #[derive(Debug, Clone, Copy, Default)]
 struct Placement {
+    /// All tasks (`rq->nr_running`).
     running: u32,
+    /// Tasks with a preferred node (`rq->nr_numa_running`).
     prefer: u32,
+    /// Tasks on their preferred node (`rq->nr_preferred_running`).
     settled: u32,
 }
 
@@ -204,10 +206,10 @@ impl Placement {
 
 impl std::iter::Sum for Placement {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            running: sum.running + one.running,
-            prefer: sum.prefer + one.prefer,
-            settled: sum.settled + one.settled,
+        all.fold(Self::default(), |sum, placement| Self {
+            running: sum.running + placement.running,
+            prefer: sum.prefer + placement.prefer,
+            settled: sum.settled + placement.settled,
         })
     }
 }

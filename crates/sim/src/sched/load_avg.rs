@@ -86,6 +86,13 @@ impl<const N: usize> Averages<N> {
         self.averages
     }
 
+    /// Set a sum, and the average with it.
+    #[inline]
+    fn set(&mut self, which: usize, sum: u64, now: Ns) {
+        self.sums[which] = sum;
+        self.averages[which] = sum / pelt_divider(now);
+    }
+
     /// As [`Averages::update`], if periods have ended.
     fn cross(&mut self, from: Ns, now: Ns, loads: [u64; N]) {
         let periods = (now >> PERIOD_BITS) - (from >> PERIOD_BITS);
@@ -96,15 +103,6 @@ impl<const N: usize> Averages<N> {
             *sum = decay_load(*sum + load * first, periods) + load * (between + last);
             *average = *sum / pelt_divider(now);
         }
-    }
-}
-
-impl<const N: usize> Averages<N> {
-    /// Set a sum, and the average with it.
-    #[inline]
-    fn set(&mut self, which: usize, sum: u64, now: Ns) {
-        self.sums[which] = sum;
-        self.averages[which] = sum / pelt_divider(now);
     }
 }
 
@@ -127,26 +125,29 @@ fn scaled(load: u64, weight: u64) -> u64 {
     }
 }
 
-/// Where the average utilisation of a task, and its part in the number of tasks, are.
+/// Location of a task's average utilisation, and of its part in the number of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskUtil {
-    /// In the averages of the CPU on which the task is or was last. The fields are what the task brought along.
-    Attached { util: u64, runnable: u64 },
+    /// In the averages of the CPU on which the task is or was last. The utilisation is what the task brought along, until the first
+    /// period has ended.
+    Attached(Option<u64>),
     /// With the task, of [`weight::UNIT`], to be attached to the CPU that the task joins.
     Carried(u64),
-    /// Nowhere: the task is new and gets a part of what its CPU has left.
+    /// Not set yet: the task is new and gets a part of what its CPU has left.
     New,
 }
 
 impl Default for TaskUtil {
     fn default() -> Self {
-        Self::Attached { util: 0, runnable: 0 }
+        Self::Attached(None)
     }
 }
 
-/// Index of a load, of the number of tasks in the queue times [`weight::UNIT`], and of the utilisation among averages.
+/// Index of the load among averages.
 const LOAD: usize = 0;
+/// Index of the number of tasks in the queue, times [`weight::UNIT`].
 const RUNNABLE: usize = 1;
+/// Index of the utilisation.
 const UTIL: usize = 2;
 
 /// A task's averages of the time in which it is in a queue, of [`weight::UNIT`]: the task is runnable, or sleeps and is still in the
@@ -184,7 +185,10 @@ impl TaskLoad {
     /// Add the time since the last update, in which the task was in a queue or not.
     #[inline]
     pub fn update(&mut self, now: Ns, queued: bool) {
-        self.averages.update(now, [if queued { weight::UNIT } else { 0 }; 2]);
+        let ended = self.averages.update(now, [if queued { weight::UNIT } else { 0 }; 2]);
+        if ended && let TaskUtil::Attached(brought) = &mut self.util {
+            *brought = None;
+        }
     }
 
     #[cfg(any(debug_assertions, feature = "check"))]
@@ -236,12 +240,12 @@ impl CpuLoad {
 
     /// Utilisation of a task of the CPU (`task_util()`, kernel/sched/fair.c, v6.1).
     pub fn task_util(&self, task: &TaskLoad) -> u64 {
-        let (own, all) = (task.runnable(), self.runnable());
-        match task.util {
-            // Averages change at the end of a period: a task that has left before takes away what it brought along.
-            TaskUtil::Attached { util, runnable } if own == runnable => util,
-            _ => (own * self.averages.averages[UTIL]).checked_div(all.max(own)).unwrap_or(0),
+        if let TaskUtil::Attached(Some(brought)) = task.util {
+            // Averages change at the end of a period.
+            return brought;
         }
+        let (of_task, of_cpu) = (task.runnable(), self.runnable());
+        (of_task * self.averages.averages[UTIL]).checked_div(of_cpu.max(of_task)).unwrap_or(0)
     }
 
     /// Attach the utilisation and the part in the number of tasks of a task that joins the CPU (`attach_entity_load_avg()`). A new
@@ -249,7 +253,7 @@ impl CpuLoad {
     /// (`post_init_entity_util_avg()`, kernel/sched/fair.c, v4.7 to v6.12).
     fn attach_util(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
         let util = match task.util {
-            TaskUtil::Attached { .. } => return,
+            TaskUtil::Attached(_) => return,
             TaskUtil::Carried(util) => util,
             TaskUtil::New => {
                 let left = (weight::UNIT - self.util()) / 2;
@@ -260,14 +264,14 @@ impl CpuLoad {
             }
         };
         let runnable = task.runnable();
-        task.util = TaskUtil::Attached { util, runnable };
+        task.util = TaskUtil::Attached(Some(util));
         self.averages.set(UTIL, self.averages.sums[UTIL] + util * pelt_divider(now), now);
         self.averages.set(RUNNABLE, self.averages.sums[RUNNABLE] + runnable * pelt_divider(now), now);
     }
 
     /// Let a task that leaves the CPU take its utilisation and its part in the number of tasks away (`detach_entity_load_avg()`).
     fn detach_util(&mut self, task: &mut TaskLoad, now: Ns) {
-        if matches!(task.util, TaskUtil::Attached { .. }) {
+        if matches!(task.util, TaskUtil::Attached(_)) {
             let (util, runnable) = (self.task_util(task), task.runnable());
             task.util = TaskUtil::Carried(util);
             let left = |sum: u64, part: u64| sum.saturating_sub(part * pelt_divider(now));

@@ -124,7 +124,7 @@ impl<P: Policy> Runqueues<P> {
 
     /// Average utilisation of a CPU, of 1024 (`cpu_util_cfs()`, kernel/sched/fair.c, v6.12, without `util_est`).
     ///
-    /// Limit: kernels without averages compare numbers of tasks, so that a CPU with a task has all its utilisation.
+    /// Limit: kernels without averages compare numbers of tasks, so that a CPU with a task counts as fully utilised.
     pub fn util(&self, cpu: usize) -> u64 {
         match self.load_kind {
             CpuLoadKind::Weights => {
@@ -149,7 +149,7 @@ impl<P: Policy> Runqueues<P> {
         self.cpu_loads[cpu].task_util(&self.task_loads[task as usize])
     }
 
-    /// Load of a new task. Up to 4.6 its utilisation is that of a CPU (`init_entity_runnable_average()`, kernel/sched/fair.c, v4.5).
+    /// Load of a new task. Up to 4.6 its utilisation starts at 1024 (`init_entity_runnable_average()`, kernel/sched/fair.c, v4.5).
     pub fn new_task_load(&self, now: Ns) -> TaskLoad {
         let by_cpu = self.load_kind == CpuLoadKind::Average;
         TaskLoad::new(now, if by_cpu { TaskUtil::New } else { TaskUtil::Carried(weight::UNIT) })

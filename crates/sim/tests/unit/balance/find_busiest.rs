@@ -72,7 +72,8 @@ fn two_overloaded_groups_even_out_their_load_beyond_imbalance_pct() {
     let at = |here, there| imbalance(true, group(8, here), group(8, there), CpuIdleType::Busy);
     // 16 and 24 tasks: both groups have 4 tasks of weight 1024 more or less than the mean of 20.
     assert_eq!(at(16, 24), Some(Imbalance::Load(4 * 1024)));
-    // imbalance_pct is 117.
+    // Both groups are overloaded, and imbalance_pct is 117.
+    assert_eq!((group(8, 100).kind, group(8, 117).kind), (GroupType::Overloaded, GroupType::Overloaded));
     assert_eq!((at(100, 117), at(100, 118)), (None, Some(Imbalance::Load(9 * 1024))));
     assert_eq!((at(16, 16), at(24, 16)), (None, None));
     // Eight CPUs that are fully busy, and are not overloaded, take load below imbalance_pct.
@@ -123,4 +124,22 @@ fn groups_without_siblings_even_out_their_idle_cpus() {
         assert_eq!(at(0, 1, idle), None);
     }
     assert_eq!(at(0, 6, CpuIdleType::Busy), None);
+}
+
+#[test]
+fn a_busy_cpu_spreads_tasks_until_6_5_only() {
+    let at = |kernel_name: &str, idle| {
+        let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+        let (machine, kernel) = (machine("kunpeng920").unwrap(), kernel(kernel_name).unwrap());
+        Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+            let is_numa = |kind| matches!(kind, DomainKind::Numa(_));
+            let domain = engine.balance.domains.all.iter().find(|domain| is_numa(domain.kind)).unwrap();
+            let (local, busiest) = (group(32, 10), group(32, 20));
+            let groups = Comparison { local, busiest, mean: 0, local_util: 0, prefer_sibling: true };
+            engine.find_imbalance(domain, &groups, idle)
+        })
+    };
+    let five = Some(Imbalance::Tasks(5));
+    assert_eq!([CpuIdleType::Busy, CpuIdleType::Idle].map(|idle| at("linux-6.1", idle)), [five, five]);
+    assert_eq!([CpuIdleType::Busy, CpuIdleType::Idle].map(|idle| at("linux-6.6", idle)), [None, five]);
 }

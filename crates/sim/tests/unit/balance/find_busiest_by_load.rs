@@ -1,7 +1,7 @@
 use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
-use super::{CpuIdleType, GroupStats, GroupType, LoadComparison, moves_a_task};
+use super::{CpuIdleType, GroupStats, GroupType, Imbalance, moves_a_task};
 use crate::machine::DomainKind;
 use crate::sched::Sum;
 use crate::{Config, Simulation};
@@ -17,16 +17,19 @@ fn group(width: u64, number: u64) -> GroupStats {
     GroupStats { sum: Sum { width, number, load: 1024 * number, idle: width.saturating_sub(number) }, kind }
 }
 
-/// Load that a local group takes from a busiest group between nodes, where `imbalance_pct` is 125. The domain's mean is `tasks` for
-/// each 100 CPUs.
-fn load(local: GroupStats, busiest: GroupStats, tasks: u64, idle: CpuIdleType) -> Option<u64> {
+/// Load that a local group takes from a busiest group between nodes, where `imbalance_pct` is 125. `mean_percent` is the number of
+/// tasks of the domain for each CPU, in per cent.
+fn load(local: GroupStats, busiest: GroupStats, mean_percent: u64, idle: CpuIdleType) -> Option<u64> {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-4.5").unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
         let numa =
             engine.balance.domains.all.iter().find(|domain| matches!(domain.kind, DomainKind::Numa(_)));
-        let groups = LoadComparison { local, busiest, mean: tasks * 1024 * 1024 / 100 };
-        engine.load_imbalance(numa.unwrap(), &groups, idle)
+        let mean = mean_percent * 1024 * 1024 / 100;
+        engine.load_imbalance(numa.unwrap(), &local, &busiest, mean, idle).map(|imbalance| match imbalance {
+            Imbalance::Load(load) => load,
+            other => panic!("{other:?}"),
+        })
     })
 }
 
@@ -77,4 +80,11 @@ fn a_task_moves_if_its_group_remains_as_loaded() {
     assert!(moves_a_task(&light, &group(1, 1)));
     let idle = GroupStats { sum: Sum { load: 500, ..group(1, 0).sum }, ..group(1, 0) };
     assert!(!moves_a_task(&idle, &group(1, 1)));
+    // A heavy task has only half of two CPUs, so that they have capacity for a task of a CPU with two.
+    let with_load = |width, number, load| GroupStats {
+        sum: Sum { load, ..group(width, number).sum },
+        ..group(width, number)
+    };
+    assert!(moves_a_task(&with_load(2, 1, 1240), &with_load(1, 2, 1200)));
+    assert!(!moves_a_task(&with_load(1, 1, 1240), &with_load(1, 2, 1200)));
 }

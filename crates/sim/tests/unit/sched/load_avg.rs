@@ -107,12 +107,16 @@ fn a_task_takes_its_utilisation_to_another_cpu() {
     assert!(from.util() > UNIT - 4);
     from.detach(&mut task, UNIT, 640 * PERIOD);
     to.enqueue(&mut task, UNIT, 640 * PERIOD);
-    // Two tasks of equal load share the CPU's time.
+    // Two tasks that are always in the queue share the CPU's time.
     assert!(from.util().abs_diff(UNIT / 2) <= 4, "{}", from.util());
     assert!(to.util().abs_diff(UNIT / 2) <= 4, "{}", to.util());
-    // The remaining task has the CPU to itself.
+    // Both tasks have a CPU to themselves now. What they brought along counts no more.
     from.update(672 * PERIOD);
     assert!(from.util().abs_diff(3 * UNIT / 4) <= 4, "{}", from.util());
+    to.dequeue(&mut task, UNIT, 960 * PERIOD);
+    assert!(to.task_util(&task) > UNIT - 4, "{}", to.task_util(&task));
+    to.detach(&mut task, UNIT, 960 * PERIOD);
+    assert_eq!(to.util(), 0);
 }
 
 #[test]
