@@ -51,7 +51,7 @@ fn idle_cpu_takes_half_of_the_tasks_of_a_cpu_under_its_cache() {
         let at = |there| imbalance(false, group(1, 0), group(1, there), idle);
         assert_eq!([2, 3, 4].map(at), [1, 1, 2].map(|tasks| Some(Imbalance::Tasks(tasks))));
     }
-    // One task has nobody to wait for.
+    // A CPU with a single task has no waiting task to give away.
     assert_eq!(imbalance(false, group(1, 0), group(1, 1), CpuIdleType::Idle), None);
 }
 
