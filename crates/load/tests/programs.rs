@@ -80,6 +80,46 @@ fn the_output_of_show_can_be_run() {
     assert_eq!(document["counters"]["tasks"], 4);
 }
 
+/// A server answers on two sessions in turn; then a child does so, which has sets of its own. Messages do not fit into one read.
+#[test]
+fn messages_are_received_after_poll_and_epoll() {
+    let scratch = Scratch::new();
+    for kind in ["unix", "tcp"] {
+        for mode in ["process", "thread"] {
+            let receive = |index: u64, take: &str, direction: &str| {
+                serde_json::json!({ "receive": { "channel": { "name": "wire", "index": index }, "bytes": 70_000,
+                    "direction": direction, "take": take } })
+            };
+            let send = |index: u64, direction: &str| {
+                serde_json::json!({ "send": { "channel": { "name": "wire", "index": index }, "bytes": 70_000,
+                    "direction": direction } })
+            };
+            let served = |index| [receive(index, "epoll", "forward"), send(index, "backward")];
+            let asked = |index| [send(index, "forward"), receive(index, "poll", "backward")];
+            let each = |one: &dyn Fn(u64) -> [Value; 2]| serde_json::json!({ "loop": { "repeat": { "count": 50 }, "body": ([one(0), one(1)].concat()) } });
+            let count = serde_json::json!({ "count": { "counter": "served", "by": 100 } });
+            let fork = serde_json::json!({ "fork": { "body": [each(&served)] } });
+            let wait = serde_json::json!({ "wait": {} });
+            let program = serde_json::json!({
+                "schema": 2,
+                "name": "polled",
+                "resources": { "channels": [{ "name": "wire", "kind": kind, "count": 2 }] },
+                "counters": ["served"],
+                "groups": [
+                    { "name": "server", "count": 1, "mode": mode, "body": [each(&served), count, fork, wait] },
+                    { "name": "client", "count": 1, "mode": mode, "body": [each(&asked), each(&asked)] },
+                ],
+                "metrics": [{ "name": "served", "unit": "1/s", "direction": "higher", "quantity": { "rate": "served" } }],
+            });
+            let family = Family::new();
+            let file = scratch.file("polled.json", &program.to_string());
+            let document = json(&mut family.schedload(&["run", "--json", &file]));
+            assert_eq!(document["counters"]["served"], 100, "{kind} {mode}");
+            family.assert_gone();
+        }
+    }
+}
+
 #[test]
 fn an_invalid_program_file_is_refused_with_file_name_and_position() {
     let scratch = Scratch::new();

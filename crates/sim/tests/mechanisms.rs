@@ -12,9 +12,10 @@ use schedlab_workload::library::forkstorm::Forkstorm;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
 use schedlab_workload::library::kernbench::Kernbench;
 use schedlab_workload::program::{
-    Attributes as Wanted, ChannelKind, Expr, Mode, Op, Policy, Program, Quantity, Resources, Scope,
-    TaskGroup, TimerMode, Window, at, await_reply, channels, compute, count, down, fork, group, higher, lap,
-    locked, locks, receive, record, reply, semaphores, send, slots, stamp, times, up, within_window,
+    Attributes as Wanted, ChannelKind, Direction, Expr, Mode, Op, Policy, Program, Quantity, Resources,
+    Scope, Take, TaskGroup, TimerMode, Window, at, await_reply, channels, compute, count, down, fork, group,
+    higher, lap, locked, locks, receive, receive_by, record, reply, semaphores, send, slots, stamp, times,
+    up, within_window,
 };
 
 const MS: u64 = 1_000_000;
@@ -570,12 +571,13 @@ fn a_preempted_task_receives_as_slowly_as_one_that_waits() {
     }
 }
 
-/// A task that has sent a request over a Unix socket and waits for the reply also wakes up when the request has been read.
+/// A task that has sent a request over a Unix socket and waits for the reply also wakes up when the request has been read, unless it
+/// polls for bytes.
 #[test]
 fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {
-    let wakeups = |kind: ChannelKind| {
+    let wakeups = |kind: ChannelKind, take: Take| {
         let (reply, replied) = if kind == ChannelKind::Unix {
-            (reply("a", 64u64), await_reply("a", 64u64))
+            (reply("a", 64u64), receive_by("a", 64u64, Direction::Backward, take))
         } else {
             (send("b", 64u64), receive("b", 64u64))
         };
@@ -590,8 +592,37 @@ fn a_task_that_waits_at_a_unix_socket_wakes_when_its_peer_has_read() {
         let counters = run("laptop-4", "linux-6.12", program(groups, resources, 0), config).counters;
         counters.wakeups.iter().sum::<u64>()
     };
-    let (pipe, unix) = (wakeups(ChannelKind::Pipe), wakeups(ChannelKind::Unix));
+    let (pipe, unix) = (wakeups(ChannelKind::Pipe, Take::Read), wakeups(ChannelKind::Unix, Take::Read));
     assert!((200..210).contains(&pipe) && (299..=pipe + 100).contains(&unix), "{pipe} and {unix}");
+    for take in [Take::Poll, Take::Epoll] {
+        assert!((200..210).contains(&wakeups(ChannelKind::Unix, take)), "{take:?}");
+    }
+}
+
+/// Until 6.12 a task that waits by epoll wakes up without the hint that its waker will sleep soon.
+#[test]
+fn a_wake_up_by_epoll_is_not_synchronous_before_6_13() {
+    let synchronous = |kernel_name: &str, kind: ChannelKind, take: Take| {
+        let client = vec![times(100u64, vec![send("a", 64u64), await_reply("a", 64u64)])];
+        let request = receive_by("a", 64u64, Direction::Forward, take);
+        let server = vec![times(100u64, vec![request, compute(50_000u64), reply("a", 64u64)])];
+        let resources = Resources { channels: vec![channels("a", kind, 1)], ..Resources::default() };
+        let groups = vec![group("c", 1, Mode::Process, client), group("s", 1, Mode::Process, server)];
+        let config = attributes([("c", on_cpu(0)), ("s", on_cpu(1))]);
+        let config = Config { command_line: "schedstats=enable".to_owned(), ..config };
+        let outcome = run("laptop-4", kernel_name, program(groups, resources, 0), config);
+        outcome.tasks[1].statistics.as_ref().unwrap().nr_wakeups_sync
+    };
+    for kind in [ChannelKind::Unix, ChannelKind::Tcp] {
+        for kernel_name in ["linux-5.14", "linux-6.18"] {
+            for take in [Take::Read, Take::Poll] {
+                assert!(synchronous(kernel_name, kind, take) >= 99, "{kernel_name} {kind:?} {take:?}");
+            }
+        }
+        assert!(synchronous("linux-6.18", kind, Take::Epoll) >= 99, "{kind:?}");
+        // The wake-up at the start gate.
+        assert!(synchronous("linux-5.14", kind, Take::Epoll) <= 1, "{kind:?}");
+    }
 }
 
 /// Before 5.6 a page that becomes free wakes all writers of a pipe, of which one fills the page.

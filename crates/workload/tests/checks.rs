@@ -94,6 +94,8 @@ fn each_kind_of_channel_supports_certain_ways_to_receive() {
     let body = |take| vec![receive_by("data", 1u64, Direction::Forward, take)];
     assert!(refusal(body(Take::WaitAll)).contains("only sockets"));
     assert!(refusal(body(Take::Discard)).contains("only TCP can discard"));
+    assert!(refusal(body(Take::Poll)).contains("can be read with poll or epoll"));
+    assert!(refusal(body(Take::Epoll)).contains("can be read with poll or epoll"));
     assert!(Plan::new(with_body(body(Take::Available))).is_ok());
 }
 

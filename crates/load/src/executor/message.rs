@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 
 use schedlab_workload::program::Take;
 
+use crate::sys::epoll::Sets;
 use crate::sys::{channel, retry};
 
 /// Result of a receive.
@@ -43,7 +44,7 @@ pub fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<Received> {
 
 /// Call `take` until `buffer` is full. A signal or a short read can make several calls necessary.
 #[inline]
-fn fill(buffer: &mut [u8], take: impl Fn(&mut [u8]) -> io::Result<usize>) -> io::Result<Received> {
+fn fill(buffer: &mut [u8], mut take: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Received> {
     let mut got = 0;
     while got < buffer.len() {
         match retry(|| take(&mut buffer[got..]))? {
@@ -57,13 +58,28 @@ fn fill(buffer: &mut [u8], take: impl Fn(&mut [u8]) -> io::Result<usize>) -> io:
 
 /// Receive from a stream by another method than reading until `buffer` is full.
 #[inline(never)]
-pub fn receive_by(fd: RawFd, buffer: &mut [u8], take: Take) -> io::Result<Received> {
+pub fn receive_by(fd: RawFd, buffer: &mut [u8], take: Take, sets: &mut Sets) -> io::Result<Received> {
     let flags = match take {
         Take::WaitAll => libc::MSG_WAITALL,
         Take::Discard => libc::MSG_WAITALL | libc::MSG_TRUNC,
         Take::Read | Take::Available => {
             let count = retry(|| channel::read(fd, buffer))?;
             return Ok(if count == 0 { Received::Closed } else { Received::Bytes(count) });
+        }
+        Take::Poll | Take::Epoll => {
+            return fill(buffer, |rest| {
+                loop {
+                    match channel::receive(fd, rest, libc::MSG_DONTWAIT) {
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        received => return received,
+                    }
+                    if take == Take::Epoll {
+                        sets.wait(fd)?;
+                    } else {
+                        channel::readable_within(fd, -1)?;
+                    }
+                }
+            });
         }
     };
     fill(buffer, |rest| channel::receive(fd, rest, flags))

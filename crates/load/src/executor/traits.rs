@@ -1,6 +1,6 @@
 //! Properties of a program for which the executor must prepare.
 
-use schedlab_workload::program::{Image, Mode, Repeat};
+use schedlab_workload::program::{Image, Mode, Repeat, Take};
 use schedlab_workload::{Op, Plan};
 
 /// Whether any body runs until a channel is closed. If so, threads must close the channel ends that they no longer use.
@@ -11,6 +11,11 @@ pub fn closes_matter(plan: &Plan) -> bool {
 /// Whether any body computes for a given time. The machine's speed must then be known.
 pub fn computes(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Compute { .. } | Op::Exec { image: Image::Work { .. } }))
+}
+
+/// Whether any body waits for messages by epoll(7), which takes a descriptor for each channel.
+pub fn polls_by_epoll(plan: &Plan) -> bool {
+    anywhere(plan, |op| matches!(op, Op::Receive { take: Take::Epoll, .. }))
 }
 
 /// Number of threads that the run waits for.

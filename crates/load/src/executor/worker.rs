@@ -12,6 +12,7 @@ use super::channels::Entry;
 use super::message::{self, Received};
 use super::run::Shared;
 use super::{attributes, children, gaps, regions::Regions, spin, sync};
+use crate::sys::epoll::Sets;
 use crate::sys::{clock, mark, process};
 
 /// Reason why a task failed, for the user, without the task's name.
@@ -34,6 +35,8 @@ pub struct Worker<'r> {
     regions: Regions<'r>,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
+    /// Sets of epoll(7) with which the task waits for messages.
+    pub(super) sets: Sets,
     pub(super) children: Vec<process::Pid>,
     released_ns: u64,
     /// CPUs of the task at its start; set when the task has changed its CPUs.
@@ -53,6 +56,7 @@ impl<'r> Worker<'r> {
             regions: Regions::of(shared, task)?,
             outgoing: vec![b'-'; sent as usize],
             incoming: vec![0; received as usize],
+            sets: Sets::default(),
             children: Vec::new(),
             released_ns: 0,
             first_cpus: None,
@@ -225,7 +229,7 @@ impl<'r> Worker<'r> {
             } else if take == Take::Read {
                 message::receive(descriptor, buffer)
             } else {
-                message::receive_by(descriptor, buffer, take)
+                message::receive_by(descriptor, buffer, take, &mut self.sets)
             };
             let received = received.map_err(|error| Stop::because("receiving", &error))?;
             let Received::Bytes(count) = received else { return Ok(Received::Closed) };

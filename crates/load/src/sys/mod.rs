@@ -3,6 +3,7 @@
 pub mod channel;
 pub mod clock;
 pub mod counter;
+pub mod epoll;
 pub mod futex;
 pub mod mark;
 pub mod memory;

@@ -70,6 +70,10 @@ pub struct Kernel {
     /// Which tasks a pipe wakes, and which pages it keeps.
     #[serde(default)]
     pub pipes: PipeSettings,
+    /// Whether an event wakes a task that waits by epoll(7) with the waker's hint that it will sleep soon (`ep_poll_callback()`,
+    /// fs/eventpoll.c, since 6.13, and in stable releases of older kernels since January 2025).
+    #[serde(default)]
+    pub epoll_wakes_sync: bool,
     /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
     #[serde(default)]
     pub tg_load_avg_ratelimit: bool,

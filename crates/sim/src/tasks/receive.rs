@@ -53,9 +53,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             };
         }
         let wait = self.costs.waiting(self.program.flows[at].kind);
-        let call = if calls { self.costs.syscall } else { 0 };
-        self.book(cpu, Account::Syscall, call + wait);
-        self.program.flows[at].readers.push(&mut self.tasks, task);
+        // A task that polls has read in vain before. The call that reads after the wait is still to come.
+        let calls = u32::from(calls) + u32::from(take.polls());
+        self.book(cpu, Account::Syscall, calls * self.costs.syscall + wait);
+        let flow = &mut self.program.flows[at];
+        flow.waits = take;
+        flow.readers.push(&mut self.tasks, task);
         Progress::Again
     }
 

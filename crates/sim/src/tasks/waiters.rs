@@ -1,6 +1,6 @@
 //! Tasks that wait at channels: who wakes up when bytes arrive, when room is made, and when an end is closed.
 
-use schedlab_workload::program::{ChannelKind, Direction};
+use schedlab_workload::program::{ChannelKind, Direction, Take};
 
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -26,6 +26,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// waits for the reply wakes up when the request has been read, and sleeps again. Readers and writers of a pipe were such
     /// waiters of one queue up to 5.5 (fs/pipe.c, v4.5).
     ///
+    /// A reader that waits by poll(2) or epoll(7) is not woken for room.
+    ///
     /// Limits: readers wake up before writers, and both in the order in which they began to wait, where the kernel wakes the
     /// waiter first that came last. TCP's waiters are not exclusive in a kernel; here one reader or writer wakes up.
     #[inline]
@@ -40,29 +42,34 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn wake_some(&mut self, cpu: usize, at: usize, event: Event, sync: bool) {
         let (readers, writers) = match (self.program.flows[at].kind, event) {
             (ChannelKind::Unix, Event::Written) => (at, at ^ 1),
-            (ChannelKind::Unix, Event::Read) => (at ^ 1, at),
+            (ChannelKind::Unix, Event::Read) if !self.program.flows[at ^ 1].waits.polls() => (at ^ 1, at),
             (ChannelKind::Pipe, _) if self.world.kernel.pipes.wakeups == PipeWakeups::All => (at, at),
-            (_, Event::Written) => return self.wake_reader(cpu, at, sync),
-            (_, Event::Read) => return self.wake_writer(cpu, at, sync),
+            (_, Event::Written) => {
+                self.wake_reader(cpu, at, sync);
+                return;
+            }
+            (_, Event::Read) => {
+                self.wake_writer(cpu, at, sync);
+                return;
+            }
         };
-        while let Some(waiter) = {
-            let flows = &mut self.program.flows;
-            flows[readers].readers.pop(&self.tasks).or_else(|| flows[writers].writers.pop(&self.tasks))
-        } {
-            self.try_to_wake_up(cpu, waiter, sync);
-        }
+        while self.wake_reader(cpu, readers, sync) {}
+        while self.wake_writer(cpu, writers, sync) {}
     }
 
-    pub(super) fn wake_reader(&mut self, cpu: usize, at: usize, sync: bool) {
-        if let Some(reader) = self.program.flows[at].readers.pop(&self.tasks) {
-            self.try_to_wake_up(cpu, reader, sync);
-        }
+    /// Wake the reader of a flow that waits first; return whether there was one.
+    pub(super) fn wake_reader(&mut self, cpu: usize, at: usize, sync: bool) -> bool {
+        let flow = &mut self.program.flows[at];
+        let Some(reader) = flow.readers.pop(&self.tasks) else { return false };
+        let sync = sync && (flow.waits != Take::Epoll || self.world.kernel.epoll_wakes_sync);
+        self.try_to_wake_up(cpu, reader, sync);
+        true
     }
 
-    pub(super) fn wake_writer(&mut self, cpu: usize, at: usize, sync: bool) {
-        if let Some(writer) = self.program.flows[at].writers.pop(&self.tasks) {
-            self.try_to_wake_up(cpu, writer, sync);
-        }
+    /// Wake the writer of a flow that waits first; return whether there was one.
+    pub(super) fn wake_writer(&mut self, cpu: usize, at: usize, sync: bool) -> bool {
+        let writer = self.program.flows[at].writers.pop(&self.tasks);
+        writer.inspect(|writer| self.try_to_wake_up(cpu, *writer, sync)).is_some()
     }
 
     /// Close the channel ends of a task; the last closed end wakes all tasks that wait at the other end.

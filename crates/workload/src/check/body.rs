@@ -191,6 +191,9 @@ impl Check<'_> {
             (Take::Discard, ChannelKind::Pipe | ChannelKind::Unix | ChannelKind::Udp) => {
                 self.refuse(&format!("channel `{channel}` is not TCP; only TCP can discard"))
             }
+            (Take::Poll | Take::Epoll, ChannelKind::Pipe | ChannelKind::Udp) => {
+                self.refuse(&format!("channel `{channel}` is a pipe or UDP; only Unix sockets and TCP can be read with poll or epoll"))
+            }
             _ => Ok(()),
         }
     }

@@ -146,7 +146,7 @@ impl Pgbench {
         let (session, begun) = (|| at("session", client()), || at("begun", client()));
         let mut transaction = Vec::new();
         for (query, next) in queries.iter().zip(queries.iter().cycle().skip(1)) {
-            let mut ops = vec![await_reply(session(), query.reply)];
+            let mut ops = vec![await_answer(session(), query.reply)];
             if transaction.len() + 1 == queries.len() {
                 ops.extend([lap(begun(), "transaction"), count("transactions", 1u64)]);
                 if self.client_ns > 0 {
@@ -160,7 +160,7 @@ impl Pgbench {
         vec![
             of_all(vec![stamp(begun()), send(session(), first.request)]),
             within_window(transaction),
-            of_all(vec![await_reply(session(), first.reply)]),
+            of_all(vec![await_answer(session(), first.reply)]),
         ]
     }
 
@@ -240,6 +240,11 @@ fn varied(mean_ns: u64) -> Expr {
     Expr::random(mean_ns / 2, mean_ns.saturating_mul(3) / 2 + 1)
 }
 
+/// Receive a reply as libpq and pgbench do: a thread that reads in vain waits by `ppoll(2)`, in pgbench for any of its sessions.
+fn await_answer(session: Ref, bytes: u64) -> Op {
+    receive_by(session, bytes, Direction::Backward, Take::Poll)
+}
+
 /// A query: sizes of its messages in bytes, and the operations of the backend in addition to its computation.
 struct Query {
     request: u64,
@@ -250,7 +255,9 @@ struct Query {
 impl Query {
     fn answered(&self, compute_ns: u64) -> Vec<Op> {
         let session = || at("session", Expr::task());
-        let begin = [receive(session(), self.request), compute(varied(compute_ns))];
+        // As secure_read() does since PostgreSQL 9.6. Of each transaction `strace` shows a read in vain, a wait and a read.
+        let request = receive_by(session(), self.request, Direction::Forward, Take::Epoll);
+        let begin = [request, compute(varied(compute_ns))];
         begin.into_iter().chain(self.work.clone()).chain([reply(session(), self.reply)]).collect()
     }
 }

@@ -299,11 +299,20 @@ pub enum Take {
     Discard,
     /// By one read of the available bytes: at least 1, at most `bytes`.
     Available,
+    /// By `recv(2)` calls that never wait (`MSG_DONTWAIT`), after one without bytes by `poll(2)`; Unix sockets and TCP only.
+    Poll,
+    /// Like `poll`, but by `epoll_wait(2)`. The task keeps a set of epoll(7) for each channel.
+    Epoll,
 }
 
 impl Take {
     pub(crate) fn is_read(&self) -> bool {
         *self == Self::Read
+    }
+
+    /// Whether a reader waits for bytes by another call than its read.
+    pub fn polls(&self) -> bool {
+        matches!(self, Self::Poll | Self::Epoll)
     }
 }
 

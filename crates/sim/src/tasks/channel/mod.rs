@@ -2,7 +2,7 @@
 
 mod held;
 
-use schedlab_workload::program::{ChannelKind, Direction};
+use schedlab_workload::program::{ChannelKind, Direction, Take};
 
 use crate::kernel::PipeWakeups;
 use crate::machine::PIPE_PAGE;
@@ -74,6 +74,8 @@ pub(crate) struct Flow {
     last_user: Option<QueueUser>,
     pub freed: Freed,
     pub readers: WaitQueue,
+    /// How the last reader that waited waits. All readers of a flow are taken to wait alike.
+    pub waits: Take,
     pub writers: WaitQueue,
     /// Tasks that can still send or receive.
     pub senders: u32,
@@ -116,6 +118,7 @@ impl Flow {
             last_user: None,
             freed: Freed::default(),
             readers: WaitQueue::default(),
+            waits: Take::Read,
             writers: WaitQueue::default(),
             senders: 0,
             receivers: 0,
