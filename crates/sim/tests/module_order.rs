@@ -63,7 +63,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
         "balancing reads the queues of all CPUs, moves tasks, and costs time",
     ),
     (
-        &["numa/fault.rs", "numa/place.rs", "numa/scan.rs"],
+        &["numa/fault.rs", "numa/find_cpu.rs", "numa/place.rs", "numa/scan.rs"],
         &["engine"],
         "scans and faults cost time, and placement moves tasks",
     ),

@@ -8,14 +8,10 @@ use super::load_balance::{CpuIdleType, Imbalance};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::PolicyKind;
+use crate::kernel::{NumaImbalance, PolicyKind};
 use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
-
-/// Greatest number of tasks to move that may stay on a node less than a quarter busy (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c,
-/// v5.11 to v5.17).
-const NUMA_IMBALANCE_MIN: u64 = 2;
 
 /// What a pass compares: the group of its CPU and the busiest other group (`struct sd_lb_stats`).
 #[derive(Debug, Clone, Copy)]
@@ -190,12 +186,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         } else {
             local.idle.saturating_sub(busiest.idle) / 2
         };
-        // A pair of communicating tasks may stay on a node that is less than a quarter busy (adjust_numa_imbalance(),
-        // v5.11 to v5.14).
-        let quiet = self.world.kernel.domains.allow_numa_imbalance
-            && matches!(domain.kind, DomainKind::Numa(_))
-            && busiest.number < busiest.width / 4;
-        (tasks > if quiet { NUMA_IMBALANCE_MIN } else { 0 }).then_some(Imbalance::Tasks(tasks))
+        // A few communicating tasks may stay on a node (adjust_numa_imbalance(), kernel/sched/fair.c, v5.10, v5.14 and v6.12).
+        let quiet = matches!(domain.kind, DomainKind::Numa(_))
+            && match self.world.kernel.domains.numa_imbalance {
+                NumaImbalance::None => false,
+                NumaImbalance::Pair => busiest.number <= NumaImbalance::LEAST,
+                NumaImbalance::Quarter => busiest.number < busiest.width / 4,
+                NumaImbalance::Caches => local.number < domain.numa_limit,
+            };
+        (tasks > if quiet { NumaImbalance::LEAST } else { 0 }).then_some(Imbalance::Tasks(tasks))
     }
 
     /// Return the busiest CPU of a group that has a task to move, the first on a tie (`find_busiest_queue()`). See

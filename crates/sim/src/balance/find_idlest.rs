@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use super::RECLAIM_DISTANCE;
 use super::groups::{GroupAverages, GroupType};
-use super::sched_domains::SchedGroup;
+use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::GroupComparison;
+use crate::kernel::{GroupComparison, NumaImbalance};
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
@@ -95,15 +95,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Return the allowed CPUs of the group to move to; `None` to stay in the local group.
     fn idlest_span(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
-        let kind = self.world.domains.all[domain].kind;
+        let tables = &self.balance.domains.all[domain];
         if self.tasks.is_unbound(task) {
             // All CPUs that balancing uses are allowed, and their groups are in the tables.
-            let groups = &self.balance.domains.all[domain].groups;
+            let groups = &tables.groups;
             let load = |(at, group): (usize, &SchedGroup)| {
                 let local = group.span.contains(here);
                 (self.without(self.group_load(at, group), task, local.then_some(here)), local)
             };
-            let at = self.find_idlest_group(groups.iter().enumerate().map(load), kind)?;
+            let at = self.find_idlest_group(groups.iter().enumerate().map(load), tables)?;
             return Some(*groups[at].span.mask());
         }
         let allowed = self.tasks.allowed(task);
@@ -114,7 +114,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let load = || self.without(self.span_load(at, &span), task, local.then_some(here));
             (!span.is_empty()).then(|| (load(), local))
         };
-        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), kind)?;
+        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), tables)?;
         Some(groups[at].and(allowed))
     }
 
@@ -123,8 +123,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn find_idlest_group(
         &self,
         groups: impl Iterator<Item = (GroupLoad, bool)>,
-        kind: DomainKind,
+        domain: &SchedDomain,
     ) -> Option<usize> {
+        let kind = domain.kind;
         let settings = &self.world.kernel.domains;
         let imbalance_pct = self.imbalance_pct(kind);
         let pct = u64::from(imbalance_pct);
@@ -152,9 +153,17 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 match (local.group_classify(imbalance_pct), idlest.group_classify(imbalance_pct)) {
                     (here, there) if here != there => here > there,
                     (GroupType::HasSpare, _) => {
-                        // A node that is less than a quarter busy keeps its children (allow_numa_imbalance(), v5.11 to v5.17).
-                        let quiet =
-                            settings.allow_numa_imbalance && numa && local.number < local.width as u64 / 4;
+                        // A node keeps a few new tasks.
+                        let quiet = numa
+                            && match settings.numa_imbalance {
+                                NumaImbalance::None => false,
+                                NumaImbalance::Pair => local.idle > 0,
+                                NumaImbalance::Quarter => local.number < u64::from(domain.weight) / 4,
+                                NumaImbalance::Caches => {
+                                    local.number < domain.numa_limit.min(local.width as u64)
+                                        && local.idle.abs_diff(idlest.idle) as u64 <= NumaImbalance::LEAST
+                                }
+                            };
                         idlest.idle > local.idle && !quiet
                     }
                     _ => {

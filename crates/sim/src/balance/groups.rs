@@ -10,7 +10,7 @@ use crate::sched::weight::UNIT;
 
 /// Kind of a group (`enum group_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) enum GroupType {
+pub(crate) enum GroupType {
     #[default]
     HasSpare,
     FullyBusy,
@@ -19,7 +19,7 @@ pub(super) enum GroupType {
 
 /// Averages of a group's CPUs, of [`UNIT`] for each CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct GroupAverages {
+pub(crate) struct GroupAverages {
     /// Part of the time in which a CPU has a task.
     pub util: u64,
     /// Number of tasks in the queue.
@@ -88,7 +88,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Averages for [`GroupType::classify`]: zeros if the group has fewer tasks than CPUs, which decides without them.
-    pub(super) fn averages_of(&self, sum: &Sum, cpus: impl Iterator<Item = usize>) -> GroupAverages {
+    pub(crate) fn averages_of(&self, sum: &Sum, cpus: impl Iterator<Item = usize>) -> GroupAverages {
         if sum.number < sum.width { GroupAverages::default() } else { self.averages(cpus) }
     }
 
@@ -125,7 +125,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// The sums of a single CPU.
-    pub(super) fn sum_of_cpu(&self, cpu: usize) -> Sum {
+    pub(crate) fn sum_of_cpu(&self, cpu: usize) -> Sum {
         let number = self.rq.nr_running[cpu].into();
         Sum { width: 1, number, load: self.rq.loads[cpu], idle: u64::from(number == 0) }
     }

@@ -29,6 +29,7 @@ mod rebalance_domains;
 mod sched_domains;
 mod select_task_rq;
 
+pub(crate) use groups::GroupType;
 pub(crate) use load_balance::Imbalance;
 pub(crate) use sched_domains::{SchedDomains, SchedGroup};
 

@@ -18,6 +18,8 @@ pub(crate) struct SchedDomain {
     pub ranges: Vec<Range<usize>>,
     /// Each group is a single CPU.
     pub single_cpu_groups: bool,
+    /// Tasks of a group up to which nodes may differ, see [`crate::kernel::NumaImbalance::Caches`]; 0 within a node.
+    pub numa_limit: u64,
 }
 
 /// A group of a domain (`struct sched_group`).
@@ -98,7 +100,13 @@ impl SchedDomains {
             let first = span.lowest().unwrap_or(0);
             let width = span.iter().map(|cpu| topology.distance(first, cpu)).max().unwrap_or(Distance::Core);
             let (weight, span) = (span.count() as u32, Span::new(span));
-            SchedDomain { kind: domain.kind, weight, width, span, groups, ranges, single_cpu_groups }
+            let kind = domain.kind;
+            let numa_limit = if matches!(kind, DomainKind::Numa(_)) {
+                numa_limit(domains, topology, open, first, weight)
+            } else {
+                0
+            };
+            SchedDomain { kind, weight, width, span, groups, ranges, single_cpu_groups, numa_limit }
         };
         let of_cpu =
             |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
@@ -129,10 +137,32 @@ impl SchedDomains {
         self.of_cpu.iter().map(Vec::len)
     }
 
+    /// [`SchedDomain::numa_limit`] of the narrowest domain of several nodes of a CPU, 0 without one.
+    pub fn numa_limit(&self, cpu: usize) -> u64 {
+        let domains = self.of_cpu[cpu].iter().map(|at| &self.all[usize::from(*at)]);
+        domains.map(|domain| domain.numa_limit).find(|limit| *limit > 0).unwrap_or(0)
+    }
+
     /// Narrowest domain of a CPU that contains another CPU.
     pub fn level_with(&self, cpu: usize, other: usize) -> Option<usize> {
         (0..self.of_cpu[cpu].len()).find(|level| self.domain(cpu, *level).span.contains(other))
     }
+}
+
+/// Limit of a domain of several nodes with `weight` CPUs, one of which is `cpu`: the last-level caches of a node, or an eighth of
+/// the CPUs of a node with one cache, in proportion to the narrowest such domain (`imb_numa_nr`, `build_sched_domains()`,
+/// kernel/sched/topology.c, v6.1).
+fn numa_limit(domains: &Domains, topology: &Topology, open: &CpuMask, cpu: usize, weight: u32) -> u64 {
+    let width = |cpus: &CpuMask| cpus.and(open).count();
+    let node = width(topology.node_cpus(topology.node(cpu)));
+    let caches = node / width(topology.cache_cpus(topology.cache(cpu))).max(1);
+    let limit = if caches > 1 { caches } else { node / 8 }.max(1);
+    let levels = domains.of_cpu[cpu].iter().map(|at| &domains.all[usize::from(*at)]);
+    let narrowest = levels
+        .filter(|domain| matches!(domain.kind, DomainKind::Numa(_)))
+        .map(|domain| width(&domain.span))
+        .next();
+    (limit * (weight as usize / narrowest.unwrap_or(1).max(1)).max(1)) as u64
 }
 
 /// Return the caches, restricted to `open`, whose CPUs make up a set; empty if the set contains a part of a cache.
@@ -160,3 +190,7 @@ fn ranges(span: &CpuMask) -> Vec<Range<usize>> {
     }
     ranges
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/sched_domains.rs"]
+mod tests;

@@ -178,9 +178,43 @@ pub struct DomainSettings {
     pub busy_factor: u32,
     /// How groups of CPUs are compared.
     pub group_comparison: GroupComparison,
-    /// Whether few tasks may stay on a node less than a quarter busy although another node has more idle CPUs
-    /// (`allow_numa_imbalance()`, since 5.11).
-    pub allow_numa_imbalance: bool,
+    /// By how many tasks nodes may differ.
+    pub numa_imbalance: NumaImbalance,
+}
+
+/// By how many tasks NUMA nodes may differ: when tasks stay on a node although another node has more idle CPUs
+/// (`adjust_numa_imbalance()`, kernel/sched/fair.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumaImbalance {
+    /// By none (until 5.6).
+    #[default]
+    None,
+    /// By a pair of tasks; new tasks stay while their node has an idle CPU (5.7 to 5.10).
+    Pair,
+    /// By two tasks while a quarter of the CPUs is not busy; new tasks stay until then (5.11 to 5.17).
+    Quarter,
+    /// By two tasks while a node has no more tasks than last-level caches, or with a single cache than an eighth of its CPUs
+    /// (`imb_numa_nr`; since 5.18, the eighth since 6.0).
+    Caches,
+}
+
+impl NumaImbalance {
+    /// Difference that counts as even (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c, v5.11 to v6.12).
+    pub const LEAST: u64 = 2;
+}
+
+/// How NUMA balancing finds a place for a task on another node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumaPlacement {
+    /// Tasks have no preferred node (until 3.12).
+    #[default]
+    None,
+    /// By the loads of the nodes (3.13 to 5.6, as in 4.5).
+    Load,
+    /// On an idle CPU, if balancing would let the task stay; tasks change places only without spare capacity (since 5.7).
+    Capacity,
 }
 
 /// How groups of CPUs are compared: for new and executing tasks (`find_idlest_group()`, kernel/sched/fair.c), and by balancing passes

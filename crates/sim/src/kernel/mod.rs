@@ -14,8 +14,8 @@ use crate::shipped::KERNELS;
 pub use cmdline::CommandLine;
 pub use instructions::{Instructions, PassInstructions};
 pub use mechanisms::{
-    Clusters, CpuLoadKind, DomainSettings, GroupComparison, IdleSearch, NewidleGate, NumaScan, PipeSettings,
-    PipeWakeups, PolicyKind, RecentCpu, SharedLines, WakeAffine,
+    Clusters, CpuLoadKind, DomainSettings, GroupComparison, IdleSearch, NewidleGate, NumaImbalance,
+    NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines, WakeAffine,
 };
 pub use stats_layout::StatsLayout;
 pub use tunables::{Change, Definition, Tunable, Tunables};
@@ -83,6 +83,9 @@ pub struct Kernel {
     /// Which pages NUMA balancing marks.
     #[serde(default)]
     pub numa_scan: NumaScan,
+    /// How NUMA balancing places tasks.
+    #[serde(default)]
+    pub numa_placement: NumaPlacement,
     /// Balancing between domains.
     #[serde(default)]
     pub domains: DomainSettings,

@@ -62,9 +62,9 @@ impl Member {
     }
 
     /// Evaluate `passes` complete passes over the task's memory: decay faults by half, prefer the node with most faults (the
-    /// first of equals), and adapt the scan period within `(least, most)` (`task_numa_placement()`,
+    /// first of equals) if the kernel places tasks, and adapt the scan period within `(least, most)` (`task_numa_placement()`,
     /// `update_task_scan_period()`, kernel/sched/fair.c, v4.5).
-    pub fn task_numa_placement(&mut self, passes: u32, periods: (Ns, Ns)) {
+    pub fn task_numa_placement(&mut self, passes: u32, periods: (Ns, Ns), places: bool) {
         self.passes = passes;
         if !self.has_faults() {
             return;
@@ -75,7 +75,7 @@ impl Member {
         let [remote, local] = std::mem::take(&mut self.locality);
         self.period = update_task_scan_period(self.period, remote, local, periods);
         let most = self.faults.iter().copied().max().unwrap_or(0);
-        if most > 0 {
+        if most > 0 && places {
             let node = self.faults.iter().position(|faults| *faults == most);
             self.preferred = node.map_or(NOWHERE, |node| node as u8);
             // The task may move at once.

@@ -15,6 +15,7 @@
 //! kernel functions that are modelled. Constants come from kernel/sched/fair.c, v4.5.
 
 mod fault;
+mod find_cpu;
 mod member;
 mod place;
 mod scan;
@@ -25,7 +26,7 @@ mod verify;
 use schedlab_workload::Plan;
 use schedlab_workload::program::Scope;
 
-use crate::kernel::{NumaScan, Tunable, Tunables};
+use crate::kernel::{Kernel, NumaPlacement, NumaScan, Tunable, Tunables};
 use crate::physics::Region;
 use crate::sched::TaskIx;
 use crate::time::Ns;
@@ -52,6 +53,8 @@ pub(crate) struct Numa {
     nodes: usize,
     /// Whether a scan leaves out the pages on the task's node, if the task shares its address space with no other task.
     spares_local: bool,
+    /// Whether tasks get a preferred node.
+    places: bool,
     /// Pages that each process inherits from the main task.
     inherited: u64,
     /// Marks of these pages that forks have copied.
@@ -72,7 +75,7 @@ impl Numa {
     /// Size of a task's tables: its faults, and a separate address space.
     pub const TASK_BYTES: u64 = (size_of::<Member>() + size_of::<Space>()) as u64;
 
-    pub fn new(nodes: usize, scan: NumaScan, plan: &Plan, tunables: &Tunables) -> Self {
+    pub fn new(nodes: usize, kernel: &Kernel, plan: &Plan, tunables: &Tunables) -> Self {
         let present = nodes > 1 && tunables.has(Tunable::NumaBalancing);
         let regions = if present { plan.regions().total() } else { 0 };
         let scope = |region| plan.program().resources.regions[plan.regions().position(region)].scope;
@@ -81,7 +84,8 @@ impl Numa {
             on: present && tunables.on(Tunable::NumaBalancing),
             scan: ScanTunables::new(tunables),
             nodes,
-            spares_local: scan == NumaScan::SparesLocal,
+            spares_local: kernel.numa_scan == NumaScan::SparesLocal,
+            places: kernel.numa_placement != NumaPlacement::None,
             inherited: if present { plan.program().main_memory.pages.into() } else { 0 },
             copied: 0,
             images: false,
@@ -178,7 +182,7 @@ impl Numa {
         if member.passes != space.passes {
             let pages = space.pages(regions);
             let periods = (self.scan.task_scan_min(pages), self.scan.task_scan_max(pages));
-            member.task_numa_placement(space.passes, periods);
+            member.task_numa_placement(space.passes, periods, self.places);
         }
     }
 

@@ -21,8 +21,18 @@ fn group(width: u64, number: u64) -> GroupStats {
 /// Imbalance between a local and a busiest group, whose mean is that of both groups, in the widest domain within a node or in the
 /// narrowest domain of several nodes.
 fn imbalance(numa: bool, local: GroupStats, busiest: GroupStats, idle: CpuIdleType) -> Option<Imbalance> {
+    imbalance_of("linux-5.14", numa, local, busiest, idle)
+}
+
+fn imbalance_of(
+    kernel_name: &str,
+    numa: bool,
+    local: GroupStats,
+    busiest: GroupStats,
+    idle: CpuIdleType,
+) -> Option<Imbalance> {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("kunpeng920").unwrap(), kernel("linux-5.14").unwrap());
+    let (machine, kernel) = (machine("kunpeng920").unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
         let is_numa = |kind| matches!(kind, DomainKind::Numa(_));
         let domain = engine.balance.domains.all.iter().find(|domain| is_numa(domain.kind) == numa).unwrap();
@@ -43,6 +53,27 @@ fn spare_capacity_of_a_node_takes_as_much_utilisation() {
     let no_room = GroupStats { sum: Sum { idle: 0, ..group(8, 7).sum }, ..group(8, 7) };
     let at = |idle| imbalance(true, no_room, group(8, 11), idle);
     assert_eq!(ALL.map(at), [None, Some(Imbalance::Tasks(1)), Some(Imbalance::Tasks(1))]);
+}
+
+#[test]
+fn few_tasks_stay_on_their_node_as_each_kernel_allows() {
+    let spare = |number| GroupStats { kind: GroupType::HasSpare, ..group(32, number) };
+    let at = |kernel, here, there| imbalance_of(kernel, true, spare(here), spare(there), CpuIdleType::Idle);
+    let tasks = |number| Some(Imbalance::Tasks(number));
+    // Half of the difference moves, of which up to two tasks may stay.
+    assert_eq!(
+        (at("linux-5.10", 0, 2), at("linux-5.10", 0, 3), at("linux-5.10", 0, 4)),
+        (None, tasks(1), tasks(2))
+    );
+    assert_eq!(
+        (at("linux-5.14", 0, 5), at("linux-5.14", 4, 9), at("linux-5.14", 0, 7)),
+        (None, tasks(2), tasks(3))
+    );
+    // An eighth of 32 CPUs.
+    assert_eq!(
+        (at("linux-6.12", 3, 7), at("linux-6.12", 4, 8), at("linux-6.12", 0, 6)),
+        (None, tasks(2), tasks(3))
+    );
 }
 
 #[test]

@@ -25,23 +25,30 @@ fn moves(kernel_name: &str, here: GroupLoad, there: GroupLoad) -> bool {
     let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
         let groups = [(here, true), (there, false)];
-        engine.find_idlest_group(groups.into_iter(), DomainKind::Numa(21)).is_some()
+        let mut domains = engine.balance.domains.all.iter();
+        let nodes = domains.find(|domain| domain.kind == DomainKind::Numa(21)).unwrap();
+        engine.find_idlest_group(groups.into_iter(), nodes).is_some()
     })
 }
 
 #[test]
-fn a_quiet_node_keeps_its_children_since_5_11_only() {
-    for kernel_name in ["linux-5.14", "linux-6.12"] {
-        assert!(!leaves(kernel_name, 1, 0) && !leaves(kernel_name, 5, 0) && leaves(kernel_name, 6, 0));
-    }
+fn a_node_keeps_its_children_as_each_kernel_lets_nodes_differ() {
     assert!(leaves("linux-4.5", 1, 0));
+    // While it has an idle CPU.
+    assert!(!leaves("linux-5.10", 23, 0) && leaves("linux-5.10", 24, 0));
+    // Up to a quarter of the 48 CPUs of both nodes.
+    assert!(!leaves("linux-5.14", 11, 0) && leaves("linux-5.14", 12, 0));
+    // With up to an eighth of the node's 24 CPUs, and a difference of two.
+    for kernel_name in ["linux-6.1", "linux-6.12"] {
+        assert!(!leaves(kernel_name, 1, 0) && !leaves(kernel_name, 2, 0) && leaves(kernel_name, 3, 2));
+    }
 }
 
 #[test]
 fn before_5_5_load_beyond_half_of_the_imbalance_percentage_decides() {
     // imbalance_pct is 125: the other node gets the task from 112 % of its load on.
     assert!(!leaves("linux-4.5", 10, 10) && !leaves("linux-4.5", 11, 10) && leaves("linux-4.5", 12, 10));
-    assert!(leaves("linux-5.14", 11, 10));
+    assert!(leaves("linux-5.14", 13, 12));
 }
 
 #[test]

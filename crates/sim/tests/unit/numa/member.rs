@@ -19,11 +19,11 @@ fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
     let mut member = Member::new(0, 0);
     member.task_numa_fault(1, 100, false, 3);
     member.task_numa_fault(0, 60, true, 3);
-    member.task_numa_placement(1, (1, 1));
+    member.task_numa_placement(1, (1, 1), true);
     assert_eq!((member.preferred, member.faults(0), member.faults(1)), (1, 60, 100));
     // 60 / 2 + 30 = 60 faults against 100 / 2 = 50 faults.
     member.task_numa_fault(0, 30, true, 3);
-    member.task_numa_placement(2, (1, 1));
+    member.task_numa_placement(2, (1, 1), true);
     assert_eq!((member.preferred, member.faults(0), member.faults(1)), (0, 60, 50));
     assert_eq!((member.share(0), member.share(1), member.share(2)), (545, 454, 0));
 }
