@@ -134,6 +134,24 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
+    /// Leave a pass to another CPU of the group. The call examines the group's CPUs up to the first idle CPU.
+    pub(super) fn decline(&mut self, payer: usize, cpu: usize, level: usize, idle: CpuIdleType) {
+        let domain = self.balance.domains.domain(cpu, level);
+        let group = domain.groups.iter().find(|group| group.span.contains(cpu));
+        let examined = group.map_or(0, |group| {
+            let idle = group.cpus.iter().position(|cpu| self.rq.idle.contains((*cpu).into()));
+            idle.map_or(group.cpus.len(), |first| first + 1)
+        });
+        let cost = self.world.kernel.balance_pass.declined_ns(&self.costs, examined);
+        self.book(payer, idle.account(), cost);
+        // The kernel counts the pass as balanced.
+        self.note_balanced(cpu, level, idle);
+        if self.stats.on {
+            self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
+        }
+        self.record_pass(idle, &Balancing { declined: 1, ..Balancing::default() }, cost);
+    }
+
     /// Least interval between passes of an idle CPU: a millisecond for each CPU of the domain (`sd_init()`).
     fn min_interval(&self, cpu: usize, level: usize) -> Ns {
         Ns::from(self.balance.domains.domain(cpu, level).weight) * MS
@@ -174,6 +192,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             CpuIdleType::Newidle => &mut self.records.counters.newidle_balance,
         };
         total.calls += 1;
+        total.declined += counts.declined;
         total.balanced += counts.balanced;
         total.failed += counts.failed;
         total.moved += counts.moved;

@@ -8,7 +8,6 @@ use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::{IDLE_UPDATE_NS, NOBODY};
-use crate::schedstats::PassId;
 use crate::time::{Ns, SECOND};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -95,11 +94,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if jiffies >= self.cpus[cpu].domains[level].last_balance + interval {
                 continue_balancing = self.should_we_balance(cpu, level);
                 if !continue_balancing {
-                    // The kernel counts the pass as balanced.
-                    self.note_balanced(cpu, level, idle);
-                    if self.stats.on {
-                        self.stats_declined(PassId { payer, cpu, level, kind: idle as usize });
-                    }
+                    self.decline(payer, cpu, level, idle);
                 } else if self.load_balance(payer, cpu, level, idle).moved > 0 {
                     let has_tasks = self.rq.nr_running[cpu] > 0;
                     idle = if has_tasks { CpuIdleType::Busy } else { CpuIdleType::Idle };

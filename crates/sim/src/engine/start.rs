@@ -68,7 +68,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             program: ProgramState::new(plan, config.samples, config.seed, &machine.costs),
             physics: Physics::new(machine, topology, plan),
             writers: Writers::new(machine.nodes()),
-            numa: Numa::new(machine.nodes(), &world.kernel, plan, &tunables),
+            numa: Numa::new(machine.nodes(), world.kernel, plan, &tunables),
             vmstat: Vmstat::new(
                 cpus,
                 machine.nodes(),

@@ -182,12 +182,18 @@ pub struct PassInstructions {
     pub group: u32,
     /// Of each CPU of the domain.
     pub cpu: u32,
+    /// Of a call that leaves the pass to another CPU of the group (`should_we_balance()`), 0 under the policy o1.
+    #[serde(default)]
+    pub declined: u32,
+    /// Of each CPU that such a call examines, up to the first idle CPU of the group.
+    #[serde(default)]
+    pub declined_cpu: u32,
 }
 
 impl PassInstructions {
     /// Check the range of the numbers.
     pub(super) fn check(self) -> Result<(), String> {
-        match self.pass.max(self.group).max(self.cpu) {
+        match self.pass.max(self.group).max(self.cpu).max(self.declined).max(self.declined_cpu) {
             most if most > MOST_INSTRUCTIONS => {
                 Err(format!("balance_pass: {most} instructions are more than {MOST_INSTRUCTIONS}"))
             }
@@ -199,6 +205,12 @@ impl PassInstructions {
     pub(crate) fn ns(self, costs: &Costs, groups: usize, cpus: usize) -> Ns {
         let instructions =
             u64::from(self.pass) + groups as u64 * u64::from(self.group) + cpus as u64 * u64::from(self.cpu);
+        instructions * u64::from(costs.instruction_ps) / 1000
+    }
+
+    /// Time of a call that leaves the pass to another CPU after examining this many CPUs.
+    pub(crate) fn declined_ns(self, costs: &Costs, cpus: usize) -> Ns {
+        let instructions = u64::from(self.declined) + cpus as u64 * u64::from(self.declined_cpu);
         instructions * u64::from(costs.instruction_ps) / 1000
     }
 }

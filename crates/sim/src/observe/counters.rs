@@ -10,8 +10,10 @@ pub type ByDistance = [u64; Distance::COUNT];
 /// Counters of one kind of balancing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Balancing {
-    /// Passes over a domain.
+    /// Passes over a domain, also those that were left to another CPU.
     pub calls: u64,
+    /// Passes that were left to another CPU.
+    pub declined: u64,
     /// Passes that found no imbalance.
     pub balanced: u64,
     /// Passes that found an imbalance and moved no task.
