@@ -1,4 +1,5 @@
-//! Which CPU a balancing pass takes tasks from, and how much, by the types of groups (kernel/sched/fair.c, v5.5 to v6.12).
+//! Which CPU a balancing pass takes tasks from, and how much: by the types of groups (kernel/sched/fair.c, v5.5 to v6.12), or with
+//! the rules of `find_busiest_by_load` by their loads.
 //!
 //! Limits: cores with several tasks do not rank before fully busy groups (`group_smt_balance`, since 6.6), and utilisation decides
 //! between overloaded queues without the number of their tasks (`cpu_util_cfs_boost()`, since 6.5).
@@ -8,7 +9,7 @@ use super::load_balance::{CpuIdleType, Imbalance};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::{NumaImbalance, PolicyKind};
+use crate::kernel::{GroupComparison, NumaImbalance, PolicyKind};
 use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
@@ -22,60 +23,68 @@ pub(super) struct Comparison {
     pub mean: u64,
     /// Average utilisation of the local group, of [`UNIT`] for each CPU; needed only if the group takes utilisation.
     pub local_util: u64,
-    /// Groups of the domain spread their tasks evenly: the domain below is no NUMA domain (`SD_PREFER_SIBLING`).
+    /// Groups of the domain spread their tasks evenly, see [`Engine::prefer_sibling`].
     pub prefer_sibling: bool,
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced.
-    pub(super) fn find_busiest_by_type(
+    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced (`find_busiest_group()` and
+    /// `find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    pub(super) fn find_busiest(
         &self,
         cpu: usize,
         level: usize,
         idle: CpuIdleType,
     ) -> Option<(usize, Imbalance)> {
         let domain = self.balance.domains.domain(cpu, level);
-        if domain.single_cpu_groups {
+        let by_load = self.world.kernel.domains.group_comparison == GroupComparison::Load;
+        if domain.single_cpu_groups && !by_load {
             return self.find_busiest_cpu_by_type(cpu, domain, idle);
         }
-        let (local_index, local) = self.local_group(cpu, domain)?;
+        let groups = &domain.groups;
+        let local_index = groups.iter().position(|group| group.span.contains(cpu))?;
+        let local = self.group_stats(&groups[local_index], domain.kind);
+        let prefer_sibling = self.prefer_sibling(cpu, level);
         let mut all = local.sum;
         let mut busiest: Option<(usize, GroupStats)> = None;
         for index in domain.after(local_index) {
-            let stats = self.group_stats(&domain.groups[index], domain.kind);
+            let mut stats = self.group_stats(&groups[index], domain.kind);
             all.add(&stats.sum);
-            if stats.sum.number > 0 && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest)) {
+            let busier = if by_load {
+                stats.mark_overloaded(&local, prefer_sibling);
+                busiest.is_none_or(|(_, busiest)| stats.is_busier_by_load(&busiest))
+            } else {
+                stats.sum.number > 0 && busiest.is_none_or(|(_, busiest)| stats.is_busier(&busiest))
+            };
+            if busier {
                 busiest = Some((index, stats));
             }
         }
         let (index, busiest) = busiest?;
-        let local_cpus = domain.groups[local_index].cpus.iter().map(|cpu| usize::from(*cpu));
-        let comparison = Comparison {
-            local,
-            busiest,
-            mean: all.per_cpu(),
-            local_util: if takes_util(domain, &local, &busiest) { self.averages(local_cpus).util } else { 0 },
-            prefer_sibling: self
-                .kind_below(cpu, level)
-                .is_some_and(|kind| !matches!(kind, DomainKind::Numa(_))),
+        let imbalance = if by_load {
+            self.load_imbalance(domain, &local, &busiest, all.per_cpu(), idle)?
+        } else {
+            let local_cpus = groups[local_index].cpus.iter().map(|cpu| usize::from(*cpu));
+            let takes_util = takes_util(domain, &local, &busiest);
+            let local_util = if takes_util { self.averages(local_cpus).util } else { 0 };
+            let compared = Comparison { local, busiest, mean: all.per_cpu(), local_util, prefer_sibling };
+            self.find_imbalance(domain, &compared, idle)?
         };
-        let imbalance = self.find_imbalance(domain, &comparison, idle)?;
-        let source = self.find_busiest_queue(&domain.groups[index], domain.kind, imbalance)?;
-        Some((source, imbalance))
+        Some((self.find_busiest_queue(&groups[index], domain.kind, imbalance)?, imbalance))
     }
 
-    /// The index of the group of a CPU among the groups of a domain, and its statistics.
-    pub(super) fn local_group(&self, cpu: usize, domain: &SchedDomain) -> Option<(usize, GroupStats)> {
-        let index = domain.groups.iter().position(|group| group.span.contains(cpu))?;
-        Some((index, self.group_stats(&domain.groups[index], domain.kind)))
+    /// Whether the groups of a domain spread their tasks evenly (`SD_PREFER_SIBLING` of the next narrower domain): unless that is a
+    /// NUMA domain; up to 5.4 if that is a core or a node (`sd_init()`, kernel/sched/topology.c).
+    fn prefer_sibling(&self, cpu: usize, level: usize) -> bool {
+        let Some(below) = level.checked_sub(1) else { return false };
+        let kind = self.balance.domains.domain(cpu, below).kind;
+        match self.world.kernel.domains.group_comparison {
+            GroupComparison::Load => matches!(kind, DomainKind::Smt | DomainKind::Node),
+            GroupComparison::Type => !matches!(kind, DomainKind::Numa(_)),
+        }
     }
 
-    /// Kind of the next narrower domain of a CPU.
-    pub(super) fn kind_below(&self, cpu: usize, level: usize) -> Option<DomainKind> {
-        level.checked_sub(1).map(|level| self.balance.domains.domain(cpu, level).kind)
-    }
-
-    /// As [`Engine::find_busiest_by_type`] for groups of a single CPU.
+    /// As [`Engine::find_busiest`] for groups of a single CPU, by their types.
     fn find_busiest_cpu_by_type(
         &self,
         cpu: usize,

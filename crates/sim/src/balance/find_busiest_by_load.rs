@@ -1,4 +1,4 @@
-//! Which CPU a balancing pass takes tasks from, and how much, by the load of groups (kernel/sched/fair.c, v4.5; up to 5.4).
+//! Which group a balancing pass takes tasks from, and how much, by the load of groups (kernel/sched/fair.c, v4.5; up to 5.4).
 //!
 //! Limit: a CPU's load is that of the moment, where passes that are not new-idle compare decayed loads (`cpu_load[]`).
 
@@ -7,7 +7,6 @@ use super::load_balance::{CpuIdleType, Imbalance};
 use super::sched_domains::SchedDomain;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
 
@@ -17,45 +16,22 @@ impl GroupStats {
         (self.sum.load * 1024).checked_div(self.sum.number).unwrap_or(0)
     }
 
+    /// Count a group with several tasks as overloaded if the groups spread their tasks and the local group has spare capacity
+    /// (`update_sd_lb_stats()`).
+    pub fn mark_overloaded(&mut self, local: &Self, prefer_sibling: bool) {
+        if prefer_sibling && local.kind == GroupType::HasSpare && self.sum.number > 1 {
+            self.kind = GroupType::Overloaded;
+        }
+    }
+
     /// Whether a pass prefers this group to another as the busiest (`update_sd_pick_busiest()`).
-    fn is_busier_by_load(&self, other: &Self) -> bool {
+    pub fn is_busier_by_load(&self, other: &Self) -> bool {
         let key = |stats: &Self| (stats.kind == GroupType::Overloaded, stats.sum.per_cpu());
         key(self) > key(other)
     }
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced.
-    pub(super) fn find_busiest_by_load(
-        &self,
-        cpu: usize,
-        level: usize,
-        idle: CpuIdleType,
-    ) -> Option<(usize, Imbalance)> {
-        let domain = self.balance.domains.domain(cpu, level);
-        let (local_index, local) = self.local_group(cpu, domain)?;
-        // SD_PREFER_SIBLING of the domain below, which sd_init() sets for cores and nodes.
-        let below = self.kind_below(cpu, level);
-        let spreads =
-            local.kind == GroupType::HasSpare && matches!(below, Some(DomainKind::Smt | DomainKind::Node));
-        let mut all = local.sum;
-        let mut busiest: Option<(usize, GroupStats)> = None;
-        for index in domain.after(local_index) {
-            let mut stats = self.group_stats(&domain.groups[index], domain.kind);
-            all.add(&stats.sum);
-            if spreads && stats.sum.number > 1 {
-                stats.kind = GroupType::Overloaded;
-            }
-            if busiest.is_none_or(|(_, busiest)| stats.is_busier_by_load(&busiest)) {
-                busiest = Some((index, stats));
-            }
-        }
-        let (index, busiest) = busiest?;
-        let imbalance = self.load_imbalance(domain, &local, &busiest, all.per_cpu(), idle)?;
-        let source = self.find_busiest_queue(&domain.groups[index], domain.kind, imbalance)?;
-        Some((source, imbalance))
-    }
-
     /// Load to take from the busiest group, which may be 0; `None` if the groups are balanced (`find_busiest_group()` and
     /// `calculate_imbalance()`). `mean` is the domain's load per CPU, times 1024.
     pub(super) fn load_imbalance(

@@ -90,10 +90,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if level + 1 == self.cpus[cpu].domains.len() {
             self.rq.overload = self.balance.domains.all[at].span.meets(&self.rq.overloaded);
         }
-        let target = match self.world.kernel.domains.group_comparison {
-            GroupComparison::Load => self.find_busiest_by_load(cpu, level, idle),
-            GroupComparison::Type => self.find_busiest_by_type(cpu, level, idle),
-        };
+        let target = self.find_busiest(cpu, level, idle);
         match target {
             None => {
                 counts.balanced = 1;

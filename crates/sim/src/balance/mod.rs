@@ -7,8 +7,8 @@
 //! newidle_balance    a CPU that is about to become idle searches for tasks
 //! sched_domains      tables of the domains and caches that balancing uses
 //! load_balance       one pass over one domain
-//! find_busiest       which CPU a pass takes tasks from, and how much, by the types of groups
-//! find_busiest_by_load  the same before 5.5, by the groups' loads
+//! find_busiest       which CPU a pass takes tasks from, and how much
+//! find_busiest_by_load  rules of find_busiest before 5.5, by the groups' loads
 //! groups             sums and types of groups of CPUs
 //! detach_tasks       selection of the tasks that a pass moves, and their move
 //! realtime           real-time tasks: selection of a CPU, push and pull
