@@ -162,10 +162,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return (!even).then_some(imbalance);
         }
         // The kernel computes no load of groups that are not overloaded.
-        if busiest.kind != GroupType::Overloaded {
-            return None;
-        }
-        if here >= there || here >= groups.mean {
+        if busiest.kind != GroupType::Overloaded || here >= there || here >= groups.mean {
             return None;
         }
         // Groups that are not overloaded may have more load than the busiest overloaded group. The kernel's subtraction then
