@@ -86,11 +86,11 @@ impl<const N: usize> Averages<N> {
         self.averages
     }
 
-    /// Set a sum, and the average with it.
+    /// Set a sum, and the average with it; `divider` is [`pelt_divider`] of the present time.
     #[inline]
-    fn set(&mut self, which: usize, sum: u64, now: Ns) {
+    fn set(&mut self, which: usize, sum: u64, divider: u64) {
         self.sums[which] = sum;
-        self.averages[which] = sum / pelt_divider(now);
+        self.averages[which] = sum / divider;
     }
 
     /// As [`Averages::update`], if periods have ended.
@@ -165,9 +165,10 @@ impl TaskLoad {
     /// kernel/sched/fair.c, v4.5 to v6.12).
     pub fn new(now: Ns, util: TaskUtil) -> Self {
         let mut averages = Averages { updated: now, ..Averages::default() };
-        averages.set(LOAD, weight::UNIT * pelt_divider(now), now);
+        let divider = pelt_divider(now);
+        averages.set(LOAD, weight::UNIT * divider, divider);
         if let TaskUtil::Carried(util) = util {
-            averages.set(RUNNABLE, util * pelt_divider(now), now);
+            averages.set(RUNNABLE, util * divider, divider);
         }
         Self { averages, attached: false, util }
     }
@@ -252,6 +253,7 @@ impl CpuLoad {
     /// task begins with as much as the CPU's utilisation for its load, and with at most half of what is left
     /// (`post_init_entity_util_avg()`, kernel/sched/fair.c, v4.7 to v6.12).
     fn attach_util(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) {
+        let divider = pelt_divider(now);
         let util = match task.util {
             TaskUtil::Attached(_) => return,
             TaskUtil::Carried(util) => util,
@@ -259,14 +261,14 @@ impl CpuLoad {
                 let left = (weight::UNIT - self.util()) / 2;
                 let alike = self.util() * weight / (self.load() + 1);
                 let util = if self.util() == 0 { left } else { alike.min(left) };
-                task.averages.set(RUNNABLE, util * pelt_divider(now), now);
+                task.averages.set(RUNNABLE, util * divider, divider);
                 util
             }
         };
         let runnable = task.runnable();
         task.util = TaskUtil::Attached(Some(util));
-        self.averages.set(UTIL, self.averages.sums[UTIL] + util * pelt_divider(now), now);
-        self.averages.set(RUNNABLE, self.averages.sums[RUNNABLE] + runnable * pelt_divider(now), now);
+        self.averages.set(UTIL, self.averages.sums[UTIL] + util * divider, divider);
+        self.averages.set(RUNNABLE, self.averages.sums[RUNNABLE] + runnable * divider, divider);
     }
 
     /// Let a task that leaves the CPU take its utilisation and its part in the number of tasks away (`detach_entity_load_avg()`).
@@ -274,9 +276,10 @@ impl CpuLoad {
         if matches!(task.util, TaskUtil::Attached(_)) {
             let (util, runnable) = (self.task_util(task), task.runnable());
             task.util = TaskUtil::Carried(util);
-            let left = |sum: u64, part: u64| sum.saturating_sub(part * pelt_divider(now));
-            self.averages.set(UTIL, left(self.averages.sums[UTIL], util), now);
-            self.averages.set(RUNNABLE, left(self.averages.sums[RUNNABLE], runnable), now);
+            let divider = pelt_divider(now);
+            let left = |sum: u64, part: u64| sum.saturating_sub(part * divider);
+            self.averages.set(UTIL, left(self.averages.sums[UTIL], util), divider);
+            self.averages.set(RUNNABLE, left(self.averages.sums[RUNNABLE], runnable), divider);
         }
     }
 
@@ -314,7 +317,7 @@ impl CpuLoad {
             return change;
         }
         let sum = task.averages.sums[LOAD];
-        self.averages.set(LOAD, self.averages.sums[LOAD] + scaled(sum, weight), now);
+        self.averages.set(LOAD, self.averages.sums[LOAD] + scaled(sum, weight), pelt_divider(now));
         Change::Attached(sum)
     }
 
@@ -328,18 +331,17 @@ impl CpuLoad {
         change
     }
 
-    /// Remove the load of a task that is on no queue (`dequeue_entity_load_avg()`, kernel/sched/fair.c, v4.5). Rounding may make the
-    /// task's part greater than the sum. Sum and average change together, so that no load is left without a task; the kernel changes
-    /// both by the task's, which may be of different moments of a period.
+    /// Remove the load of a task that is on no queue, where the averages of both are updated up to now (`dequeue_entity_load_avg()`,
+    /// kernel/sched/fair.c, v4.5). Rounding may make the task's part greater than the sum. Sum and average change together, so that
+    /// no load is left without a task; the kernel changes both by the task's, which may be of different moments of a period.
     #[inline]
     pub fn detach_load(&mut self, task: &mut TaskLoad, weight: u64, now: Ns) -> Change {
+        debug_assert!(self.averages.updated == now && task.averages.updated == now, "both are updated");
         if !std::mem::take(&mut task.attached) {
             return Change::None;
         }
-        self.update(now);
-        task.update(now, false);
         let part = scaled(task.averages.sums[LOAD], weight);
-        self.averages.set(LOAD, self.averages.sums[LOAD].saturating_sub(part), now);
+        self.averages.set(LOAD, self.averages.sums[LOAD].saturating_sub(part), pelt_divider(now));
         Change::Detached
     }
 
