@@ -9,7 +9,7 @@ use super::load_balance::{CpuIdleType, Imbalance};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::{GroupComparison, NumaImbalance, PolicyKind};
+use crate::kernel::{GroupComparison, NumaImbalance};
 use crate::machine::DomainKind;
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
@@ -144,8 +144,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if local.kind > busiest.kind || local.kind == GroupType::Overloaded && 100 * there <= pct * here {
             return None;
         }
-        // Since 6.6, as EEVDF, a busy CPU takes tasks only of overloaded groups (sibling_imbalance()).
-        let may_spread = idle != CpuIdleType::Busy || self.world.kernel.policy == PolicyKind::Cfs;
+        // A busy CPU takes tasks only of overloaded groups (sibling_imbalance(), since 6.6).
+        let may_spread = idle != CpuIdleType::Busy || !self.world.kernel.domains.idle_cpus_spread;
         let spreads = groups.prefer_sibling
             && may_spread
             && local.kind == GroupType::HasSpare

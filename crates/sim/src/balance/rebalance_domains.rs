@@ -3,7 +3,6 @@
 use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
-use crate::kernel::PolicyKind;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
@@ -133,8 +132,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let domain = self.balance.domains.domain(cpu, level);
         let Some(group) = domain.groups.iter().find(|group| group.span.contains(cpu)) else { return false };
         let mut first = None;
-        if self.world.kernel.policy == PolicyKind::Eevdf && domain.kind != DomainKind::Smt {
-            // Since 6.6, as EEVDF, CPUs of idle cores come before idle siblings of busy CPUs.
+        if self.world.kernel.domains.idle_cpus_spread && domain.kind != DomainKind::Smt {
+            // CPUs of idle cores come before idle siblings of busy CPUs (since 6.6).
             first = group.span.first_common(self.rq.idle_cores(self.topology));
         }
         let first = first.or_else(|| group.span.first_common(&self.rq.idle)).or_else(|| group.span.lowest());

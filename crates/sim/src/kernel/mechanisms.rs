@@ -180,6 +180,9 @@ pub struct DomainSettings {
     pub group_comparison: GroupComparison,
     /// By how many tasks nodes may differ.
     pub numa_imbalance: NumaImbalance,
+    /// Whether only idle CPUs even out groups that are not overloaded (`sibling_imbalance()`), and CPUs of idle cores balance before
+    /// idle siblings of busy CPUs (`should_we_balance()`); both since 6.6.
+    pub idle_cpus_spread: bool,
 }
 
 /// By how many tasks NUMA nodes may differ: when tasks stay on a node although another node has more idle CPUs
