@@ -51,10 +51,10 @@ def test_the_hosts_reader_reads_the_simulated_file(kernel: str, version: int) ->
     departures = sum(reading["schedstat.pcount"].values()) + sum(reading["schedstat.sched_goidle"].values())
     assert departures == counters["switches"]
     # Two levels: siblings and the cache. The columns of new-idle balancing depend on the version.
-    results = [reading[f"schedstat.domain{level}.newidle.lb_nobusyg"].values() for level in (0, 1)]
-    assert sum(map(sum, results)) == counters["newidle_balance.balanced"]
-    busy = [reading[f"schedstat.domain{level}.busy.lb_nobusyg"].values() for level in (0, 1)]
-    assert sum(map(sum, busy)) == counters["busy_balance.balanced"]
+    names = ("lb_nobusyg", "lb_nobusyq")
+    for kind in ("newidle", "busy"):
+        results = [reading[f"schedstat.domain{level}.{kind}.{name}"].values() for level in (0, 1) for name in names]
+        assert sum(map(sum, results)) == counters[f"{kind}_balance.balanced"]
 
 
 def test_version_17_is_read(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 //! between overloaded queues without the number of their tasks (`cpu_util_cfs_boost()`, since 6.5).
 
 use super::groups::{GroupStats, GroupType};
-use super::load_balance::{CpuIdleType, Imbalance};
+use super::load_balance::{Balanced, CpuIdleType, Imbalance};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -28,19 +28,33 @@ pub(super) struct Comparison {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Find the CPU to take tasks from, and how much to take; `None` if the domain is balanced (`find_busiest_group()` and
-    /// `find_busiest_queue()`, kernel/sched/fair.c, v4.5 to v6.12).
+    /// Find the CPU to take tasks from, and how much to take (`find_busiest_group()` and `find_busiest_queue()`,
+    /// kernel/sched/fair.c, v4.5 to v6.12).
     pub(super) fn find_busiest(
         &self,
         cpu: usize,
         level: usize,
         idle: CpuIdleType,
-    ) -> Option<(usize, Imbalance)> {
+    ) -> Result<(usize, Imbalance), Balanced> {
         let domain = self.balance.domains.domain(cpu, level);
         let by_load = self.world.kernel.domains.group_comparison == GroupComparison::Load;
         if domain.single_cpu_groups && !by_load {
-            return self.find_busiest_cpu_by_type(cpu, domain, idle);
+            return self.find_busiest_cpu_by_type(cpu, domain, idle).ok_or(Balanced::Groups);
         }
+        let (group, imbalance) = self.find_busiest_group(cpu, level, idle).ok_or(Balanced::Groups)?;
+        let source = self.find_busiest_queue(group, domain.kind, imbalance).ok_or(Balanced::Queues)?;
+        Ok((source, imbalance))
+    }
+
+    /// Find the group to take tasks from, and how much to take; `None` if the domain is balanced (`find_busiest_group()`).
+    fn find_busiest_group(
+        &self,
+        cpu: usize,
+        level: usize,
+        idle: CpuIdleType,
+    ) -> Option<(&SchedGroup, Imbalance)> {
+        let domain = self.balance.domains.domain(cpu, level);
+        let by_load = self.world.kernel.domains.group_comparison == GroupComparison::Load;
         let groups = &domain.groups;
         let local_index = groups.iter().position(|group| group.span.contains(cpu))?;
         let local = self.group_stats(&groups[local_index], domain.kind);
@@ -70,7 +84,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let compared = Comparison { local, busiest, mean: all.per_cpu(), local_util, prefer_sibling };
             self.find_imbalance(domain, &compared, idle)?
         };
-        Some((self.find_busiest_queue(&groups[index], domain.kind, imbalance)?, imbalance))
+        Some((&groups[index], imbalance))
     }
 
     /// Whether the groups of a domain spread their tasks evenly (`SD_PREFER_SIBLING` of the next narrower domain): unless that is a
@@ -131,7 +145,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         Some((source, self.find_imbalance(domain, &comparison, idle)?))
     }
 
-    /// How much to take from the busiest group; `None` if the groups are balanced (`find_busiest_group()`).
+    /// How much to take from the busiest group; `None` if the groups are balanced (end of `find_busiest_group()`).
     fn find_imbalance(
         &self,
         domain: &SchedDomain,

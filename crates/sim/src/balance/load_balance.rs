@@ -53,6 +53,15 @@ pub(super) struct PassResult {
     pub cost: Ns,
 }
 
+/// Why a pass finds no CPU to take tasks from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Balanced {
+    /// No group is busier.
+    Groups,
+    /// No queue of the busiest group has a task to move.
+    Queues,
+}
+
 /// What to move (`enum migration_type`, kernel/sched/fair.c, v5.5 to v6.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Imbalance {
@@ -92,11 +101,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let target = self.find_busiest(cpu, level, idle);
         match target {
-            None => {
+            Err(_) => {
                 counts.balanced = 1;
                 self.note_balanced(cpu, level, idle);
             }
-            Some((src_cpu, imbalance)) => {
+            Ok((src_cpu, imbalance)) => {
                 self.cpus[cpu].domains[level].interval = self.min_interval(cpu, level);
                 let moved = self.detach_tasks(&env, src_cpu, imbalance, &mut counts);
                 counts.moved = moved.into();

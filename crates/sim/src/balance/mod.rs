@@ -30,7 +30,7 @@ mod sched_domains;
 mod select_task_rq;
 
 pub(crate) use groups::GroupType;
-pub(crate) use load_balance::Imbalance;
+pub(crate) use load_balance::{Balanced, Imbalance};
 pub(crate) use sched_domains::{SchedDomains, SchedGroup};
 
 use crate::engine::Engine;

@@ -1,6 +1,6 @@
 //! Statistics of balancing.
 
-use crate::balance::{Imbalance, KernelPolicy};
+use crate::balance::{Balanced, Imbalance, KernelPolicy};
 use crate::engine::Engine;
 use crate::observe::{Balancing, Observer};
 use crate::sched::TaskIx;
@@ -27,22 +27,27 @@ pub(crate) struct PassId {
 }
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Count a finished pass, which tried to move `imbalance`.
+    /// Count a finished pass, which tried to move `imbalance` or found the domain balanced.
     #[cold]
     #[inline(never)]
-    pub(crate) fn stats_pass(&mut self, pass_id: PassId, counts: &Balancing, imbalance: Option<Imbalance>) {
+    pub(crate) fn stats_pass(
+        &mut self,
+        pass_id: PassId,
+        counts: &Balancing,
+        imbalance: Result<Imbalance, Balanced>,
+    ) {
         self.stats_update(pass_id.payer, Line::Domain(pass_id.cpu, pass_id.level));
         let domain = &mut self.stats.domains[pass_id.cpu][pass_id.level].counts;
         let passes = &mut domain.passes[pass_id.kind];
         passes.lb_count += 1;
         passes.lb_balanced += counts.balanced;
-        passes.lb_nobusyg += counts.balanced;
         passes.lb_failed += counts.failed;
         match imbalance {
-            Some(Imbalance::Load(load)) => passes.lb_imbalance_load += load,
-            Some(Imbalance::Util(util)) => passes.lb_imbalance_util += util,
-            Some(Imbalance::Tasks(tasks)) => passes.lb_imbalance_task += tasks,
-            None => {}
+            Ok(Imbalance::Load(load)) => passes.lb_imbalance_load += load,
+            Ok(Imbalance::Util(util)) => passes.lb_imbalance_util += util,
+            Ok(Imbalance::Tasks(tasks)) => passes.lb_imbalance_task += tasks,
+            Err(Balanced::Groups) => passes.lb_nobusyg += 1,
+            Err(Balanced::Queues) => passes.lb_nobusyq += 1,
         }
     }
 

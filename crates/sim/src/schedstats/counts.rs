@@ -44,6 +44,8 @@ pub struct PassCounts {
     pub lb_gained: u64,
     /// Pulled tasks that were cache-hot.
     pub lb_hot_gained: u64,
+    /// Passes that found a busier group, and no queue in it with a task to move.
+    pub lb_nobusyq: u64,
     /// Passes that found no busier group.
     pub lb_nobusyg: u64,
 }

@@ -103,8 +103,7 @@ impl Report {
         } else {
             fields.extend([passes.lb_imbalance_load, passes.lb_imbalance_util, passes.lb_imbalance_task, 0]);
         }
-        // Passes that find no queue in the busiest group count as lb_nobusyg, so that lb_nobusyq stays 0.
-        fields.extend([passes.lb_gained, passes.lb_hot_gained, 0, passes.lb_nobusyg]);
+        fields.extend([passes.lb_gained, passes.lb_hot_gained, passes.lb_nobusyq, passes.lb_nobusyg]);
         fields
     }
 
