@@ -107,7 +107,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     ) -> Option<(usize, Imbalance)> {
         let stats = |cpu: usize| {
             let sum = self.sum_of_cpu(cpu);
-            self.classify(sum, std::iter::once(cpu), domain.kind)
+            self.classify(sum, &self.averages_of(&sum, std::iter::once(cpu)), domain.kind)
         };
         // Only CPUs with a waiting task give a task away. Of equally busy CPUs the next after this CPU does.
         let mut busiest: Option<(usize, GroupStats)> = None;

@@ -1,9 +1,9 @@
 //! Selection of a CPU for a forked or executing task: its caches are cold, so that all CPUs of the machine are candidates.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
 use super::RECLAIM_DISTANCE;
-use super::groups::{GroupAverages, GroupType};
+use super::groups::{GroupAverages, GroupStats, GroupType};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
@@ -14,31 +14,6 @@ use crate::observe::Observer;
 use crate::sched::weight::UNIT;
 use crate::sched::{NOBODY, Sum, TaskIx};
 use crate::time::Ns;
-
-/// Load of a group.
-#[derive(Debug, Clone, Copy)]
-struct GroupLoad {
-    /// Index among the domain's groups.
-    index: usize,
-    width: usize,
-    idle: usize,
-    number: u64,
-    /// Load per CPU, times 1024; 0 if all CPUs are idle.
-    per_cpu: u64,
-    /// Averages of the CPUs; 0 if the group has fewer tasks than CPUs.
-    averages: GroupAverages,
-}
-
-impl GroupLoad {
-    fn idle(index: usize, width: usize) -> Self {
-        Self { index, width, idle: width, number: 0, per_cpu: 0, averages: GroupAverages::default() }
-    }
-
-    /// Type of the group.
-    fn group_classify(&self, imbalance_pct: u32) -> GroupType {
-        GroupType::classify(self.width as u64, self.number, &self.averages, imbalance_pct)
-    }
-}
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Select a CPU for a task that `cpu` has forked.
@@ -99,126 +74,123 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if self.tasks.is_unbound(task) {
             // All CPUs that balancing uses are allowed, and their groups are in the tables.
             let groups = &tables.groups;
-            let load = |(at, group): (usize, &SchedGroup)| {
+            let stats = |(at, group): (usize, &SchedGroup)| {
                 let local = group.span.contains(here);
-                (self.without(self.group_load(at, group), task, local.then_some(here)), local)
+                let (mut sum, mut averages) = self.group_load(group);
+                if local {
+                    self.leave_out(task, here, &mut sum, &mut averages);
+                }
+                (at, self.classify(sum, &averages, tables.kind), local)
             };
-            let at = self.find_idlest_group(groups.iter().enumerate().map(load), tables)?;
+            let at = self.find_idlest_group(groups.iter().enumerate().map(stats), tables)?;
             return Some(*groups[at].span.mask());
         }
         let allowed = self.tasks.allowed(task);
         let groups = &self.world.domains.all[domain].groups;
-        let load = |(at, group): (usize, &CpuMask)| {
-            let span = group.and(allowed);
-            let local = group.contains(here);
-            let load = || self.without(self.span_load(at, &span), task, local.then_some(here));
-            (!span.is_empty()).then(|| (load(), local))
+        let stats = |(at, group): (usize, &CpuMask)| {
+            let (span, local) = (group.and(allowed), group.contains(here));
+            if span.is_empty() {
+                return None;
+            }
+            let (mut sum, mut averages) = self.span_load(&span);
+            if local {
+                self.leave_out(task, here, &mut sum, &mut averages);
+            }
+            Some((at, self.classify(sum, &averages, tables.kind), local))
         };
-        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(load), tables)?;
+        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(stats), tables)?;
         Some(groups[at].and(allowed))
     }
 
     /// Return the index of the group to move to; `None` to stay in the local group (`find_idlest_group()`,
-    /// kernel/sched/fair.c, v4.5, v5.14 and v6.12). `groups` yields each group's load and whether the group is the local group.
+    /// kernel/sched/fair.c, v4.5, v5.14 and v6.12). `groups` yields each group's index, its statistics, and whether the group is local.
     fn find_idlest_group(
         &self,
-        groups: impl Iterator<Item = (GroupLoad, bool)>,
+        groups: impl Iterator<Item = (usize, GroupStats, bool)>,
         domain: &SchedDomain,
     ) -> Option<usize> {
         let kind = domain.kind;
         let settings = &self.world.kernel.domains;
-        let imbalance_pct = self.imbalance_pct(kind);
-        let pct = u64::from(imbalance_pct);
-        let (mut local, mut idlest): (Option<GroupLoad>, Option<GroupLoad>) = (None, None);
-        for (load, is_local) in groups {
+        let pct = u64::from(self.imbalance_pct(kind));
+        let (mut local, mut idlest): (Option<GroupStats>, Option<(usize, GroupStats)>) = (None, None);
+        for (index, stats, is_local) in groups {
             if is_local {
-                local = Some(load);
+                local = Some(stats);
                 continue;
             }
-            let better = idlest.is_none_or(|other| match settings.group_comparison {
-                GroupComparison::Load => load.per_cpu < other.per_cpu,
-                GroupComparison::Type => update_pick_idlest(&load, &other, imbalance_pct),
+            let idler = idlest.is_none_or(|(_, other)| match settings.group_comparison {
+                GroupComparison::Load => stats.sum.per_cpu() < other.sum.per_cpu(),
+                GroupComparison::Type => stats.is_idler(&other),
             });
-            if better {
-                idlest = Some(load);
+            if idler {
+                idlest = Some((index, stats));
             }
         }
-        let idlest = idlest?;
-        let Some(local) = local else { return Some(idlest.index) };
+        let (index, idlest) = idlest?;
+        let Some(local) = local else { return Some(index) };
+        let (here, there) = (local.sum.per_cpu(), idlest.sum.per_cpu());
         let numa = matches!(kind, DomainKind::Numa(_));
         let moves = match settings.group_comparison {
             // The local group keeps the task within half of the domain's imbalance percentage above 100.
-            GroupComparison::Load => 100 * local.per_cpu >= (100 + (pct - 100) / 2) * idlest.per_cpu,
-            GroupComparison::Type => {
-                match (local.group_classify(imbalance_pct), idlest.group_classify(imbalance_pct)) {
-                    (here, there) if here != there => here > there,
-                    (GroupType::HasSpare, _) => {
-                        // A node keeps a few new tasks.
-                        let quiet = numa
-                            && match settings.numa_imbalance {
-                                NumaImbalance::None => false,
-                                NumaImbalance::Pair => local.idle > 0,
-                                NumaImbalance::Quarter => local.number < u64::from(domain.weight) / 4,
-                                NumaImbalance::Caches => {
-                                    local.number < domain.numa_limit.min(local.width as u64)
-                                        && local.idle.abs_diff(idlest.idle) as u64 <= NumaImbalance::LEAST
-                                }
-                            };
-                        idlest.idle > local.idle && !quiet
-                    }
-                    _ => {
-                        let allowed = UNIT * 1024 * (pct - 100) / 100;
-                        idlest.per_cpu * pct < local.per_cpu * 100
-                            && !(numa && idlest.per_cpu + allowed >= local.per_cpu)
-                    }
+            GroupComparison::Load => 100 * here >= (100 + (pct - 100) / 2) * there,
+            GroupComparison::Type => match local.kind.cmp(&idlest.kind) {
+                Ordering::Equal if local.kind == GroupType::HasSpare => {
+                    // A node keeps a few new tasks.
+                    let quiet = numa
+                        && match settings.numa_imbalance {
+                            NumaImbalance::None => false,
+                            NumaImbalance::Pair => local.sum.idle > 0,
+                            NumaImbalance::Quarter => local.sum.number < u64::from(domain.weight) / 4,
+                            NumaImbalance::Caches => {
+                                local.sum.number < domain.numa_limit.min(local.sum.width)
+                                    && local.sum.idle.abs_diff(idlest.sum.idle) <= NumaImbalance::LEAST
+                            }
+                        };
+                    idlest.sum.idle > local.sum.idle && !quiet
                 }
-            }
-        };
-        moves.then_some(idlest.index)
-    }
-
-    /// Load of a group without a task that executes, if the group contains the task's CPU `here` (`cpu_load_without()`,
-    /// `task_running_on_cpu()`, kernel/sched/fair.c, v5.5 to v6.12).
-    fn without(&self, load: GroupLoad, task: TaskIx, here: Option<usize>) -> GroupLoad {
-        let executing = here.is_some_and(|cpu| self.cpus[cpu].current == task);
-        if !executing || self.world.kernel.domains.group_comparison == GroupComparison::Load {
-            return load;
-        }
-        let part = self.rq.task_load(self.tasks[task].cpu.into(), task, self.time.now) * 1024
-            / load.width.max(1) as u64;
-        GroupLoad {
-            number: load.number - 1,
-            per_cpu: load.per_cpu.saturating_sub(part),
-            averages: GroupAverages {
-                util: load.averages.util.saturating_sub(self.rq.task_util(self.tasks[task].cpu.into(), task)),
-                runnable: load.averages.runnable.saturating_sub(self.rq.queued_average(task)),
+                Ordering::Equal => {
+                    let allowed = UNIT * 1024 * (pct - 100) / 100;
+                    there * pct < here * 100 && !(numa && there + allowed >= here)
+                }
+                order => order.is_gt(),
             },
-            ..load
+        };
+        moves.then_some(index)
+    }
+
+    /// Leave a task that executes on `here` out of the sums and averages of the local group (`cpu_load_without()`,
+    /// `task_running_on_cpu()`, kernel/sched/fair.c, v5.5 to v6.12).
+    fn leave_out(&self, task: TaskIx, here: usize, sum: &mut Sum, averages: &mut GroupAverages) {
+        let by_type = self.world.kernel.domains.group_comparison == GroupComparison::Type;
+        if by_type && self.cpus[here].current == task {
+            let cpu = self.tasks[task].cpu.into();
+            sum.number -= 1;
+            sum.load = sum.load.saturating_sub(self.rq.task_load(cpu, task, self.time.now));
+            averages.util = averages.util.saturating_sub(self.rq.task_util(cpu, task));
+            averages.runnable = averages.runnable.saturating_sub(self.rq.queued_average(task));
         }
     }
 
-    /// Load of a group of the tables.
+    /// Sums and averages of a group of the tables.
     #[inline]
-    fn group_load(&self, index: usize, group: &SchedGroup) -> GroupLoad {
-        let (width, idle) = (group.cpus.len(), group.span.common(&self.rq.idle));
-        if idle == width {
-            return GroupLoad::idle(index, width);
+    fn group_load(&self, group: &SchedGroup) -> (Sum, GroupAverages) {
+        let width = group.cpus.len() as u64;
+        if group.span.common(&self.rq.idle) as u64 == width {
+            return all_idle(width);
         }
         let sum = self.sum(group);
-        let averages = self.averages_of(&sum, group.cpus.iter().map(|cpu| usize::from(*cpu)));
-        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), averages }
+        (sum, self.averages_of(&sum, group.cpus.iter().map(|cpu| usize::from(*cpu))))
     }
 
-    /// Load of any set of CPUs.
-    fn span_load(&self, index: usize, span: &CpuMask) -> GroupLoad {
-        let (width, idle) = (span.count(), self.rq.idle.common(span));
-        if idle == width {
-            return GroupLoad::idle(index, width);
+    /// Sums and averages of any set of CPUs.
+    fn span_load(&self, span: &CpuMask) -> (Sum, GroupAverages) {
+        let width = span.count() as u64;
+        if self.rq.idle.common(span) as u64 == width {
+            return all_idle(width);
         }
         let mut sum = Sum::default();
         span.iter().for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
-        let averages = self.averages_of(&sum, span.iter());
-        GroupLoad { index, width, idle, number: sum.number, per_cpu: sum.per_cpu(), averages }
+        (sum, self.averages_of(&sum, span.iter()))
     }
 
     /// Return the CPU of a set in the shallowest idle state, or the least loaded CPU if none is idle
@@ -242,17 +214,24 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
-/// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
-/// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
-fn update_pick_idlest(one: &GroupLoad, other: &GroupLoad, imbalance_pct: u32) -> bool {
-    let (one_type, other_type) = (one.group_classify(imbalance_pct), other.group_classify(imbalance_pct));
-    one_type < other_type
-        || one_type == other_type
-            && if one_type == GroupType::HasSpare {
-                (Reverse(one.idle), one.per_cpu) < (Reverse(other.idle), other.per_cpu)
-            } else {
-                one.per_cpu < other.per_cpu
+/// Sums and averages of a group of idle CPUs, which need not be added up.
+fn all_idle(width: u64) -> (Sum, GroupAverages) {
+    (Sum { width, idle: width, ..Sum::default() }, GroupAverages::default())
+}
+
+impl GroupStats {
+    /// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
+    /// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
+    fn is_idler(&self, other: &Self) -> bool {
+        match self.kind.cmp(&other.kind) {
+            Ordering::Equal if self.kind == GroupType::HasSpare && self.sum.idle != other.sum.idle => {
+                self.sum.idle > other.sum.idle
             }
+            // Mostly idle groups without load are compared, which need no division.
+            Ordering::Equal => other.sum.load > 0 && self.sum.per_cpu() < other.sum.per_cpu(),
+            order => order.is_lt(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -71,20 +71,15 @@ impl GroupStats {
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Sums and type of a group of a domain (`update_sg_lb_stats()`).
     pub(super) fn group_stats(&self, group: &SchedGroup, kind: DomainKind) -> GroupStats {
-        self.classify(self.sum(group), group.cpus.iter().map(|cpu| usize::from(*cpu)), kind)
+        let sum = self.sum(group);
+        self.classify(sum, &self.averages_of(&sum, group.cpus.iter().map(|cpu| usize::from(*cpu))), kind)
     }
 
-    /// Sums and type of a group of `cpus` with these sums.
+    /// Sums and type of a group with these sums and averages.
     #[inline]
-    pub(super) fn classify(
-        &self,
-        sum: Sum,
-        cpus: impl Iterator<Item = usize>,
-        domain: DomainKind,
-    ) -> GroupStats {
-        let averages = self.averages_of(&sum, cpus);
+    pub(super) fn classify(&self, sum: Sum, averages: &GroupAverages, domain: DomainKind) -> GroupStats {
         let pct = self.imbalance_pct(domain);
-        GroupStats { sum, kind: GroupType::classify(sum.width, sum.number, &averages, pct) }
+        GroupStats { sum, kind: GroupType::classify(sum.width, sum.number, averages, pct) }
     }
 
     /// Averages for [`GroupType::classify`]: zeros if the group has fewer tasks than CPUs, which decides without them.

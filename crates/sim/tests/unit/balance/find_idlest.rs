@@ -1,30 +1,31 @@
 use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
-use super::{GroupAverages, GroupLoad};
+use super::{GroupAverages, GroupStats, GroupType};
 use crate::machine::DomainKind;
+use crate::sched::Sum;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
 /// A group of 24 CPUs with `number` tasks of weight 1024 that never sleep.
-fn group(index: usize, number: u64) -> GroupLoad {
+fn group(number: u64) -> GroupStats {
     let busy = number.min(24);
-    let per_cpu = number * 1024 * 1024 / 24;
     let averages = GroupAverages { util: busy * 1024, runnable: number * 1024 };
-    GroupLoad { index, width: 24, idle: 24 - busy as usize, number, per_cpu, averages }
+    let sum = Sum { width: 24, number, load: number * 1024, idle: 24 - busy };
+    GroupStats { sum, kind: GroupType::classify(24, number, &averages, 117) }
 }
 
 /// Whether a task that is forked on a node with `here` tasks goes to a node with `there` tasks.
 fn leaves(kernel_name: &str, here: u64, there: u64) -> bool {
-    moves(kernel_name, group(0, here), group(1, there))
+    moves(kernel_name, group(here), group(there))
 }
 
 /// Whether a task that is forked in the group `here` goes to the group `there`.
-fn moves(kernel_name: &str, here: GroupLoad, there: GroupLoad) -> bool {
+fn moves(kernel_name: &str, here: GroupStats, there: GroupStats) -> bool {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
-        let groups = [(here, true), (there, false)];
+        let groups = [(0, here, true), (1, there, false)];
         let mut domains = engine.balance.domains.all.iter();
         let nodes = domains.find(|domain| domain.kind == DomainKind::Numa(21)).unwrap();
         engine.find_idlest_group(groups.into_iter(), nodes).is_some()
@@ -63,16 +64,17 @@ fn since_5_5_a_group_with_more_tasks_than_cpus_gives_its_children_to_a_group_wit
 #[test]
 fn since_5_5_a_group_whose_tasks_mostly_sleep_has_spare_capacity() {
     let averages = GroupAverages { util: 24 * 512, runnable: 24 * 1024 };
-    let quiet = |index, number| GroupLoad { idle: 0, averages, ..group(index, number) };
-    assert!(moves("linux-5.14", group(0, 26), quiet(1, 26)));
+    let quiet =
+        |number| GroupStats { kind: GroupType::classify(24, number, &averages, 117), ..group(number) };
+    assert!(moves("linux-5.14", group(26), quiet(26)));
     // Groups with spare capacity are compared by their idle CPUs.
-    assert!(!moves("linux-5.14", quiet(0, 30), quiet(1, 24)));
+    assert!(!moves("linux-5.14", quiet(30), quiet(24)));
 }
 
 #[test]
 fn since_5_5_a_full_node_keeps_its_children_if_the_difference_is_a_part_of_one_task() {
     // 1.5 times the load, and a difference of 100 for each CPU, where 17 % of a task are 174.
-    let full = |index, load: u64| GroupLoad { per_cpu: load * 1024, ..group(index, 30) };
-    assert!(!moves("linux-5.14", full(0, 300), full(1, 200)));
-    assert!(moves("linux-5.14", full(0, 450), full(1, 200)));
+    let full = |load: u64| GroupStats { sum: Sum { load: load * 24, ..group(30).sum }, ..group(30) };
+    assert!(!moves("linux-5.14", full(300), full(200)));
+    assert!(moves("linux-5.14", full(450), full(200)));
 }
