@@ -5,7 +5,7 @@ use super::find_cpu::Place;
 use crate::balance::{KernelPolicy, SchedGroup};
 use crate::engine::Engine;
 use crate::ledger::Account;
-use crate::machine::DomainKind;
+use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
 use crate::sched::{Enqueue, NOBODY, TaskIx};
 
@@ -116,12 +116,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// the group's tasks in all (`fbq_classify_rq()` and `fbq_classify_group()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(crate) fn worst_placed(&self, group: &SchedGroup, kind: DomainKind) -> impl Iterator<Item = usize> {
         let cpus = || group.cpus.iter().map(|cpu| usize::from(*cpu));
-        let within = if self.numa.on && matches!(kind, DomainKind::Numa(_)) {
-            cpus().map(|cpu| self.placement(cpu)).sum::<Placement>().quality()
-        } else {
-            Quality::Settled
-        };
-        cpus().filter(move |cpu| within == Quality::Settled || self.placement(*cpu).quality() <= within)
+        let mut spared = CpuMask::EMPTY;
+        if self.numa.on && matches!(kind, DomainKind::Numa(_)) {
+            let (mut all, mut remote, mut settled) = (Placement::default(), CpuMask::EMPTY, CpuMask::EMPTY);
+            for cpu in cpus() {
+                let placement = self.placement(cpu);
+                all.add(&placement);
+                remote.put(cpu, placement.quality() == Quality::Remote);
+                settled.put(cpu, placement.quality() == Quality::Settled);
+            }
+            spared = match all.quality() {
+                Quality::Regular => remote.or(&settled),
+                Quality::Remote => settled,
+                Quality::Settled => CpuMask::EMPTY,
+            };
+        }
+        cpus().filter(move |cpu| !spared.contains(*cpu))
     }
 }
 
@@ -137,7 +147,7 @@ struct Placement {
 }
 
 /// How well NUMA balancing has placed tasks (`enum fbq_type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quality {
     /// A task has no preferred node.
     Regular,
@@ -148,6 +158,12 @@ enum Quality {
 }
 
 impl Placement {
+    fn add(&mut self, other: &Self) {
+        self.running += other.running;
+        self.prefer += other.prefer;
+        self.settled += other.settled;
+    }
+
     fn quality(self) -> Quality {
         if self.running > self.prefer {
             Quality::Regular
@@ -156,16 +172,6 @@ impl Placement {
         } else {
             Quality::Settled
         }
-    }
-}
-
-impl std::iter::Sum for Placement {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, placement| Self {
-            running: sum.running + placement.running,
-            prefer: sum.prefer + placement.prefer,
-            settled: sum.settled + placement.settled,
-        })
     }
 }
 
