@@ -89,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Whether the groups of a domain spread their tasks evenly (`SD_PREFER_SIBLING` of the next narrower domain): unless that is a
     /// NUMA domain; up to 5.4 if that is a core or a node (`sd_init()`, kernel/sched/topology.c).
-    fn prefer_sibling(&self, cpu: usize, level: usize) -> bool {
+    pub(super) fn prefer_sibling(&self, cpu: usize, level: usize) -> bool {
         let Some(below) = level.checked_sub(1) else { return false };
         let kind = self.balance.domains.domain(cpu, below).kind;
         match self.world.kernel.domains.group_comparison {

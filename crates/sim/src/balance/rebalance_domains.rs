@@ -140,3 +140,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         first == Some(cpu)
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/balance/rebalance_domains.rs"]
+mod tests;

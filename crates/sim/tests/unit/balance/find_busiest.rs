@@ -1,10 +1,12 @@
 use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
-use super::{Comparison, CpuIdleType, GroupStats, GroupType, Imbalance};
+use super::{Balanced, Comparison, CpuIdleType, GroupStats, GroupType, Imbalance};
 use crate::balance::groups::GroupAverages;
 use crate::machine::DomainKind;
-use crate::sched::Sum;
+use crate::sched::{Enqueue, Sum};
+use crate::tasks::Script;
+use crate::time::SECOND;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
@@ -173,4 +175,52 @@ fn a_busy_cpu_spreads_tasks_until_6_5_only() {
     let five = Some(Imbalance::Tasks(5));
     assert_eq!([CpuIdleType::Busy, CpuIdleType::Idle].map(|idle| at("linux-6.1", idle)), [five, five]);
     assert_eq!([CpuIdleType::Busy, CpuIdleType::Idle].map(|idle| at("linux-6.6", idle)), [None, five]);
+}
+
+#[test]
+fn a_cpu_busy_with_a_single_task_ranks_before_a_short_queue_and_keeps_its_task() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("laptop-4").unwrap(), kernel("linux-5.14").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        assert!(engine.balance.domains.domain(0, 0).single_cpu_groups);
+        // Two tasks on CPU 1 and one task on CPU 2, all without any past.
+        for cpu in [1, 1, 2] {
+            let task = engine.spawn_kernel(cpu, Script::None);
+            engine.activate_task(cpu, task, Enqueue::New);
+        }
+        let short_queue = Ok((1, Imbalance::Tasks(1)));
+        assert_eq!(engine.find_busiest(0, 0, CpuIdleType::Idle), short_queue);
+        // The task on CPU 2 has been running for a second.
+        engine.rq.update_blocked_average(2, SECOND);
+        assert_eq!(engine.find_busiest(0, 0, CpuIdleType::Idle), Err(Balanced::Groups));
+        // The tasks on CPU 1 have been running, too: the queue is overloaded.
+        engine.rq.update_blocked_average(1, SECOND);
+        assert_eq!(engine.find_busiest(0, 0, CpuIdleType::Idle), short_queue);
+    });
+}
+
+#[test]
+fn a_pass_reports_whether_it_finds_no_group_or_no_queue() {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-4.5").unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        // All CPUs under the cache have a task of weight 900, but CPU 0's core has a single heavier task.
+        let domain = engine.balance.domains.domain(0, 1);
+        let cpus: Vec<_> = domain.span.mask().iter().collect();
+        let [here, there] = [0, 1].map(|cpu| {
+            let group = domain.groups.iter().find(|group| group.span.contains(cpu)).unwrap();
+            [usize::from(group.cpus[0]), usize::from(group.cpus[1])]
+        });
+        for cpu in cpus {
+            (engine.rq.nr_running[cpu], engine.rq.loads[cpu]) = (1, 900);
+        }
+        (engine.rq.nr_running[here[1]], engine.rq.loads[here[1]]) = (0, 0);
+        engine.rq.loads[here[0]] = 1277;
+        // The tasks of a slightly busier core are heavier than the imbalance.
+        there.into_iter().for_each(|cpu| engine.rq.loads[cpu] = 1024);
+        assert_eq!(engine.find_busiest(0, 1, CpuIdleType::Busy), Err(Balanced::Queues));
+        // CPU 0's core is busier than the other cores.
+        engine.rq.loads[here[0]] = 2100;
+        assert_eq!(engine.find_busiest(0, 1, CpuIdleType::Busy), Err(Balanced::Groups));
+    });
 }

@@ -88,3 +88,30 @@ fn a_task_moves_if_its_group_remains_as_loaded() {
     assert!(moves_a_task(&with_load(2, 1, 1240), &with_load(1, 2, 1200)));
     assert!(!moves_a_task(&with_load(1, 1, 1240), &with_load(1, 2, 1200)));
 }
+
+#[test]
+fn several_tasks_count_as_overload_if_siblings_are_preferred_and_the_local_group_has_room() {
+    let kind = |local: GroupStats, mut stats: GroupStats, prefer_sibling| {
+        stats.mark_overloaded(&local, prefer_sibling);
+        stats.kind
+    };
+    assert_eq!(kind(group(8, 7), group(8, 2), true), GroupType::Overloaded);
+    assert_eq!(kind(group(8, 7), group(8, 2), false), GroupType::HasSpare);
+    assert_eq!(kind(group(8, 7), group(8, 1), true), GroupType::HasSpare);
+    assert_eq!(kind(group(8, 8), group(8, 2), true), GroupType::HasSpare);
+}
+
+#[test]
+fn up_to_5_4_cores_and_nodes_are_preferred_siblings_and_caches_are_not() {
+    for (kernel_name, preferred) in [("linux-4.5", [false, true, false]), ("linux-5.14", [false, true, true])]
+    {
+        let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+        let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
+        Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+            let kinds = [0, 1, 2].map(|level| engine.balance.domains.domain(0, level).kind);
+            assert_eq!(kinds[..2], [DomainKind::Smt, DomainKind::Cache]);
+            assert!(matches!(kinds[2], DomainKind::Numa(_)));
+            assert_eq!([0, 1, 2].map(|level| engine.prefer_sibling(0, level)), preferred, "{kernel_name}");
+        });
+    }
+}
