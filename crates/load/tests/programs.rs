@@ -80,41 +80,48 @@ fn the_output_of_show_can_be_run() {
     assert_eq!(document["counters"]["tasks"], 4);
 }
 
-/// A server answers on two sessions in turn; then a child does so, which has sets of its own. Messages do not fit into one read.
+/// A server and its child wait for a session each at the same time. A message comes in two parts.
 #[test]
 fn messages_are_received_after_poll_and_epoll() {
+    const HALF: u64 = 35_000;
     let scratch = Scratch::new();
+    let wire = |index: u64| serde_json::json!({ "name": "wire", "index": index });
+    let send = |index, direction: &str| serde_json::json!({ "send": { "channel": wire(index), "bytes": HALF, "direction": direction } });
+    let receive = |index, direction: &str, take: &str, counter: &str| serde_json::json!({ "receive": { "channel": wire(index), "bytes": 2 * HALF, "direction": direction, "take": take, "counter": counter } });
+    let sleep = || serde_json::json!({ "sleep": { "ns": 500_000 } });
+    let repeat =
+        |body: Vec<Value>| serde_json::json!({ "loop": { "repeat": { "count": 20 }, "body": body } });
+    let in_parts = |index, direction| [send(index, direction), sleep(), send(index, direction)];
+    let serve = |index| {
+        let request = receive(index, "forward", "epoll", "requests");
+        repeat([vec![request], in_parts(index, "backward").to_vec()].concat())
+    };
+    let ask = |index| {
+        let reply = receive(index, "backward", "poll", "replies");
+        repeat([in_parts(index, "forward").to_vec(), vec![reply]].concat())
+    };
     for kind in ["unix", "tcp"] {
         for mode in ["process", "thread"] {
-            let receive = |index: u64, take: &str, direction: &str| {
-                serde_json::json!({ "receive": { "channel": { "name": "wire", "index": index }, "bytes": 70_000,
-                    "direction": direction, "take": take } })
-            };
-            let send = |index: u64, direction: &str| {
-                serde_json::json!({ "send": { "channel": { "name": "wire", "index": index }, "bytes": 70_000,
-                    "direction": direction } })
-            };
-            let served = |index| [receive(index, "epoll", "forward"), send(index, "backward")];
-            let asked = |index| [send(index, "forward"), receive(index, "poll", "backward")];
-            let each = |one: &dyn Fn(u64) -> [Value; 2]| serde_json::json!({ "loop": { "repeat": { "count": 50 }, "body": ([one(0), one(1)].concat()) } });
-            let count = serde_json::json!({ "count": { "counter": "served", "by": 100 } });
-            let fork = serde_json::json!({ "fork": { "body": [each(&served)] } });
-            let wait = serde_json::json!({ "wait": {} });
             let program = serde_json::json!({
                 "schema": 2,
                 "name": "polled",
                 "resources": { "channels": [{ "name": "wire", "kind": kind, "count": 2 }] },
-                "counters": ["served"],
+                "counters": ["requests", "replies"],
                 "groups": [
-                    { "name": "server", "count": 1, "mode": mode, "body": [each(&served), count, fork, wait] },
-                    { "name": "client", "count": 1, "mode": mode, "body": [each(&asked), each(&asked)] },
+                    { "name": "server", "count": 1, "mode": mode, "body": [
+                        { "fork": { "body": [serve(0)] } }, serve(1), { "wait": {} },
+                    ] },
+                    { "name": "client 0", "count": 1, "mode": mode, "body": [ask(0)] },
+                    { "name": "client 1", "count": 1, "mode": mode, "body": [ask(1)] },
                 ],
-                "metrics": [{ "name": "served", "unit": "1/s", "direction": "higher", "quantity": { "rate": "served" } }],
+                "metrics": [{ "name": "requests", "unit": "B/s", "direction": "higher", "quantity": { "rate": "requests" } }],
             });
             let family = Family::new();
             let file = scratch.file("polled.json", &program.to_string());
             let document = json(&mut family.schedload(&["run", "--json", &file]));
-            assert_eq!(document["counters"]["served"], 100, "{kind} {mode}");
+            for counter in ["requests", "replies"] {
+                assert_eq!(document["counters"][counter], 2 * 20 * 2 * HALF, "{kind} {mode} {counter}");
+            }
             family.assert_gone();
         }
     }

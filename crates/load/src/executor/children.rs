@@ -4,7 +4,6 @@ use schedlab_workload::Cursor;
 
 use super::worker::{Stop, Worker};
 use crate::limits;
-use crate::sys::epoll::Sets;
 use crate::sys::process::{self, Forked, How};
 use crate::sys::{retry, signals};
 
@@ -22,8 +21,6 @@ pub fn fork(worker: &mut Worker<'_>, cursor: &Cursor<'_>) -> Result<(), Stop> {
         Ok(Forked::Child) => {
             settle(parent);
             worker.children.clear();
-            // A set is shared with the parent, which waits for its own messages.
-            worker.sets = Sets::default();
             let done = worker.body(&mut cursor.child());
             process::exit_now(report(worker, done));
         }

@@ -96,8 +96,7 @@ impl Shared {
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program.without_models())?;
     let schedule = Schedule::new(&plan);
-    let each = if traits::polls_by_epoll(&plan) { 2 } else { 1 };
-    limits::ensure_descriptors(schedule.most_open(&plan) * each)?;
+    limits::ensure_descriptors(schedule.most_open(&plan) + traits::epoll_sets(&plan))?;
     limits::ensure_tasks(plan.task_count())?;
     signals::catch_stops()?;
     process::adopt_orphans()?;

@@ -13,9 +13,14 @@ pub fn computes(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Compute { .. } | Op::Exec { image: Image::Work { .. } }))
 }
 
-/// Whether any body waits for messages by epoll(7), which takes a descriptor for each channel.
-pub fn polls_by_epoll(plan: &Plan) -> bool {
-    anywhere(plan, |op| matches!(op, Op::Receive { take: Take::Epoll, .. }))
+/// Most sets of epoll(7) that threads keep, one for each of their channels. A process has sets instead of the ends that it has closed.
+pub fn epoll_sets(plan: &Plan) -> u64 {
+    let polls = |op: &Op| matches!(op, Op::Receive { take: Take::Epoll, .. });
+    let threads = plan.tasks().filter(|task| {
+        let group = plan.group(*task);
+        group.mode == Mode::Thread && group.body.iter().flat_map(Op::all).any(polls)
+    });
+    threads.map(|task| plan.channel_ends(task).len() as u64).sum()
 }
 
 /// Number of threads that the run waits for.

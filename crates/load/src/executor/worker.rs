@@ -36,7 +36,7 @@ pub struct Worker<'r> {
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
     /// Sets of epoll(7) with which the task waits for messages.
-    pub(super) sets: Sets,
+    sets: Sets,
     pub(super) children: Vec<process::Pid>,
     released_ns: u64,
     /// CPUs of the task at its start; set when the task has changed its CPUs.

@@ -1,6 +1,7 @@
 //! Waiting for bytes by epoll(7).
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -15,8 +16,8 @@ impl Sets {
     #[inline(never)]
     pub fn wait(&mut self, fd: RawFd) -> io::Result<()> {
         let set = match self.0.entry(fd) {
-            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::btree_map::Entry::Vacant(entry) => {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
                 let set = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
                 // SAFETY: the caller's descriptor is open during the call.
                 let watched = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -24,7 +25,6 @@ impl Sets {
                 entry.insert(set)
             }
         };
-        super::retry(|| Ok(set.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE)?))?;
-        Ok(())
+        super::retry(|| Ok(set.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE)?)).map(drop)
     }
 }

@@ -201,20 +201,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 room => Some(Imbalance::Util(room)),
             };
         }
-        let tasks = if busiest.width == 1 || groups.prefer_sibling {
-            busiest.number.saturating_sub(local.number) / 2
+        let difference = if busiest.width == 1 || groups.prefer_sibling {
+            busiest.number.saturating_sub(local.number)
         } else {
-            local.idle.saturating_sub(busiest.idle) / 2
+            local.idle.saturating_sub(busiest.idle)
         };
-        // A few communicating tasks may stay on a node (adjust_numa_imbalance(), kernel/sched/fair.c, v5.10, v5.14 and v6.12).
-        let quiet = matches!(domain.kind, DomainKind::Numa(_))
-            && match self.world.kernel.domains.numa_imbalance {
-                NumaImbalance::None => false,
-                NumaImbalance::Pair => busiest.number <= NumaImbalance::LEAST,
-                NumaImbalance::Quarter => busiest.number < busiest.width / 4,
-                NumaImbalance::Caches => local.number < domain.numa_limit,
+        let tasks = difference / 2;
+        // A few communicating tasks may stay on a node (adjust_numa_imbalance(), kernel/sched/fair.c, v5.10, v5.14 and v6.1).
+        let allowed = self.world.kernel.domains.numa_imbalance;
+        let stays = matches!(domain.kind, DomainKind::Numa(_))
+            && if allowed == NumaImbalance::Caches {
+                allowed.allows(difference, local.number + 1, local.width, domain.numa_limit)
+            } else {
+                allowed.allows(tasks, busiest.number, busiest.width, 0)
             };
-        (tasks > if quiet { NumaImbalance::LEAST } else { 0 }).then_some(Imbalance::Tasks(tasks))
+        (tasks > 0 && !stays).then_some(Imbalance::Tasks(tasks))
     }
 
     /// Return the busiest CPU of a group that has a task to move, the first on a tie (`find_busiest_queue()`). See

@@ -135,16 +135,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             GroupComparison::Load => 100 * here >= (100 + (pct - 100) / 2) * there,
             GroupComparison::Type => match local.kind.cmp(&idlest.kind) {
                 Ordering::Equal if local.kind == GroupType::HasSpare => {
-                    // A node keeps a few new tasks.
+                    // A node keeps a few new tasks (kernel/sched/fair.c, v5.10, allow_numa_imbalance() of v5.14,
+                    // adjust_numa_imbalance() of v6.1).
                     let quiet = numa
                         && match settings.numa_imbalance {
                             NumaImbalance::None => false,
                             NumaImbalance::Pair => local.sum.idle > 0,
                             NumaImbalance::Quarter => local.sum.number < u64::from(domain.weight) / 4,
-                            NumaImbalance::Caches => {
-                                local.sum.number < domain.numa_limit.min(local.sum.width)
-                                    && local.sum.idle.abs_diff(idlest.sum.idle) <= NumaImbalance::LEAST
-                            }
+                            NumaImbalance::Caches => settings.numa_imbalance.allows(
+                                local.sum.idle.abs_diff(idlest.sum.idle),
+                                local.sum.number + 1,
+                                local.sum.width,
+                                domain.numa_limit.min(local.sum.width),
+                            ),
                         };
                     idlest.sum.idle > local.sum.idle && !quiet
                 }

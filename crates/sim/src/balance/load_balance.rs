@@ -140,14 +140,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Leave a pass to another CPU of the group. The call examines the group's CPUs up to the first idle CPU.
-    pub(super) fn decline(&mut self, payer: usize, cpu: usize, level: usize, idle: CpuIdleType) {
-        let domain = self.balance.domains.domain(cpu, level);
-        let group = domain.groups.iter().find(|group| group.span.contains(cpu));
-        let examined = group.map_or(0, |group| {
-            let idle = group.cpus.iter().position(|cpu| self.rq.idle.contains((*cpu).into()));
-            idle.map_or(group.cpus.len(), |first| first + 1)
-        });
+    /// Leave a pass to another CPU of the group, of which `examined` CPUs were examined.
+    pub(super) fn decline(
+        &mut self,
+        payer: usize,
+        cpu: usize,
+        level: usize,
+        idle: CpuIdleType,
+        examined: usize,
+    ) {
         let cost = self.world.kernel.balance_pass.declined_ns(&self.costs, examined);
         self.book(payer, idle.account(), cost);
         // The kernel counts the pass as balanced.

@@ -91,9 +91,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
             let interval = self.get_sd_balance_interval(cpu, level, idle);
             if jiffies >= self.cpus[cpu].domains[level].last_balance + interval {
-                continue_balancing = self.should_we_balance(cpu, level);
+                let (selected, examined) = self.should_we_balance(cpu, level);
+                continue_balancing = selected == Some(cpu);
                 if !continue_balancing {
-                    self.decline(payer, cpu, level, idle);
+                    self.decline(payer, cpu, level, idle, examined);
                 } else if self.load_balance(payer, cpu, level, idle).moved > 0 {
                     let has_tasks = self.rq.nr_running[cpu] > 0;
                     idle = if has_tasks { CpuIdleType::Busy } else { CpuIdleType::Idle };
@@ -126,18 +127,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         interval.next_multiple_of(tick).clamp(tick, most)
     }
 
-    /// Whether `cpu` balances for its group: the group's first idle CPU does, or the first CPU if none is idle
-    /// (`should_we_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
-    fn should_we_balance(&self, cpu: usize, level: usize) -> bool {
+    /// The CPU that balances for the group of `cpu`: the group's first idle CPU, or the first CPU if none is idle; and how many CPUs
+    /// are examined to find it (`should_we_balance()`, kernel/sched/fair.c, v4.5 to v6.12).
+    fn should_we_balance(&self, cpu: usize, level: usize) -> (Option<usize>, usize) {
         let domain = self.balance.domains.domain(cpu, level);
-        let Some(group) = domain.groups.iter().find(|group| group.span.contains(cpu)) else { return false };
-        let mut first = None;
-        if self.world.kernel.domains.idle_cpus_spread && domain.kind != DomainKind::Smt {
-            // CPUs of idle cores come before idle siblings of busy CPUs (since 6.6).
-            first = group.span.first_common(self.rq.idle_cores(self.topology));
-        }
-        let first = first.or_else(|| group.span.first_common(&self.rq.idle)).or_else(|| group.span.lowest());
-        first == Some(cpu)
+        let Some(group) = domain.groups.iter().find(|group| group.span.contains(cpu)) else {
+            return (None, 0);
+        };
+        // CPUs of idle cores come before idle siblings of busy CPUs (since 6.6).
+        let by_core = self.world.kernel.domains.idle_cpus_spread && domain.kind != DomainKind::Smt;
+        let idle = if by_core { self.rq.idle_cores(self.topology) } else { &self.rq.idle };
+        let first = group.span.first_common(idle);
+        let rank = first.and_then(|first| group.cpus.iter().position(|cpu| usize::from(*cpu) == first));
+        let selected =
+            first.or_else(|| group.span.first_common(&self.rq.idle)).or_else(|| group.span.lowest());
+        (selected, rank.map_or(group.cpus.len(), |rank| rank + 1))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::machine::{CpuMask, Distance, DomainKind, Domains, Span, Topology};
+use crate::machine::{CpuMask, Distance, Domain, DomainKind, Domains, Span, Topology};
 
 /// A scheduling domain (`struct sched_domain`).
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ impl SchedDomains {
             let caches = whole_caches(&span, topology, open);
             SchedGroup { cpus, ranges: ranges(&span), caches, span: Span::new(span) }
         };
-        let restricted = |domain: &crate::machine::Domain| {
+        let restricted = |domain: &Domain| {
             let groups: Vec<_> =
                 domain.groups.iter().map(group).filter(|group| !group.cpus.is_empty()).collect();
             let span = domain.span.and(open);
@@ -101,11 +101,7 @@ impl SchedDomains {
             let width = span.iter().map(|cpu| topology.distance(first, cpu)).max().unwrap_or(Distance::Core);
             let (weight, span) = (span.count() as u32, Span::new(span));
             let kind = domain.kind;
-            let numa_limit = if matches!(kind, DomainKind::Numa(_)) {
-                numa_limit(domains, topology, open, first, weight)
-            } else {
-                0
-            };
+            let numa_limit = numa_limit(domain, domains, topology, open);
             SchedDomain { kind, weight, width, span, groups, ranges, single_cpu_groups, numa_limit }
         };
         let of_cpu =
@@ -149,20 +145,17 @@ impl SchedDomains {
     }
 }
 
-/// Limit of a domain of several nodes with `weight` CPUs, one of which is `cpu`: the last-level caches of a node, or an eighth of
-/// the CPUs of a node with one cache, in proportion to the narrowest such domain (`imb_numa_nr`, `build_sched_domains()`,
-/// kernel/sched/topology.c, v6.1).
-fn numa_limit(domains: &Domains, topology: &Topology, open: &CpuMask, cpu: usize, weight: u32) -> u64 {
+/// Limit of a domain, 0 within a node: the last-level caches of a node, or an eighth of the CPUs of a node with one cache, in proportion
+/// to the narrowest domain of several nodes (`imb_numa_nr`, `build_sched_domains()`, kernel/sched/topology.c, v6.1).
+fn numa_limit(domain: &Domain, domains: &Domains, topology: &Topology, open: &CpuMask) -> u64 {
     let width = |cpus: &CpuMask| cpus.and(open).count();
+    let numa = |domain: &&Domain| matches!(domain.kind, DomainKind::Numa(_));
+    let Some(cpu) = domain.span.and(open).lowest().filter(|_| numa(&domain)) else { return 0 };
     let node = width(topology.node_cpus(topology.node(cpu)));
-    let caches = node / width(topology.cache_cpus(topology.cache(cpu))).max(1);
+    let caches = node / width(topology.cache_cpus(topology.cache(cpu)));
     let limit = if caches > 1 { caches } else { node / 8 }.max(1);
-    let levels = domains.of_cpu[cpu].iter().map(|at| &domains.all[usize::from(*at)]);
-    let narrowest = levels
-        .filter(|domain| matches!(domain.kind, DomainKind::Numa(_)))
-        .map(|domain| width(&domain.span))
-        .next();
-    (limit * (weight as usize / narrowest.unwrap_or(1).max(1)).max(1)) as u64
+    let narrowest = domains.of_cpu[cpu].iter().map(|at| &domains.all[usize::from(*at)]).find(numa);
+    (limit * (width(&domain.span) / narrowest.map_or(1, |domain| width(&domain.span))).max(1)) as u64
 }
 
 /// Return the caches, restricted to `open`, whose CPUs make up a set; empty if the set contains a part of a cache.

@@ -182,11 +182,9 @@ pub struct PassInstructions {
     pub group: u32,
     /// Of each CPU of the domain.
     pub cpu: u32,
-    /// Of a call that leaves the pass to another CPU of the group (`should_we_balance()`), 0 under the policy o1.
-    #[serde(default)]
+    /// Of a call that leaves the pass to another CPU of the group (`should_we_balance()`); 0 under the policy o1.
     pub declined: u32,
-    /// Of each CPU that such a call examines, up to the first idle CPU of the group.
-    #[serde(default)]
+    /// Of each CPU that such a call examines.
     pub declined_cpu: u32,
 }
 

@@ -190,21 +190,34 @@ pub struct DomainSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NumaImbalance {
-    /// By none (until 5.6).
+    /// By none (until 5.5).
     #[default]
     None,
-    /// By a pair of tasks; new tasks stay while their node has an idle CPU (5.7 to 5.10).
+    /// By a pair of tasks (5.6 to 5.10); new tasks stay while their node has an idle CPU (since 5.5).
     Pair,
-    /// By two tasks while a quarter of the CPUs is not busy; new tasks stay until then (5.11 to 5.17).
+    /// By two tasks to move while fewer than a quarter of a node's CPUs have tasks; new tasks stay while fewer than a quarter of the
+    /// domain's CPUs have tasks (5.11 to 5.17).
     Quarter,
     /// By two tasks while a node has no more tasks than last-level caches, or with a single cache than an eighth of its CPUs
-    /// (`imb_numa_nr`; since 5.18, the eighth since 6.0).
+    /// (`imb_numa_nr`, since 5.18; as here since 6.0).
     Caches,
 }
 
 impl NumaImbalance {
-    /// Difference that counts as even (`NUMA_IMBALANCE_MIN`, kernel/sched/fair.c, v5.11 to v6.12).
-    pub const LEAST: u64 = 2;
+    /// Tasks of a pair (`imbalance_min`), and imbalance that may stay (`NUMA_IMBALANCE_MIN`).
+    const FEW: u64 = 2;
+
+    /// Whether an imbalance between nodes may stay. `running`: tasks of the node that the kernel examines, which has `width` CPUs;
+    /// `limit`: `imb_numa_nr`.
+    pub(crate) fn allows(self, imbalance: u64, running: u64, width: u64, limit: u64) -> bool {
+        let few = match self {
+            Self::None => false,
+            Self::Pair => return imbalance == 0 || running <= Self::FEW,
+            Self::Quarter => running < width / 4,
+            Self::Caches => running <= limit,
+        };
+        imbalance <= if few { Self::FEW } else { 0 }
+    }
 }
 
 /// How NUMA balancing finds a place for a task on another node.
@@ -214,9 +227,10 @@ pub enum NumaPlacement {
     /// Tasks have no preferred node (until 3.12).
     #[default]
     None,
-    /// By the loads of the nodes (3.13 to 5.6, as in 4.5).
+    /// By the loads of the nodes (3.13 to 5.6, by the rules of 4.5).
     Load,
-    /// On an idle CPU, if balancing would let the task stay; tasks change places only without spare capacity (since 5.7).
+    /// On an idle CPU, if balancing would let the task stay (since 5.7). Since 6.0 tasks exchange places only if the node has no spare
+    /// capacity.
     Capacity,
 }
 

@@ -1,6 +1,6 @@
 //! Choice of a place for a task that leaves its node (`task_numa_find_cpu()` and `task_numa_compare()`, kernel/sched/fair.c).
 //!
-//! Limits: no task is in a group (`numa_group`), nodes are equally far, and only ordinary tasks change places.
+//! Limits: no task is in a group (`numa_group`), nodes are equally far, and only ordinary tasks exchange places.
 
 use crate::balance::{GroupType, KernelPolicy};
 use crate::engine::Engine;
@@ -8,12 +8,8 @@ use crate::kernel::{NumaImbalance, NumaPlacement};
 use crate::observe::Observer;
 use crate::sched::{NOBODY, Sum, TaskIx};
 
-/// Least gain for which two tasks change places (`SMALLIMP`).
+/// Least gain for which two tasks exchange places (`SMALLIMP`).
 const SMALL_GAIN: i64 = 30;
-
-/// Most tasks of a node that is almost idle, from which no task moves for the sake of an even number (`imbalance_min` of
-/// `adjust_numa_imbalance()`, kernel/sched/fair.c, v5.10).
-const PAIR: u64 = 2;
 
 /// Destination of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +43,7 @@ struct Node {
 
 impl Node {
     /// Whether a move of `load` from this node to another makes the loads less even. The lesser load may be the greater one times 100 /
-    /// `pct` (`load_too_imbalanced()`, v4.5; since 4.18 without a percentage).
+    /// `pct` (`load_too_imbalanced()`, v4.5; since 4.19 without a percentage).
     fn too_imbalanced(&self, other: &Self, load: i64, pct: u32) -> bool {
         let apart = |load: i64| {
             let here = i128::from(self.sum.load) - i128::from(load);
@@ -81,7 +77,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Compare the CPUs of a node as destinations by the loads of the nodes (v4.2 to v4.17).
+    /// Compare the CPUs of a node as destinations by the loads of the nodes (v4.2 to v4.18).
     fn compare_by_load(&self, cpu: usize, task: TaskIx, node: usize, best: &mut Best) {
         let (source, target) = (self.numa_node(self.topology.node(cpu)), self.numa_node(node));
         // The number of cores: `smt_gain` of 1178 makes a core of several threads a little more than one.
@@ -144,17 +140,22 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (source, target) = (self.numa_node(self.topology.node(cpu)), self.numa_node(node));
         let idle = self.idle_cpu_of(task, node);
         let moving = self.gain(task, source.id, node);
-        if self.numa_node_type(&target) == GroupType::HasSpare {
-            // Tasks do not change places while there is capacity.
-            if let Some(idle) = idle
-                && self.stays_even(cpu, &source, &target)
-            {
-                best.assign(0, Place::Free(idle));
-            }
-            return;
-        }
         let load = self.rq.task_load(cpu, task, self.time.now) as i64;
-        let may_move = !source.too_imbalanced(&target, load, 100);
+        let may_move = if self.numa_node_type(&target) == GroupType::HasSpare {
+            let even = self.stays_even(cpu, &source, &target);
+            if let Some(idle) = idle
+                && even
+            {
+                return best.assign(0, Place::Free(idle));
+            }
+            if self.world.kernel.domains.numa_imbalance == NumaImbalance::Caches {
+                // Since 6.0 tasks do not exchange places while there is capacity.
+                return;
+            }
+            even
+        } else {
+            !source.too_imbalanced(&target, load, 100)
+        };
         for other in self.destinations(task, node) {
             let current = self.cpus[other].current;
             if current == NOBODY {
@@ -181,7 +182,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 gain += gain / 8;
             }
             if may_move && moving > gain && moving > best.gain {
-                best.assign(moving, Place::Free(other));
+                best.assign(moving, Place::Free(idle.unwrap_or(other)));
+                if idle.is_some() {
+                    return;
+                }
                 continue;
             }
             let comes_first =
@@ -205,21 +209,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Whether balancing would leave a task where it is after its move from one node to another.
     fn stays_even(&self, cpu: usize, source: &Node, target: &Node) -> bool {
         let (from, to) = (source.sum.number.saturating_sub(1), target.sum.number + 1);
-        let imbalance = to.saturating_sub(from);
-        let few = match self.world.kernel.domains.numa_imbalance {
-            NumaImbalance::None => false,
-            NumaImbalance::Pair => return imbalance == 0 || from <= PAIR,
-            NumaImbalance::Quarter => to < target.sum.width / 4,
-            NumaImbalance::Caches => to <= self.balance.domains.numa_limit(cpu),
-        };
-        imbalance <= if few { NumaImbalance::LEAST } else { 0 }
+        let limit = self.balance.domains.numa_limit(cpu);
+        let allowed = self.world.kernel.domains.numa_imbalance;
+        allowed.allows(to.saturating_sub(from), to, target.sum.width, limit)
     }
 
-    /// Sums of a node. Its CPUs are those that balancing uses.
+    /// Sums of a node.
     fn numa_node(&self, id: usize) -> Node {
         let mut sum = Sum::default();
-        let cpus = self.topology.node_cpus(id).and(self.balance.domains.open.mask());
-        cpus.iter().for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
+        self.topology.node_cpus(id).iter().for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
         Node { id, sum }
     }
 

@@ -13,14 +13,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Try to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
-        let nodes = [self.topology.node(cpu), self.numa.preferred(task).into()];
-        let looked_at = nodes.map(|node| self.topology.node_cpus(node).count()).iter().sum();
-        // Stands for task_numa_find_cpu(), which was not counted.
-        self.book(
-            cpu,
-            Account::NumaPlace,
-            self.world.kernel.balance_pass.ns(&self.costs, nodes.len(), looked_at),
-        );
+        let node = |node| self.topology.node_cpus(node).count();
+        let examined = node(self.topology.node(cpu)) + node(self.numa.preferred(task).into());
+        // Stands for task_numa_find_cpu(), which was not counted; the search of further nodes costs nothing.
+        self.book(cpu, Account::NumaPlace, self.world.kernel.balance_pass.ns(&self.costs, 2, examined));
         match self.task_numa_find_cpu(cpu, task) {
             None => self.records.counters.numa_task_stayed += 1,
             Some(Place::Free(target)) => {

@@ -53,7 +53,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             };
         }
         let wait = self.costs.waiting(self.program.flows[at].kind);
-        // A task that polls has read in vain before. The call that reads after the wait is still to come.
+        // A task that polls has made two calls: the read that found no bytes, and the wait. The next read is a call of its own.
         let calls = u32::from(calls) + u32::from(take.polls());
         self.book(cpu, Account::Syscall, calls * self.costs.syscall + wait);
         let flow = &mut self.program.flows[at];

@@ -42,7 +42,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn wake_some(&mut self, cpu: usize, at: usize, event: Event, sync: bool) {
         let (readers, writers) = match (self.program.flows[at].kind, event) {
             (ChannelKind::Unix, Event::Written) => (at, at ^ 1),
-            (ChannelKind::Unix, Event::Read) if !self.program.flows[at ^ 1].waits.polls() => (at ^ 1, at),
+            (ChannelKind::Unix, Event::Read) => (at ^ 1, at),
             (ChannelKind::Pipe, _) if self.world.kernel.pipes.wakeups == PipeWakeups::All => (at, at),
             (_, Event::Written) => {
                 self.wake_reader(cpu, at, sync);
@@ -53,7 +53,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 return;
             }
         };
-        while self.wake_reader(cpu, readers, sync) {}
+        let polled = matches!(event, Event::Read) && self.program.flows[readers].waits.polls();
+        while !polled && self.wake_reader(cpu, readers, sync) {}
         while self.wake_writer(cpu, writers, sync) {}
     }
 
@@ -68,8 +69,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// Wake the writer of a flow that waits first; return whether there was one.
     pub(super) fn wake_writer(&mut self, cpu: usize, at: usize, sync: bool) -> bool {
-        let writer = self.program.flows[at].writers.pop(&self.tasks);
-        writer.inspect(|writer| self.try_to_wake_up(cpu, *writer, sync)).is_some()
+        let Some(writer) = self.program.flows[at].writers.pop(&self.tasks) else { return false };
+        self.try_to_wake_up(cpu, writer, sync);
+        true
     }
 
     /// Close the channel ends of a task; the last closed end wakes all tasks that wait at the other end.

@@ -146,7 +146,7 @@ impl Pgbench {
         let (session, begun) = (|| at("session", client()), || at("begun", client()));
         let mut transaction = Vec::new();
         for (query, next) in queries.iter().zip(queries.iter().cycle().skip(1)) {
-            let mut ops = vec![await_answer(session(), query.reply)];
+            let mut ops = vec![poll_reply(session(), query.reply)];
             if transaction.len() + 1 == queries.len() {
                 ops.extend([lap(begun(), "transaction"), count("transactions", 1u64)]);
                 if self.client_ns > 0 {
@@ -160,7 +160,7 @@ impl Pgbench {
         vec![
             of_all(vec![stamp(begun()), send(session(), first.request)]),
             within_window(transaction),
-            of_all(vec![await_answer(session(), first.reply)]),
+            of_all(vec![poll_reply(session(), first.reply)]),
         ]
     }
 
@@ -240,8 +240,9 @@ fn varied(mean_ns: u64) -> Expr {
     Expr::random(mean_ns / 2, mean_ns.saturating_mul(3) / 2 + 1)
 }
 
-/// Receive a reply as libpq and pgbench do: a thread that reads in vain waits by `ppoll(2)`, in pgbench for any of its sessions.
-fn await_answer(session: Ref, bytes: u64) -> Op {
+/// Receive a reply as libpq does: after a read in vain by a wait. pgbench waits by `ppoll(2)` for any of its sessions, this client by
+/// `poll(2)` for one.
+fn poll_reply(session: Ref, bytes: u64) -> Op {
     receive_by(session, bytes, Direction::Backward, Take::Poll)
 }
 

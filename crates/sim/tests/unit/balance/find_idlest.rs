@@ -22,12 +22,16 @@ fn leaves(kernel_name: &str, here: u64, there: u64) -> bool {
 
 /// Whether a task that is forked in the group `here` goes to the group `there`.
 fn moves(kernel_name: &str, here: GroupStats, there: GroupStats) -> bool {
+    moves_on("xeon-e5-2670v3", kernel_name, here, there)
+}
+
+fn moves_on(machine_name: &str, kernel_name: &str, here: GroupStats, there: GroupStats) -> bool {
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
         let groups = [(0, here, true), (1, there, false)];
         let mut domains = engine.balance.domains.all.iter();
-        let nodes = domains.find(|domain| domain.kind == DomainKind::Numa(21)).unwrap();
+        let nodes = domains.find(|domain| matches!(domain.kind, DomainKind::Numa(_))).unwrap();
         engine.find_idlest_group(groups.into_iter(), nodes).is_some()
     })
 }
@@ -43,6 +47,9 @@ fn a_node_keeps_its_children_as_each_kernel_lets_nodes_differ() {
     for kernel_name in ["linux-6.1", "linux-6.12"] {
         assert!(!leaves(kernel_name, 1, 0) && !leaves(kernel_name, 2, 0) && leaves(kernel_name, 3, 2));
     }
+    // Eight caches in a node: up to eight tasks.
+    let leaves = |here, there| moves_on("epyc-7713", "linux-6.12", group(here), group(there));
+    assert!(leaves(4, 0) && !leaves(4, 2) && leaves(8, 7));
 }
 
 #[test]

@@ -116,3 +116,11 @@ fn inherited_memory_lengthens_fork_and_exit() {
     let counted = instructions.fork_mappings - instructions.fork;
     assert!((fork + exit).abs_diff(counted) <= 8, "{fork} + {exit}: {counted}");
 }
+
+#[test]
+fn a_pass_takes_the_instructions_of_its_groups_and_cpus() {
+    let costs = Costs { instruction_ps: 500, ..machine("laptop-4").unwrap().costs };
+    let pass = kernel("linux-5.14").unwrap().balance_pass;
+    assert_eq!(pass.ns(&costs, 2, 16), (450 + 2 * 133 + 16 * 95) / 2);
+    assert_eq!(pass.declined_ns(&costs, 3), (133 + 3 * 55) / 2);
+}
