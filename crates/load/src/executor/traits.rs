@@ -13,7 +13,8 @@ pub fn computes(plan: &Plan) -> bool {
     anywhere(plan, |op| matches!(op, Op::Compute { .. } | Op::Exec { image: Image::Work { .. } }))
 }
 
-/// Most sets of epoll(7) that threads keep, one for each of their channels. A process has sets instead of the ends that it has closed.
+/// Most sets of epoll(7) that threads keep, one for each of their channels. A process needs no more descriptors for its sets than for
+/// the ends that its creator had open and the process has closed.
 pub fn epoll_sets(plan: &Plan) -> u64 {
     let polls = |op: &Op| matches!(op, Op::Receive { take: Take::Epoll, .. });
     let threads = plan.tasks().filter(|task| {

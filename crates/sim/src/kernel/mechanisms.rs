@@ -193,7 +193,7 @@ pub enum NumaImbalance {
     /// By none (until 5.5).
     #[default]
     None,
-    /// By a pair of tasks (5.6 to 5.10); new tasks stay while their node has an idle CPU (since 5.5).
+    /// By a pair of tasks (5.6 to 5.10); new tasks stay while their node has an idle CPU. In placement as 5.10.
     Pair,
     /// By two tasks to move while fewer than a quarter of a node's CPUs have tasks; new tasks stay while fewer than a quarter of the
     /// domain's CPUs have tasks (5.11 to 5.17).

@@ -7,8 +7,7 @@
 //! touch ─► fault       counts a marked page's fault by node; two successive faults from another node move the page
 //!            │
 //!            ▼
-//! tick ──► place       prefers the node with most faults; moves the task there if the node has an idle CPU, a task to
-//!                      exchange, or a load that permits the move
+//! tick ──► place       prefers the node with most faults; moves the task there if the kernel's rules find a place
 //! balancing ◄ verdict  keeps the task there instead of following the load
 //! ```
 //! Marks belong to an address space, which threads share. The node of the last fault belongs to the page. Docstrings name the
