@@ -5,6 +5,7 @@
 use crate::balance::{GroupType, KernelPolicy};
 use crate::engine::Engine;
 use crate::kernel::{NumaImbalance, NumaPlacement};
+use crate::machine::CpuMask;
 use crate::observe::Observer;
 use crate::sched::{NOBODY, Sum, TaskIx};
 
@@ -81,7 +82,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn compare_by_load(&self, cpu: usize, task: TaskIx, node: usize, best: &mut Best) {
         let (source, target) = (self.numa_node(self.topology.node(cpu)), self.numa_node(node));
         // The number of cores: `smt_gain` of 1178 makes a core of several threads a little more than one.
-        let has_free = |node: &Node| node.sum.number < node.sum.width / self.topology.threads as u64;
+        let cores = |node: &Node| node.sum.width / self.topology.threads as u64;
+        let has_free = |node: &Node| node.sum.number < cores(node);
         if has_free(&source) && !has_free(&target) {
             return;
         }
@@ -119,9 +121,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     continue;
                 }
                 load -= self.rq.task_load(other, exchanged, self.time.now) as i64;
-            } else if source.sum.number <= source.sum.width / self.topology.threads as u64
-                && !has_free(&target)
-            {
+            } else if source.sum.number <= cores(&source) && !has_free(&target) {
                 continue;
             }
             if gain > best.gain && !source.too_imbalanced(&target, load, pct) {
@@ -168,17 +168,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             if !self.may_swap(cpu, other) {
                 continue;
             }
-            let homeward =
+            let is_homeward =
                 |other: usize| usize::from(self.numa.preferred(self.cpus[other].current)) == source.id;
-            let best_is_homeward = matches!(best.place, Some(Place::Swap(best)) if homeward(best));
-            if best_is_homeward && !homeward(other) {
+            let homeward = is_homeward(other);
+            let best_is_homeward = matches!(best.place, Some(Place::Swap(best)) if is_homeward(best));
+            if best_is_homeward && !homeward {
                 continue;
             }
             let mut gain = moving + self.gain(current, node, source.id);
             if usize::from(self.numa.preferred(current)) == node {
                 gain -= gain / 16;
             }
-            if homeward(other) {
+            if homeward {
                 gain += gain / 8;
             }
             if may_move && moving > gain && moving > best.gain {
@@ -188,8 +189,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 }
                 continue;
             }
-            let comes_first =
-                matches!(best.place, Some(Place::Swap(_))) && homeward(other) && !best_is_homeward;
+            let comes_first = matches!(best.place, Some(Place::Swap(_))) && homeward && !best_is_homeward;
             if !comes_first {
                 if gain < SMALL_GAIN || gain <= best.gain + SMALL_GAIN / 2 {
                     continue;
@@ -200,7 +200,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 }
             }
             best.assign(gain, Place::Swap(other));
-            if !may_move && homeward(other) {
+            if !may_move && homeward {
                 return;
             }
         }
@@ -234,10 +234,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// An idle CPU of a node for a task: of an idle core, if there is one.
     fn idle_cpu_of(&self, task: TaskIx, node: usize) -> Option<usize> {
-        let span = self.topology.node_cpus(node).and(self.tasks.allowed(task));
-        let free = |cpu: &usize| !self.cpus[*cpu].in_interrupt;
-        let first = |cpus: crate::machine::CpuMask| cpus.iter().find(free);
-        first(self.rq.idle_cores(self.topology).and(&span)).or_else(|| first(self.rq.idle.and(&span)))
+        let cpus = self.destinations(task, node);
+        let first = |among: &CpuMask| cpus.iter().copied().find(|cpu| among.contains(*cpu));
+        first(self.rq.idle_cores(self.topology)).or_else(|| first(&self.rq.idle))
     }
 
     /// CPUs of a node to which a task may move.

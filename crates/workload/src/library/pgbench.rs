@@ -256,7 +256,8 @@ struct Query {
 impl Query {
     fn answered(&self, compute_ns: u64) -> Vec<Op> {
         let session = || at("session", Expr::task());
-        // As secure_read() does since PostgreSQL 9.6. Of each transaction `strace` shows a read in vain, a wait and a read.
+        // secure_read() does so since PostgreSQL 9.6. For each transaction `strace` shows a read that finds no bytes, a wait, and the
+        // read of the request.
         let request = receive_by(session(), self.request, Direction::Forward, Take::Epoll);
         let begin = [request, compute(varied(compute_ns))];
         begin.into_iter().chain(self.work.clone()).chain([reply(session(), self.reply)]).collect()
