@@ -126,7 +126,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return Err(Refusal::Affine);
         }
         let hot = || {
-            let degrades = self.migrate_degrades_locality(src_cpu, env.dst_cpu, task, env.domain);
+            let idle = env.idle == CpuIdleType::Idle;
+            let degrades = self.migrate_degrades_locality(src_cpu, env.dst_cpu, task, env.domain, idle);
             degrades.unwrap_or_else(|| self.task_hot(src_cpu, env.dst_cpu, task, env.domain))
         };
         if env.failed <= Self::cache_nice_tries(env.domain) && hot() { Err(Refusal::Hot) } else { Ok(()) }
@@ -199,7 +200,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cost == u32::MAX || self.time.now.saturating_sub(self.tasks[task].ran_at) < Ns::from(cost)
     }
 
-    /// Move the running task of `source` to the idle CPU `cpu`. Return whether the task was moved
+    /// Move the running task of `source` to the idle CPU `cpu`, wherever its memory is. Return whether the task was moved
     /// (`active_load_balance_cpu_stop()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[cold]
     #[inline(never)]
@@ -207,9 +208,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let task = self.cpus[source].current;
         let fair = task != NOBODY && self.tasks[task].class.realtime().is_none();
         if !fair || !self.tasks.allowed(task).contains(cpu) || !self.rq.idle.contains(cpu) {
-            return false;
-        }
-        if self.numa_settled(source, cpu, task) {
             return false;
         }
         self.settle(source);

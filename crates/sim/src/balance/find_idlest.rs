@@ -42,123 +42,116 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let allowed = *self.tasks.allowed(task);
         let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
         let mut scanned = 0u64;
-        let mut level = self.world.domains.of_cpu[here].len();
+        let mut level = self.balance.domains.of_cpu[here].len();
         while level > 0 {
             level -= 1;
-            let Some(at) = self.world.domains.of_cpu[here].get(level) else { continue };
-            let domain = &self.world.domains.all[usize::from(*at)];
+            let Some(at) = self.balance.domains.of_cpu[here].get(level) else { continue };
+            let domain = &self.balance.domains.all[usize::from(*at)];
             if matches!(domain.kind, DomainKind::Numa(distance) if distance > RECLAIM_DISTANCE) {
                 continue;
             }
             scanned += u64::from(domain.weight);
-            if let Some(span) = self.idlest_span(usize::from(*at), here, task) {
-                here = self.find_idlest_group_cpu(&span, here);
+            if let Some(group) = self.find_idlest_group(domain, here, task) {
                 // The descent continues in the domains of the selected CPU.
-                level = level.min(self.world.domains.of_cpu[here].len());
-            }
-        }
-        if !allowed.contains(here) || !self.rq.idle.contains(here) {
-            // The narrowest groups are single CPUs or cores. Within a core an idle sibling is as good.
-            let core = self.topology.core_cpus(self.topology.core(here)).and(&allowed);
-            if let Some(idle) = self.rq.idle.and(&core).lowest() {
-                here = idle;
+                here = self.find_idlest_group_cpu(&group.span.mask().and(&allowed), here);
             }
         }
         self.book(cpu, Account::Search, scanned * u64::from(self.costs.idle_scan_cpu));
         here
     }
 
-    /// Return the allowed CPUs of the group to move to; `None` to stay in the local group.
-    fn idlest_span(&self, domain: usize, here: usize, task: TaskIx) -> Option<CpuMask> {
-        let tables = &self.balance.domains.all[domain];
-        if self.tasks.is_unbound(task) {
-            // All CPUs that balancing uses are allowed, and their groups are in the tables.
-            let groups = &tables.groups;
-            let stats = |(at, group): (usize, &SchedGroup)| {
-                let local = group.span.contains(here);
-                let (mut sum, mut averages) = self.group_load(group);
-                if local {
-                    self.leave_out(task, here, &mut sum, &mut averages);
-                }
-                (at, self.classify(sum, &averages, tables.kind), local)
-            };
-            let at = self.find_idlest_group(groups.iter().enumerate().map(stats), tables)?;
-            return Some(*groups[at].span.mask());
-        }
+    /// Return the group of a domain to move to; `None` to stay in the local group (`find_idlest_group()`, kernel/sched/fair.c, v4.5,
+    /// v5.14, v6.12 and v6.19). Of equally idle groups, the next after the local group counts as the idlest.
+    fn find_idlest_group<'a>(
+        &self,
+        domain: &'a SchedDomain,
+        here: usize,
+        task: TaskIx,
+    ) -> Option<&'a SchedGroup> {
         let allowed = self.tasks.allowed(task);
-        let groups = &self.world.domains.all[domain].groups;
-        let stats = |(at, group): (usize, &CpuMask)| {
-            let (span, local) = (group.and(allowed), group.contains(here));
-            if span.is_empty() {
+        let local_at = domain.groups.iter().position(|group| group.span.contains(here))?;
+        let local_group = &domain.groups[local_at];
+        let (mut sum, mut averages) = self.sum_for(task, local_group);
+        self.leave_out(task, here, &mut sum, &mut averages);
+        let local = self.classify(sum, &averages, domain.kind);
+        let others = domain.after(local_at).map(|at| &domain.groups[at]);
+        let candidates = others.filter(|group| group.span.meets(allowed)).map(|group| {
+            let (sum, averages) = self.sum_for(task, group);
+            (group, self.classify(sum, &averages, domain.kind))
+        });
+        let (group, idlest) = candidates.min_by_key(|(group, stats)| self.busyness(task, group, stats))?;
+        let spare = self.world.kernel.domains.group_comparison == GroupComparison::Type
+            && [&local, &idlest].iter().all(|stats| stats.kind == GroupType::HasSpare);
+        if spare
+            && matches!(domain.kind, DomainKind::Numa(_))
+            && let Some(preferred) = self.numa.preferred_node(task)
+        {
+            let on_preferred = |cpu| self.topology.node(cpu) == preferred;
+            if on_preferred(here) {
                 return None;
             }
-            let (mut sum, mut averages) = self.span_load(&span);
-            if local {
-                self.leave_out(task, here, &mut sum, &mut averages);
-            }
-            Some((at, self.classify(sum, &averages, tables.kind), local))
-        };
-        let at = self.find_idlest_group(groups.iter().enumerate().filter_map(stats), tables)?;
-        Some(groups[at].and(allowed))
-    }
-
-    /// Return the index of the group to move to; `None` to stay in the local group (`find_idlest_group()`,
-    /// kernel/sched/fair.c, v4.5, v5.14 and v6.12). `groups` yields each group's index, its statistics, and whether the group is local.
-    fn find_idlest_group(
-        &self,
-        groups: impl Iterator<Item = (usize, GroupStats, bool)>,
-        domain: &SchedDomain,
-    ) -> Option<usize> {
-        let kind = domain.kind;
-        let settings = &self.world.kernel.domains;
-        let pct = u64::from(self.imbalance_pct(kind));
-        let (mut local, mut idlest): (Option<GroupStats>, Option<(usize, GroupStats)>) = (None, None);
-        for (index, stats, is_local) in groups {
-            if is_local {
-                local = Some(stats);
-                continue;
-            }
-            let idler = idlest.is_none_or(|(_, other)| match settings.group_comparison {
-                GroupComparison::Load => stats.sum.per_cpu() < other.sum.per_cpu(),
-                GroupComparison::Type => stats.is_idler(&other),
-            });
-            if idler {
-                idlest = Some((index, stats));
+            if group.span.lowest().is_some_and(on_preferred) {
+                return Some(group);
             }
         }
-        let (index, idlest) = idlest?;
-        let Some(local) = local else { return Some(index) };
+        let limit = domain.numa_limit.min(local_group.span.common(allowed) as u64);
+        self.gets_task(domain, limit, &local, &idlest).then_some(group)
+    }
+
+    /// By what groups are compared, the least first: the type, then the busy CPUs and the utilisation of groups with spare capacity or
+    /// the load of others (`update_pick_idlest()`, kernel/sched/fair.c, v5.9 to v6.12); up to 5.4 the load.
+    fn busyness(&self, task: TaskIx, group: &SchedGroup, stats: &GroupStats) -> (GroupType, u64, u64) {
+        match (self.world.kernel.domains.group_comparison, stats.kind) {
+            (GroupComparison::Load, _) => (GroupType::HasSpare, stats.sum.per_cpu(), 0),
+            (GroupComparison::Type, GroupType::HasSpare) => {
+                let util = self.averages(self.counted(task, group)).util;
+                (stats.kind, u64::MAX - stats.sum.idle, util)
+            }
+            (GroupComparison::Type, kind) => (kind, stats.sum.per_cpu(), 0),
+        }
+    }
+
+    /// Whether the idlest other group of a domain gets a task. `numa_limit`: tasks of the local group up to which nodes may differ, see
+    /// [`NumaImbalance::Caches`].
+    fn gets_task(
+        &self,
+        domain: &SchedDomain,
+        numa_limit: u64,
+        local: &GroupStats,
+        idlest: &GroupStats,
+    ) -> bool {
+        let settings = &self.world.kernel.domains;
+        let pct = u64::from(self.imbalance_pct(domain.kind));
         let (here, there) = (local.sum.per_cpu(), idlest.sum.per_cpu());
-        let numa = matches!(kind, DomainKind::Numa(_));
-        let moves = match settings.group_comparison {
+        if settings.group_comparison == GroupComparison::Load {
             // The local group keeps the task within half of the domain's imbalance percentage above 100.
-            GroupComparison::Load => 100 * here >= (100 + (pct - 100) / 2) * there,
-            GroupComparison::Type => match local.kind.cmp(&idlest.kind) {
-                Ordering::Equal if local.kind == GroupType::HasSpare => {
-                    // A node keeps a few new tasks (kernel/sched/fair.c, v5.10, allow_numa_imbalance() of v5.14,
-                    // adjust_numa_imbalance() of v6.1).
-                    let quiet = numa
-                        && match settings.numa_imbalance {
-                            NumaImbalance::None => false,
-                            NumaImbalance::Pair => local.sum.idle > 0,
-                            NumaImbalance::Quarter => local.sum.number < u64::from(domain.weight) / 4,
-                            NumaImbalance::Caches => settings.numa_imbalance.allows(
-                                local.sum.idle.abs_diff(idlest.sum.idle),
-                                local.sum.number + 1,
-                                local.sum.width,
-                                domain.numa_limit.min(local.sum.width),
-                            ),
-                        };
-                    idlest.sum.idle > local.sum.idle && !quiet
-                }
-                Ordering::Equal => {
-                    let allowed = UNIT * 1024 * (pct - 100) / 100;
-                    there * pct < here * 100 && !(numa && there + allowed >= here)
-                }
-                order => order.is_gt(),
-            },
-        };
-        moves.then_some(index)
+            return 100 * here >= (100 + (pct - 100) / 2) * there;
+        }
+        let numa = matches!(domain.kind, DomainKind::Numa(_));
+        match local.kind.cmp(&idlest.kind) {
+            Ordering::Equal if local.kind == GroupType::HasSpare => {
+                // A node keeps a few new tasks (kernel/sched/fair.c, v5.10, allow_numa_imbalance() of v5.14,
+                // adjust_numa_imbalance() of v6.1).
+                let quiet = numa
+                    && match settings.numa_imbalance {
+                        NumaImbalance::None => false,
+                        NumaImbalance::Pair => local.sum.idle > 0,
+                        NumaImbalance::Quarter => local.sum.number < u64::from(domain.weight) / 4,
+                        NumaImbalance::Caches => settings.numa_imbalance.allows(
+                            local.sum.idle.abs_diff(idlest.sum.idle),
+                            local.sum.number + 1,
+                            local.sum.width,
+                            numa_limit,
+                        ),
+                    };
+                idlest.sum.idle > local.sum.idle && !quiet
+            }
+            Ordering::Equal => {
+                let allowed = UNIT * 1024 * (pct - 100) / 100;
+                there * pct < here * 100 && !(numa && there + allowed >= here)
+            }
+            order => order.is_gt(),
+        }
     }
 
     /// Leave a task that executes on `here` out of the sums and averages of the local group (`cpu_load_without()`,
@@ -174,26 +167,30 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Sums and averages of a group of the tables.
-    #[inline]
-    fn group_load(&self, group: &SchedGroup) -> (Sum, GroupAverages) {
-        let width = group.cpus.len() as u64;
-        if group.span.common(&self.rq.idle) as u64 == width {
-            return all_idle(width);
-        }
-        let sum = self.sum(group);
-        (sum, self.averages_of(&sum, group.cpus.iter().map(|cpu| usize::from(*cpu))))
+    /// Whether all CPUs of each group count for a task, or only those that it may use.
+    fn counts_all(&self, task: TaskIx) -> bool {
+        self.tasks.is_unbound(task) || !self.world.kernel.domains.forks_count_allowed
     }
 
-    /// Sums and averages of any set of CPUs.
-    fn span_load(&self, span: &CpuMask) -> (Sum, GroupAverages) {
-        let width = span.count() as u64;
-        if self.rq.idle.common(span) as u64 == width {
-            return all_idle(width);
-        }
+    /// CPUs of a group that count for a task.
+    fn counted(&self, task: TaskIx, group: &SchedGroup) -> impl Iterator<Item = usize> {
+        let (all, allowed) = (self.counts_all(task), self.tasks.allowed(task));
+        group.cpus.iter().map(|cpu| usize::from(*cpu)).filter(move |cpu| all || allowed.contains(*cpu))
+    }
+
+    /// Sums and averages of a group for a task. The width is that of the whole group (`update_sg_wakeup_stats()`).
+    fn sum_for(&self, task: TaskIx, group: &SchedGroup) -> (Sum, GroupAverages) {
+        let width = group.cpus.len() as u64;
         let mut sum = Sum::default();
-        span.iter().for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
-        (sum, self.averages_of(&sum, span.iter()))
+        if !self.counts_all(task) {
+            self.counted(task, group).for_each(|cpu| sum.add(&self.sum_of_cpu(cpu)));
+        } else if group.span.common(&self.rq.idle) as u64 == width {
+            sum.idle = width;
+        } else {
+            sum = self.sum(group);
+        }
+        sum.width = width;
+        (sum, self.averages_of(&sum, self.counted(task, group)))
     }
 
     /// Return the CPU of a set in the shallowest idle state, or the least loaded CPU if none is idle
@@ -214,26 +211,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (realtime, self.rq.loads[*cpu], self.rq.nr_running[*cpu])
         };
         span.iter().min_by_key(load).unwrap_or(fallback)
-    }
-}
-
-/// Sums and averages of a group of idle CPUs, which need not be added up.
-fn all_idle(width: u64) -> (Sum, GroupAverages) {
-    (Sum { width, idle: width, ..Sum::default() }, GroupAverages::default())
-}
-
-impl GroupStats {
-    /// Whether a group is idler than another: by type, then by idle CPUs, then by load (`update_pick_idlest()`,
-    /// kernel/sched/fair.c, v5.9 to v6.12, where utilisation decides between groups with as many idle CPUs).
-    fn is_idler(&self, other: &Self) -> bool {
-        match self.kind.cmp(&other.kind) {
-            Ordering::Equal if self.kind == GroupType::HasSpare && self.sum.idle != other.sum.idle => {
-                self.sum.idle > other.sum.idle
-            }
-            // Mostly idle groups without load are compared, which need no division.
-            Ordering::Equal => other.sum.load > 0 && self.sum.per_cpu() < other.sum.per_cpu(),
-            order => order.is_lt(),
-        }
     }
 }
 

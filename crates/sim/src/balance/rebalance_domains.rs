@@ -3,6 +3,7 @@
 use super::load_balance::CpuIdleType;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
+use crate::kernel::NewidleGate;
 use crate::ledger::Account;
 use crate::machine::DomainKind;
 use crate::observe::Observer;
@@ -80,7 +81,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (mut next, mut sum_cost, mut decayed) = (self.time.now + 60 * SECOND, 0, false);
         let (jiffies, mut continue_balancing) = (self.jiffies(), true);
         for level in 0..self.cpus[cpu].domains.len() {
-            decayed |= self.update_newidle_cost(cpu, level, 0);
+            // Since 5.16 the last domain's decay counts, before that of any domain.
+            let keeps = decayed && self.world.kernel.newidle_gate == NewidleGate::MigrationCost;
+            decayed = self.update_newidle_cost(cpu, level, 0) || keeps;
             sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;
             if !continue_balancing {
                 // Another CPU of the group balances the wider domains, too. Only their costs decay.

@@ -31,8 +31,9 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub fn new(space: u32, delay: Ns) -> Self {
-        Self { space, period: delay, preferred: NOWHERE, ..Self::default() }
+    /// State of a new task. A new thread prefers the same node as the thread that creates it.
+    pub fn new(space: u32, delay: Ns, preferred: u8) -> Self {
+        Self { space, period: delay, preferred, ..Self::default() }
     }
 
     /// Count faults on pages that are on `node` after the fault. `local`: the pages were on the task's node

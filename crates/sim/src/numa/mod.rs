@@ -117,7 +117,8 @@ impl Numa {
             }
         };
         self.spaces[space as usize].users += 1;
-        self.join(task, Member::new(space, self.scan.delay));
+        let preferred = sharing.map_or(NOWHERE, |other| self.preferred(other));
+        self.join(task, Member::new(space, self.scan.delay, preferred));
     }
 
     /// Give a new process the marks of its parent's inherited pages: a fork copies the page table.
@@ -133,7 +134,7 @@ impl Numa {
     /// Add a kernel thread, which has no address space.
     pub fn born_in_kernel(&mut self, task: TaskIx) {
         if self.present {
-            self.join(task, Member::new(NO_SPACE, self.scan.delay));
+            self.join(task, Member::new(NO_SPACE, self.scan.delay, NOWHERE));
         }
     }
 
@@ -207,7 +208,19 @@ impl Numa {
         }
     }
 
-    /// Preferred node of a task.
+    /// Preferred node of a task, if it has one.
+    pub fn preferred_node(&self, task: TaskIx) -> Option<usize> {
+        let preferred = self.members.get(task as usize)?.preferred;
+        (preferred != NOWHERE).then_some(preferred.into())
+    }
+
+    /// Let a task prefer a node.
+    #[cfg(test)]
+    pub fn prefer(&mut self, task: TaskIx, node: usize) {
+        self.members[task as usize].preferred = node as u8;
+    }
+
+    /// As [`Numa::preferred_node`] in the form of [`Member::preferred`].
     fn preferred(&self, task: TaskIx) -> u8 {
         self.members[task as usize].preferred
     }

@@ -4,6 +4,7 @@ use super::NOWHERE;
 use super::find_cpu::Place;
 use crate::balance::{KernelPolicy, SchedGroup};
 use crate::engine::Engine;
+use crate::kernel::NumaPlacement;
 use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
@@ -13,6 +14,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Try to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
+        let domains = &self.balance.domains;
+        let spans_nodes = |at: &u16| matches!(domains.all[usize::from(*at)].kind, DomainKind::Numa(_));
+        if !domains.of_cpu[cpu].iter().any(spans_nodes) {
+            // Balancing does not use the CPU, so that the task prefers to be where it is.
+            self.numa.members[task as usize].preferred = self.topology.node(cpu) as u8;
+            return;
+        }
         let node = |node| self.topology.node_cpus(node).count();
         let examined = node(self.topology.node(cpu)) + node(self.numa.preferred(task).into());
         // Stands for task_numa_find_cpu(), which was not counted; the search of further nodes costs nothing.
@@ -56,14 +64,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Effect of a move on a waiting task's locality (`migrate_degrades_locality()`, kernel/sched/fair.c, v4.5): the task should
-    /// stay, may move although it is cache-hot, or no effect.
+    /// Effect of a move on a waiting task's locality (`migrate_degrades_locality()`, kernel/sched/fair.c, v4.5 to v6.12): the task should
+    /// stay, may move although it is cache-hot, or no effect. `idle`: the CPU that would receive the task is idle, which since 4.14
+    /// outweighs a worse locality, but not the preferred node.
     pub(crate) fn migrate_degrades_locality(
         &self,
         source: usize,
         cpu: usize,
         task: TaskIx,
         domain: DomainKind,
+        idle: bool,
     ) -> Option<bool> {
         if !self.numa.on || !matches!(domain, DomainKind::Numa(_)) {
             return None;
@@ -80,13 +90,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if usize::from(member.preferred) == to {
             return Some(false);
         }
-        (member.preferred != NOWHERE).then(|| member.faults(to) < member.faults(from))
-    }
-
-    /// Whether the running task of a CPU is on its preferred node and the move would take the task away from this node.
-    pub(crate) fn numa_settled(&self, source: usize, cpu: usize, task: TaskIx) -> bool {
-        let (from, to) = (self.topology.node(source), self.topology.node(cpu));
-        self.numa.on && from != to && usize::from(self.numa.preferred(task)) == from
+        let outweighs = idle && self.world.kernel.numa_placement == NumaPlacement::Capacity;
+        (!outweighs).then(|| member.faults(to) < member.faults(from))
     }
 
     /// Placement of the tasks of a CPU.

@@ -101,17 +101,29 @@ fn several_tasks_count_as_overload_if_siblings_are_preferred_and_the_local_group
     assert_eq!(kind(group(8, 8), group(8, 2), true), GroupType::HasSpare);
 }
 
+/// Whether the groups of each domain of CPU 0 spread their tasks, from the narrowest domain on.
+fn spread(machine_name: &str, kernel_name: &str, kinds: &[&str]) -> Vec<bool> {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        let domains = (0..kinds.len()).map(|level| engine.balance.domains.domain(0, level));
+        let names: Vec<_> = domains.map(|domain| format!("{:?}", domain.kind)).collect();
+        assert!(names.iter().zip(kinds).all(|(name, kind)| name.starts_with(kind)), "{names:?}");
+        (0..kinds.len()).map(|level| engine.prefer_sibling(0, level)).collect()
+    })
+}
+
 #[test]
-fn up_to_5_4_cores_and_nodes_are_preferred_siblings_and_caches_are_not() {
-    for (kernel_name, preferred) in [("linux-4.5", [false, true, false]), ("linux-5.14", [false, true, true])]
-    {
-        let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
-        let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
-        Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
-            let kinds = [0, 1, 2].map(|level| engine.balance.domains.domain(0, level).kind);
-            assert_eq!(kinds[..2], [DomainKind::Smt, DomainKind::Cache]);
-            assert!(matches!(kinds[2], DomainKind::Numa(_)));
-            assert_eq!([0, 1, 2].map(|level| engine.prefer_sibling(0, level)), preferred, "{kernel_name}");
-        });
+fn up_to_5_4_groups_spread_tasks_above_cores_and_nodes_and_since_5_5_above_caches_too() {
+    let kinds = ["Smt", "Cache", "Node", "Numa"];
+    assert_eq!(spread("epyc-7713", "linux-4.5", &kinds), [false, true, false, true]);
+    assert_eq!(spread("epyc-7713", "linux-5.14", &kinds), [false, true, true, true]);
+}
+
+#[test]
+fn a_cache_that_is_all_of_a_node_counts_as_the_node() {
+    let kinds = ["Smt", "Cache", "Numa"];
+    for kernel_name in ["linux-4.5", "linux-5.14"] {
+        assert_eq!(spread("xeon-e5-2670v3", kernel_name, &kinds), [false, true, true]);
     }
 }

@@ -2,8 +2,11 @@ use schedlab_workload::Plan;
 use schedlab_workload::library::yielding::Yielding;
 
 use super::{GroupAverages, GroupStats, GroupType};
-use crate::machine::DomainKind;
-use crate::sched::Sum;
+use crate::engine::Engine;
+use crate::machine::{CpuMask, DomainKind};
+use crate::sched::{Cfs, Enqueue, Sum, TaskIx};
+use crate::tasks::Script;
+use crate::time::MS;
 use crate::{Config, Simulation};
 use crate::{kernel, machine};
 
@@ -29,10 +32,9 @@ fn moves_on(machine_name: &str, kernel_name: &str, here: GroupStats, there: Grou
     let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
     let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
     Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
-        let groups = [(0, here, true), (1, there, false)];
         let mut domains = engine.balance.domains.all.iter();
         let nodes = domains.find(|domain| matches!(domain.kind, DomainKind::Numa(_))).unwrap();
-        engine.find_idlest_group(groups.into_iter(), nodes).is_some()
+        engine.gets_task(nodes, nodes.numa_limit, &here, &there)
     })
 }
 
@@ -84,4 +86,110 @@ fn since_5_5_a_full_node_keeps_its_children_if_the_difference_is_a_part_of_one_t
     let full = |load: u64| GroupStats { sum: Sum { load: load * 24, ..group(30).sum }, ..group(30) };
     assert!(!moves("linux-5.14", full(300), full(200)));
     assert!(moves("linux-5.14", full(450), full(200)));
+}
+
+/// What `look` returns for a new task that may run on `cpus`, or on all CPUs if there are none, where one task runs on each CPU of
+/// `busy`.
+fn looks<T>(
+    kernel_name: &str,
+    busy: &[usize],
+    cpus: &[usize],
+    look: impl FnOnce(&mut Engine<'_, Cfs, ()>, TaskIx) -> T,
+) -> T {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        for cpu in busy {
+            let task = engine.spawn_kernel(*cpu, Script::None);
+            engine.activate_task(*cpu, task, Enqueue::New);
+        }
+        let task = engine.spawn_kernel(0, Script::None);
+        let all = *engine.balance.domains.open.mask();
+        let allowed: CpuMask = if cpus.is_empty() { all } else { cpus.iter().copied().collect() };
+        engine.tasks[task].mask = engine.tasks.mask(&allowed);
+        look(engine, task)
+    })
+}
+
+/// First CPU of the group of the CPU's domain `level` to which a task moves from `here`.
+fn target(engine: &Engine<'_, Cfs, ()>, task: TaskIx, here: usize, level: usize) -> Option<usize> {
+    let domain = engine.balance.domains.domain(here, level);
+    engine.find_idlest_group(domain, here, task)?.span.lowest()
+}
+
+#[test]
+fn of_equally_idle_groups_the_next_after_the_local_one_gets_the_task() {
+    // The cores of a node are CPUs 0 and 24 to 11 and 35.
+    for kernel_name in ["linux-4.5", "linux-5.14"] {
+        for (here, next) in [(0, 1), (6, 7), (11, 0)] {
+            let target = looks(kernel_name, &[here], &[], |engine, task| target(engine, task, here, 1));
+            assert_eq!(target, Some(next), "{kernel_name}, core {here}");
+        }
+    }
+}
+
+#[test]
+fn since_5_5_the_group_that_was_busy_least_gets_the_task_among_equally_idle_groups() {
+    for (kernel_name, next) in [("linux-4.5", 1), ("linux-5.14", 2)] {
+        let target = looks(kernel_name, &[0, 1], &[], |engine, task| {
+            // The task of CPU 1 runs for a while and sleeps.
+            let asleep = engine.rq.pick_next_task(1, None, 0).unwrap();
+            engine.time.now = 50 * MS;
+            engine.rq.update_load_avg(1, asleep, 50 * MS);
+            engine.rq.sleep(1, asleep, 50 * MS);
+            engine.rq.sub_nr_running(1);
+            engine.rq.mark_idle(1, engine.topology);
+            assert!(engine.rq.util(1) > 0);
+            engine.rq.update_load(1);
+            if kernel_name == "linux-4.5" {
+                // This kernel compares loads, which the sleeping task leaves behind.
+                engine.rq.loads[1] = 0;
+            }
+            target(engine, task, 0, 1)
+        });
+        assert_eq!(target, Some(next), "{kernel_name}");
+    }
+}
+
+#[test]
+fn up_to_6_18_cpus_that_the_task_may_not_use_count() {
+    for (kernel_name, expected) in [
+        ("linux-6.12", Sum { width: 24, number: 2, idle: 22, load: 2048 }),
+        ("linux-7.2", Sum { width: 24, number: 1, idle: 1, load: 1024 }),
+    ] {
+        let sum = looks(kernel_name, &[1, 2], &[0, 1], |engine, task| {
+            let domain = engine.balance.domains.domain(0, 2);
+            let node = domain.groups.iter().find(|group| group.span.contains(0)).unwrap();
+            engine.sum_for(task, node).0
+        });
+        assert_eq!(
+            (sum.width, sum.number, sum.idle),
+            (expected.width, expected.number, expected.idle),
+            "{kernel_name}"
+        );
+    }
+    // CPU 25 is an idle sibling of CPU 1, which the task may not use, as CPU 26 is of CPU 2.
+    for (kernel_name, cpu) in [("linux-6.12", 1), ("linux-7.2", 26)] {
+        let selected =
+            looks(kernel_name, &[1, 2], &[1, 2, 26], |engine, task| engine.find_idlest_cpu(1, task));
+        assert_eq!(selected, cpu, "{kernel_name}");
+    }
+}
+
+#[test]
+fn since_5_5_a_new_thread_stays_on_or_goes_to_its_preferred_node() {
+    for (kernel_name, here, preferred, node) in [
+        ("linux-4.5", 0, 0, Some(12)),
+        ("linux-5.14", 0, 0, None),
+        ("linux-5.14", 0, 1, Some(12)),
+        ("linux-5.14", 12, 0, Some(0)),
+    ] {
+        // Twelve tasks are enough for 5.14 to leave the node, and one for 4.5.
+        let busy: Vec<_> = (here..here + 12).collect();
+        let target = looks(kernel_name, &busy, &[], |engine, task| {
+            engine.numa.prefer(task, preferred);
+            target(engine, task, here, 2)
+        });
+        assert_eq!(target, node, "{kernel_name}, CPU {here}, node {preferred}");
+    }
 }

@@ -1,4 +1,5 @@
 use super::{Member, update_task_scan_period};
+use crate::numa::NOWHERE;
 
 #[test]
 fn the_scan_period_grows_with_locality_and_shrinks_without() {
@@ -16,7 +17,7 @@ fn the_scan_period_grows_with_locality_and_shrinks_without() {
 
 #[test]
 fn the_node_of_most_faults_is_preferred_and_old_faults_count_half() {
-    let mut member = Member::new(0, 0);
+    let mut member = Member::new(0, 0, NOWHERE);
     member.task_numa_fault(1, 100, false, 3);
     member.task_numa_fault(0, 60, true, 3);
     member.task_numa_placement(1, (1, 1), true);

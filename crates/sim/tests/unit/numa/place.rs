@@ -58,3 +58,53 @@ fn passes_between_nodes_take_tasks_of_the_worst_placed_cpus() {
     assert_eq!(sources(&tasks, DomainKind::Cache, true), all);
     assert_eq!(sources(&tasks, DomainKind::Numa(21), false), all);
 }
+
+/// Whether a move of a waiting task from node 0 to node 1 degrades its locality, where the task prefers a node and has faults on both.
+fn degrades(kernel_name: &str, preferred: u8, faults: [u64; 2], idle: bool) -> Option<bool> {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel(kernel_name).unwrap());
+    Simulation::new(machine, kernel, plan, Config::default()).unwrap().with_engine(|engine| {
+        let [task, other] = [0, 0].map(|cpu| {
+            let task = engine.spawn_kernel(cpu, Script::None);
+            engine.activate_task(cpu, task, Enqueue::New);
+            task
+        });
+        assert_ne!(task, other);
+        let member = &mut engine.numa.members[task as usize];
+        for (node, pages) in faults.into_iter().enumerate() {
+            member.task_numa_fault(node as u8, pages, true, 2);
+        }
+        member.task_numa_placement(1, (1, 1), true);
+        member.preferred = preferred;
+        engine.migrate_degrades_locality(0, 12, task, DomainKind::Numa(21), idle)
+    })
+}
+
+#[test]
+fn since_4_14_an_idle_cpu_takes_a_task_from_its_memory_but_not_from_its_preferred_node() {
+    for (kernel_name, outweighs) in [("linux-4.5", Some(true)), ("linux-5.14", None)] {
+        assert_eq!(degrades(kernel_name, NOWHERE, [10, 5], true), outweighs);
+        assert_eq!(degrades(kernel_name, NOWHERE, [10, 5], false), Some(true));
+        assert_eq!(degrades(kernel_name, NOWHERE, [5, 10], false), Some(false));
+        assert_eq!(degrades(kernel_name, 0, [10, 5], true), Some(true), "another task of the queue can move");
+        assert_eq!(degrades(kernel_name, 1, [10, 5], true), Some(false));
+    }
+}
+
+#[test]
+fn a_cpu_outside_of_balancing_places_no_tasks() {
+    for (command_line, preferred) in [("", 1), ("isolcpus=0", 0)] {
+        let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+        let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-5.14").unwrap());
+        let config = Config { command_line: command_line.to_owned(), ..Config::default() };
+        Simulation::new(machine, kernel, plan, config).unwrap().with_engine(|engine| {
+            let task = engine.spawn_kernel(0, Script::None);
+            engine.activate_task(0, task, Enqueue::New);
+            engine.schedule(0);
+            assert_eq!(engine.cpus[0].current, task);
+            engine.numa.members[task as usize].preferred = 1;
+            engine.task_numa_migrate(0);
+            assert_eq!(engine.numa.preferred(task), preferred, "{command_line:?}");
+        });
+    }
+}
