@@ -50,7 +50,9 @@ def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tre
     die = [f"{6 * d}-{6 * d + 5},{48 + 6 * d}-{48 + 6 * d + 5}" for d in range(8)]
     complexes = [f"{3 * c}-{3 * c + 2},{48 + 3 * c}-{48 + 3 * c + 2}" for c in range(16)]
     rows = [" ".join("10" if a == b else "16" if a // 4 == b // 4 else "32" for b in range(8)) for a in range(8)]
-    cpuinfo = {"proc/cpuinfo": "vendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC 7451\ncpu MHz\t\t: 2300.000"}
+    cpuinfo = {
+        "proc/cpuinfo": "vendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel name\t: EPYC 7451\ncpu MHz\t\t: 2300.000"
+    }
     root = built(["0-23,48-71", "24-47,72-95"], die, complexes, [f"{c},{c + 48}" for c in range(48)], rows, cpuinfo)
     results = read(root)
     shape = (results.sockets, results.nodes_per_socket, results.caches_per_node, results.cores_per_cache)
@@ -59,7 +61,9 @@ def test_two_epycs_of_four_dies_each_keep_dies_complexes_and_siblings(built: Tre
     assert results.distances[0] == [10, 16, 16, 16, 32, 32, 32, 32]
     assert results.remarks == ()
     # The Xeon is the most similar machine: two sockets, SMT and a similar clock.
-    assert "[costs] # xeon-e5-2670v3's, without exception" in machine_file(root, "epyc")
+    text = machine_file(root, "epyc")
+    assert "[costs] # xeon-e5-2670v3's, without exception" in text
+    assert tomllib.loads(text)["reclaim_distance"] == 32
 
 
 def test_cpu_numbers_that_alternate_between_nodes_get_a_remark(built: Tree) -> None:

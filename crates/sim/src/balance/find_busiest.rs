@@ -88,14 +88,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Whether the groups of a domain spread their tasks evenly (`SD_PREFER_SIBLING` of the next narrower domain): unless that is a
-    /// NUMA domain. Up to 5.4 if that is a core or a node, or a cache that is all of a node (`sd_init()` and `cpu_attach_domain()`,
+    /// NUMA domain. In 4.5 if that is a core or a node, or a cache that is all of a node (`sd_init()` and `cpu_attach_domain()`,
     /// kernel/sched/topology.c).
     pub(super) fn prefer_sibling(&self, cpu: usize, level: usize) -> bool {
         let Some(below) = level.checked_sub(1) else { return false };
         let [kind, below] = [level, below].map(|level| self.balance.domains.domain(cpu, level).kind);
         match (self.world.kernel.domains.group_comparison, below) {
             (GroupComparison::Load, DomainKind::Cache) => matches!(kind, DomainKind::Numa(_)),
-            (GroupComparison::Load, DomainKind::Cluster) => false,
             (_, below) => !matches!(below, DomainKind::Numa(_)),
         }
     }

@@ -1,8 +1,7 @@
 //! Selection of a CPU for a forked or executing task: its caches are cold, so that all CPUs of the machine are candidates.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
-use super::RECLAIM_DISTANCE;
 use super::groups::{GroupAverages, GroupStats, GroupType};
 use super::sched_domains::{SchedDomain, SchedGroup};
 use crate::balance::KernelPolicy;
@@ -12,7 +11,7 @@ use crate::ledger::Account;
 use crate::machine::{CpuMask, DomainKind};
 use crate::observe::Observer;
 use crate::sched::weight::UNIT;
-use crate::sched::{NOBODY, Sum, TaskIx};
+use crate::sched::{Sum, TaskIx};
 use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
@@ -28,9 +27,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         P::select_task_rq_fork(self, cpu, task)
     }
 
-    /// Select a CPU for the current task of `cpu`, which calls `execve()`. A task that is alone on its CPU stays.
+    /// Select a CPU for the current task of `cpu`, which calls `execve()` (`sched_exec()`).
     pub(crate) fn select_task_rq_exec(&mut self, cpu: usize, task: TaskIx) -> usize {
-        if self.rq.nr_running[cpu] <= 1 || self.tasks[task].class.realtime().is_some() {
+        if self.tasks[task].class.realtime().is_some() {
             return cpu;
         }
         P::select_task_rq_exec(self, cpu, task)
@@ -41,19 +40,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(super) fn find_idlest_cpu(&mut self, cpu: usize, task: TaskIx) -> usize {
         let allowed = *self.tasks.allowed(task);
         let mut here = if allowed.contains(cpu) { cpu } else { allowed.lowest().unwrap_or(cpu) };
-        let mut scanned = 0u64;
-        let mut level = self.balance.domains.of_cpu[here].len();
+        let (mut scanned, reclaim_distance) = (0u64, self.reclaim_distance());
+        let domains = &self.balance.domains;
+        let mut level = domains.of_cpu[here].len();
         while level > 0 {
             level -= 1;
-            let Some(at) = self.balance.domains.of_cpu[here].get(level) else { continue };
-            let domain = &self.balance.domains.all[usize::from(*at)];
-            if matches!(domain.kind, DomainKind::Numa(distance) if distance > RECLAIM_DISTANCE) {
+            let domain = domains.domain(here, level);
+            if matches!(domain.kind, DomainKind::Numa(distance) if distance > reclaim_distance) {
                 continue;
             }
             scanned += u64::from(domain.weight);
             if let Some(group) = self.find_idlest_group(domain, here, task) {
-                // The descent continues in the domains of the selected CPU.
                 here = self.find_idlest_group_cpu(&group.span.mask().and(&allowed), here);
+                // The descent continues in the narrower domains of the selected CPU, which may have others than the last CPU.
+                let narrower = |at: &&u16| domains.all[usize::from(**at)].weight < domain.weight;
+                level = domains.of_cpu[here].iter().take_while(narrower).count();
             }
         }
         self.book(cpu, Account::Search, scanned * u64::from(self.costs.idle_scan_cpu));
@@ -98,16 +99,21 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.gets_task(domain, limit, &local, &idlest).then_some(group)
     }
 
-    /// By what groups are compared, the least first: the type, then the busy CPUs and the utilisation of groups with spare capacity or
+    /// By what groups are compared, the least first: the type, then the idle CPUs and the utilisation of groups with spare capacity or
     /// the load of others (`update_pick_idlest()`, kernel/sched/fair.c, v5.9 to v6.12); up to 5.4 the load.
-    fn busyness(&self, task: TaskIx, group: &SchedGroup, stats: &GroupStats) -> (GroupType, u64, u64) {
+    fn busyness(
+        &self,
+        task: TaskIx,
+        group: &SchedGroup,
+        stats: &GroupStats,
+    ) -> (GroupType, Reverse<u64>, u64) {
         match (self.world.kernel.domains.group_comparison, stats.kind) {
-            (GroupComparison::Load, _) => (GroupType::HasSpare, stats.sum.per_cpu(), 0),
+            (GroupComparison::Load, _) => (GroupType::HasSpare, Reverse(0), stats.sum.per_cpu()),
             (GroupComparison::Type, GroupType::HasSpare) => {
                 let util = self.averages(self.counted(task, group)).util;
-                (stats.kind, u64::MAX - stats.sum.idle, util)
+                (stats.kind, Reverse(stats.sum.idle), util)
             }
-            (GroupComparison::Type, kind) => (kind, stats.sum.per_cpu(), 0),
+            (GroupComparison::Type, kind) => (kind, Reverse(0), stats.sum.per_cpu()),
         }
     }
 
@@ -155,12 +161,13 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Leave a task that executes on `here` out of the sums and averages of the local group (`cpu_load_without()`,
-    /// `task_running_on_cpu()`, kernel/sched/fair.c, v5.5 to v6.12).
+    /// `idle_cpu_without()`, kernel/sched/fair.c, v5.5 to v6.12).
     fn leave_out(&self, task: TaskIx, here: usize, sum: &mut Sum, averages: &mut GroupAverages) {
         let by_type = self.world.kernel.domains.group_comparison == GroupComparison::Type;
         if by_type && self.cpus[here].current == task {
             let cpu = self.tasks[task].cpu.into();
             sum.number -= 1;
+            sum.idle += u64::from(self.rq.nr_running[here] == 1);
             sum.load = sum.load.saturating_sub(self.rq.task_load(cpu, task, self.time.now));
             averages.util = averages.util.saturating_sub(self.rq.task_util(cpu, task));
             averages.runnable = averages.runnable.saturating_sub(self.rq.queued_average(task));
@@ -205,12 +212,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             };
             return idle.iter().min_by_key(key).unwrap_or(fallback);
         }
-        let load = |cpu: &usize| {
-            let realtime = self.cpus[*cpu].current != NOBODY
-                && self.tasks[self.cpus[*cpu].current].class.realtime().is_some();
-            (realtime, self.rq.loads[*cpu], self.rq.nr_running[*cpu])
-        };
-        span.iter().min_by_key(load).unwrap_or(fallback)
+        span.iter().min_by_key(|cpu| self.rq.loads[*cpu]).unwrap_or(fallback)
     }
 }
 

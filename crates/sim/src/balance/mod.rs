@@ -34,6 +34,8 @@ pub(crate) use load_balance::{Balanced, Imbalance};
 pub(crate) use sched_domains::{SchedDomains, SchedGroup};
 
 use crate::engine::Engine;
+use crate::kernel::GroupComparison;
+use crate::machine::reclaim_distance;
 use crate::observe::Observer;
 use crate::sched::{Cfs, Eevdf, Policy, TaskIx};
 use crate::time::Ns;
@@ -106,6 +108,12 @@ pub(crate) trait KernelPolicy: Policy {
 impl KernelPolicy for Cfs {}
 impl KernelPolicy for Eevdf {}
 
-/// Maximum NUMA distance over which wake-ups pull tasks and forks spread tasks (`RECLAIM_DISTANCE`,
-/// include/linux/topology.h).
-const RECLAIM_DISTANCE: u32 = 30;
+impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
+    /// Distance up to which wake-ups pull tasks and new tasks spread (`sd_init()`, kernel/sched/topology.c).
+    fn reclaim_distance(&self) -> u32 {
+        match self.world.kernel.domains.group_comparison {
+            GroupComparison::Load => reclaim_distance(),
+            GroupComparison::Type => self.world.machine.reclaim_distance,
+        }
+    }
+}

@@ -81,7 +81,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let (mut next, mut sum_cost, mut decayed) = (self.time.now + 60 * SECOND, 0, false);
         let (jiffies, mut continue_balancing) = (self.jiffies(), true);
         for level in 0..self.cpus[cpu].domains.len() {
-            // Since 5.16 the last domain's decay counts, before that of any domain.
+            // Up to 5.15 the decay of any domain counts, since 5.16 only that of the last domain visited. The gate changed with 5.16, too.
             let keeps = decayed && self.world.kernel.newidle_gate == NewidleGate::MigrationCost;
             decayed = self.update_newidle_cost(cpu, level, 0) || keeps;
             sum_cost += self.cpus[cpu].domains[level].max_newidle_lb_cost;

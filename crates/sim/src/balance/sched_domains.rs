@@ -104,11 +104,16 @@ impl SchedDomains {
             let numa_limit = numa_limit(domain, domains, topology, open);
             SchedDomain { kind, weight, width, span, groups, ranges, single_cpu_groups, numa_limit }
         };
-        let of_cpu =
-            |(cpu, levels): (usize, &Vec<u16>)| if open.contains(cpu) { levels.clone() } else { Vec::new() };
+        let all: Vec<_> = domains.all.iter().map(restricted).collect();
+        // A domain of a single group is of no use (`sd_degenerate()`, `sd_parent_degenerate()`).
+        let of_cpu = |(cpu, levels): (usize, &Vec<u16>)| {
+            let used =
+                levels.iter().filter(|at| open.contains(cpu) && all[usize::from(**at)].groups.len() > 1);
+            used.copied().collect()
+        };
         Self {
-            all: domains.all.iter().map(restricted).collect(),
             of_cpu: domains.of_cpu.iter().enumerate().map(of_cpu).collect(),
+            all,
             caches: (0..topology.caches.len())
                 .map(|at| Cache::new(topology.cache_cpus(at).and(open)))
                 .collect(),
@@ -137,6 +142,11 @@ impl SchedDomains {
     pub fn numa_limit(&self, cpu: usize) -> u64 {
         let domains = self.of_cpu[cpu].iter().map(|at| &self.all[usize::from(*at)]);
         domains.map(|domain| domain.numa_limit).find(|limit| *limit > 0).unwrap_or(0)
+    }
+
+    /// Whether a CPU has a domain of several nodes (`sd_numa`).
+    pub fn spans_nodes(&self, cpu: usize) -> bool {
+        self.numa_limit(cpu) > 0
     }
 
     /// Narrowest domain of a CPU that contains another CPU.

@@ -1,6 +1,5 @@
 //! Selection of a CPU for a waking task.
 
-use super::RECLAIM_DISTANCE;
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::kernel::{IdleSearch, RecentCpu, WakeAffine};
@@ -75,7 +74,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     fn within_reclaim_distance(&self, a: usize, b: usize) -> bool {
         let (a, b) = (self.topology.node(a), self.topology.node(b));
-        a == b || self.world.machine.node_distance(a, b) <= RECLAIM_DISTANCE
+        a == b || self.world.machine.node_distance(a, b) <= self.reclaim_distance()
     }
 
     /// Count how often a task wakes another task than the last time (`record_wakee()`, kernel/sched/fair.c, v4.5 to

@@ -181,7 +181,7 @@ pub struct DomainSettings {
     /// By how many tasks nodes may differ.
     pub numa_imbalance: NumaImbalance,
     /// Whether a search of the idlest group counts only the CPUs that the task may use (`update_sg_wakeup_stats()`, since 6.19, and in
-    /// stable releases of older kernels since January 2026).
+    /// stable releases of older kernels since July 2026).
     pub forks_count_allowed: bool,
     /// Whether only idle CPUs even out groups that are not overloaded (`sibling_imbalance()`), and CPUs of idle cores balance before
     /// idle siblings of busy CPUs (`should_we_balance()`); both since 6.6.

@@ -82,6 +82,10 @@ pub struct Machine {
     /// Distances between nodes as in the firmware's SLIT, with 10 for local memory. If empty, every other node is at 20.
     #[serde(default)]
     pub distances: Vec<Vec<u32>>,
+    /// Distance up to which kernels since 5.4 pull waking tasks and spread new tasks (`node_reclaim_distance`, which x86 sets to 32 on
+    /// AMD's Zen, `init_amd_zn()`). Older kernels take 30.
+    #[serde(default = "reclaim_distance")]
+    pub reclaim_distance: u32,
     /// Ticks per second.
     pub hz: u32,
     /// Clock frequency in MHz, for conversion between cycles and nanoseconds.
@@ -114,6 +118,11 @@ pub struct Machine {
     pub costs_kernel: Option<String>,
     /// Costs of operations.
     pub costs: Costs,
+}
+
+/// `RECLAIM_DISTANCE` (include/linux/topology.h).
+pub(crate) fn reclaim_distance() -> u32 {
+    30
 }
 
 fn flips_of_a_shell() -> u16 {

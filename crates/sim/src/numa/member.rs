@@ -46,6 +46,15 @@ impl Member {
         self.locality[usize::from(local)] += pages;
     }
 
+    /// Forget all faults, and the tables unless the kernel keeps them.
+    pub fn forget_faults(&mut self, keeps_tables: bool) {
+        self.locality = [0; 2];
+        for table in [&mut self.faults, &mut self.recent] {
+            table.fill(0);
+            table.truncate(if keeps_tables { table.len() } else { 0 });
+        }
+    }
+
     /// Whether the task has ever faulted.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()

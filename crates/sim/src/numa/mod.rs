@@ -54,6 +54,8 @@ pub(crate) struct Numa {
     spares_local: bool,
     /// Whether tasks get a preferred node.
     places: bool,
+    /// Whether a task's tables of faults outlive its address space, with zeros (since 5.3).
+    keeps_tables: bool,
     /// Pages that each process inherits from the main task.
     inherited: u64,
     /// Marks of these pages that forks have copied.
@@ -85,6 +87,7 @@ impl Numa {
             nodes,
             spares_local: kernel.numa_scan == NumaScan::SparesLocal,
             places: kernel.numa_placement != NumaPlacement::None,
+            keeps_tables: kernel.numa_placement == NumaPlacement::Capacity,
             inherited: if present { plan.program().main_memory.pages.into() } else { 0 },
             copied: 0,
             images: false,
@@ -154,14 +157,16 @@ impl Numa {
         }
     }
 
-    /// Give a task a fresh address space. `task_numa_work()` sets the time of its first scan: one scan delay after the first
-    /// call.
+    /// Give a task a fresh address space, without faults; the preferred node remains (`task_numa_free()`, called by `bprm_execve()`). `task_numa_work()` sets the time
+    /// of its first scan: one scan delay after the first call.
     pub fn execed(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);
             let space = self.new_space(None);
             self.spaces[space as usize].users = 1;
-            self.members[task as usize].space = space;
+            let member = &mut self.members[task as usize];
+            member.space = space;
+            member.forget_faults(self.keeps_tables);
         }
     }
 

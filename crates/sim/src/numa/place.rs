@@ -14,10 +14,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Try to move the current task of a CPU to its preferred node (`task_numa_migrate()`, kernel/sched/fair.c, v4.5 to v6.12).
     pub(crate) fn task_numa_migrate(&mut self, cpu: usize) {
         let task = self.cpus[cpu].current;
-        let domains = &self.balance.domains;
-        let spans_nodes = |at: &u16| matches!(domains.all[usize::from(*at)].kind, DomainKind::Numa(_));
-        if !domains.of_cpu[cpu].iter().any(spans_nodes) {
-            // Balancing does not use the CPU, so that the task prefers to be where it is.
+        if !self.balance.domains.spans_nodes(cpu) {
+            // Without `sd_numa` the task prefers to be where it is.
             self.numa.members[task as usize].preferred = self.topology.node(cpu) as u8;
             return;
         }
@@ -65,7 +63,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 
     /// Effect of a move on a waiting task's locality (`migrate_degrades_locality()`, kernel/sched/fair.c, v4.5 to v6.12): the task should
-    /// stay, may move although it is cache-hot, or no effect. `idle`: the CPU that would receive the task is idle, which since 4.14
+    /// stay, may move although it is cache-hot, or no effect. `idle`: the CPU that would receive the task is idle, which in 5.10 and later
     /// outweighs a worse locality, but not the preferred node.
     pub(crate) fn migrate_degrades_locality(
         &self,
@@ -75,7 +73,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         domain: DomainKind,
         idle: bool,
     ) -> Option<bool> {
-        if !self.numa.on || !matches!(domain, DomainKind::Numa(_)) {
+        let placement = self.world.kernel.numa_placement;
+        if !self.numa.on || placement == NumaPlacement::None || !matches!(domain, DomainKind::Numa(_)) {
             return None;
         }
         let member = &self.numa.members[task as usize];
@@ -90,7 +89,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if usize::from(member.preferred) == to {
             return Some(false);
         }
-        let outweighs = idle && self.world.kernel.numa_placement == NumaPlacement::Capacity;
+        let outweighs = idle && placement == NumaPlacement::Capacity;
         (!outweighs).then(|| member.faults(to) < member.faults(from))
     }
 

@@ -74,7 +74,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.task_numa_work(cpu, task);
         }
         let member = &mut self.numa.members[task as usize];
-        let away = member.preferred != NOWHERE && usize::from(member.preferred) != self.topology.node(cpu);
+        // A thread inherits a preferred node without faults (numa_migrate_preferred()).
+        let away = member.has_faults()
+            && member.preferred != NOWHERE
+            && usize::from(member.preferred) != self.topology.node(cpu);
         let wants = away && self.time.now >= member.retry_at;
         if wants {
             // numa_migrate_preferred(): the next attempt follows within a second.

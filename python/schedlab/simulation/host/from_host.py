@@ -20,9 +20,13 @@ _ARM = ("kunpeng920", "rpi4b")
 
 _OWN_LINES = frozenset({
     "name", "about", "sockets", "nodes_per_socket", "caches_per_node", "cores_per_cache", "cores_per_cluster",
-    "threads_per_core", "numbering", "distances", "hz", "mhz", "memory_mib", "private_kib", "llc_kib", "idle", "costs",
+    "threads_per_core", "numbering", "distances", "reclaim_distance", "hz", "mhz", "memory_mib", "private_kib",
+    "llc_kib", "idle", "costs",
 })  # fmt: skip
 """The keys that `_text_of` writes explicitly. All other keys are copied from the most similar machine."""
+
+_FIRST_ZEN = 0x17
+"""Family of the first Zen (AMD's processor programming reference of family 17h)."""
 
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -32,6 +36,7 @@ class _Facts:
     """Properties of the host other than its topology; None where the host does not show a property."""
 
     arm: bool | None
+    zen: bool
     model: str | None
     mhz: int | None
     memory_mib: int | None
@@ -55,6 +60,7 @@ def machine_file(root: Path, name: str | None = None) -> str:
 def _facts(root: Path) -> _Facts:
     cpuinfo = _text(root / "proc/cpuinfo")
     fields = dict(re.findall(r"^([^\t:]+?)\s*: (.*)$", cpuinfo, re.MULTILINE))
+    amd = fields.get("vendor_id") == "AuthenticAMD"
     arm = True if "CPU implementer" in fields else False if "vendor_id" in fields else None
     highest = _text(root / "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").strip()
     mhz = int(highest) // 1000 if highest.isdecimal() else round(float(fields.get("cpu MHz", 0)))
@@ -63,6 +69,7 @@ def _facts(root: Path) -> _Facts:
     hz = re.search(r"^CONFIG_HZ=(\d+)$", _text(root / f"boot/config-{release}"), re.MULTILINE)
     return _Facts(
         arm=arm,
+        zen=amd and int(fields.get("cpu family", 0)) >= _FIRST_ZEN,
         model=fields.get("model name"),
         mhz=mhz or None,
         memory_mib=int(memory[1]) // 1024 if memory else None,
@@ -118,6 +125,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
         f"threads_per_core = {topology.threads_per_core}",
         f'numbering = "{topology.numbering}"',
         *([f"distances = {topology.distances}"] if topology.distances else []),
+        *(["reclaim_distance = 32 # of all Zen (arch/x86/kernel/cpu/amd.c)"] if facts.zen else []),
         line("hz", facts.hz),
         line("mhz", facts.mhz),
         line("memory_mib", memory),

@@ -114,7 +114,7 @@ fn spread(machine_name: &str, kernel_name: &str, kinds: &[&str]) -> Vec<bool> {
 }
 
 #[test]
-fn up_to_5_4_groups_spread_tasks_above_cores_and_nodes_and_since_5_5_above_caches_too() {
+fn in_4_5_groups_spread_tasks_above_cores_and_nodes_and_since_5_5_above_caches_too() {
     let kinds = ["Smt", "Cache", "Node", "Numa"];
     assert_eq!(spread("epyc-7713", "linux-4.5", &kinds), [false, true, false, true]);
     assert_eq!(spread("epyc-7713", "linux-5.14", &kinds), [false, true, true, true]);

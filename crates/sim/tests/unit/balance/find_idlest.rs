@@ -129,7 +129,7 @@ fn of_equally_idle_groups_the_next_after_the_local_one_gets_the_task() {
 }
 
 #[test]
-fn since_5_5_the_group_that_was_busy_least_gets_the_task_among_equally_idle_groups() {
+fn since_5_9_the_group_that_was_busy_least_gets_the_task_among_equally_idle_groups() {
     for (kernel_name, next) in [("linux-4.5", 1), ("linux-5.14", 2)] {
         let target = looks(kernel_name, &[0, 1], &[], |engine, task| {
             // The task of CPU 1 runs for a while and sleeps.
@@ -141,10 +141,6 @@ fn since_5_5_the_group_that_was_busy_least_gets_the_task_among_equally_idle_grou
             engine.rq.mark_idle(1, engine.topology);
             assert!(engine.rq.util(1) > 0);
             engine.rq.update_load(1);
-            if kernel_name == "linux-4.5" {
-                // This kernel compares loads, which the sleeping task leaves behind.
-                engine.rq.loads[1] = 0;
-            }
             target(engine, task, 0, 1)
         });
         assert_eq!(target, Some(next), "{kernel_name}");
@@ -153,20 +149,13 @@ fn since_5_5_the_group_that_was_busy_least_gets_the_task_among_equally_idle_grou
 
 #[test]
 fn up_to_6_18_cpus_that_the_task_may_not_use_count() {
-    for (kernel_name, expected) in [
-        ("linux-6.12", Sum { width: 24, number: 2, idle: 22, load: 2048 }),
-        ("linux-7.2", Sum { width: 24, number: 1, idle: 1, load: 1024 }),
-    ] {
+    for (kernel_name, number, idle) in [("linux-6.12", 2, 22), ("linux-7.2", 1, 1)] {
         let sum = looks(kernel_name, &[1, 2], &[0, 1], |engine, task| {
             let domain = engine.balance.domains.domain(0, 2);
             let node = domain.groups.iter().find(|group| group.span.contains(0)).unwrap();
             engine.sum_for(task, node).0
         });
-        assert_eq!(
-            (sum.width, sum.number, sum.idle),
-            (expected.width, expected.number, expected.idle),
-            "{kernel_name}"
-        );
+        assert_eq!((sum.width, sum.number, sum.idle), (24, number, idle), "{kernel_name}");
     }
     // CPU 25 is an idle sibling of CPU 1, which the task may not use, as CPU 26 is of CPU 2.
     for (kernel_name, cpu) in [("linux-6.12", 1), ("linux-7.2", 26)] {
@@ -177,19 +166,81 @@ fn up_to_6_18_cpus_that_the_task_may_not_use_count() {
 }
 
 #[test]
+fn a_node_keeps_fewer_tasks_of_a_task_that_may_use_fewer_of_its_cpus() {
+    // Three CPUs may have tasks (an eighth of 24), or as many as the task may use.
+    let leaves = |cpus: &[usize]| {
+        let target = looks("linux-6.12", &[0, 1], cpus, |engine, task| target(engine, task, 0, 2));
+        assert!(target.is_none() || target == Some(12));
+        target.is_some()
+    };
+    assert!(!leaves(&[0, 1, 2, 12]) && leaves(&[0, 1, 12]));
+}
+
+#[test]
 fn since_5_5_a_new_thread_stays_on_or_goes_to_its_preferred_node() {
-    for (kernel_name, here, preferred, node) in [
-        ("linux-4.5", 0, 0, Some(12)),
-        ("linux-5.14", 0, 0, None),
-        ("linux-5.14", 0, 1, Some(12)),
-        ("linux-5.14", 12, 0, Some(0)),
+    // By the number of tasks, 5.14 leaves a node with twelve tasks and stays on a node with one task.
+    for (kernel_name, tasks, preferred, node) in [
+        ("linux-4.5", 12, Some(0), Some(12)),
+        ("linux-5.14", 12, None, Some(12)),
+        ("linux-5.14", 12, Some(0), None),
+        ("linux-5.14", 1, None, None),
+        ("linux-5.14", 1, Some(1), Some(12)),
     ] {
-        // Twelve tasks are enough for 5.14 to leave the node, and one for 4.5.
-        let busy: Vec<_> = (here..here + 12).collect();
+        let busy: Vec<_> = (0..tasks).collect();
         let target = looks(kernel_name, &busy, &[], |engine, task| {
-            engine.numa.prefer(task, preferred);
-            target(engine, task, here, 2)
+            if let Some(preferred) = preferred {
+                engine.numa.prefer(task, preferred);
+            }
+            target(engine, task, 0, 2)
         });
-        assert_eq!(target, node, "{kernel_name}, CPU {here}, node {preferred}");
+        assert_eq!(target, node, "{kernel_name}, {tasks} tasks, node {preferred:?}");
     }
+}
+
+/// CPU on which a task that is alone on CPU 0 executes a program, where one task runs on each CPU of `busy`.
+fn executes_on(machine_name: &str, kernel_name: &str, busy: &[usize], command_line: &str) -> usize {
+    let plan = Plan::new(Yielding { tasks: 1, ..Yielding::default() }.program().unwrap()).unwrap();
+    let (machine, kernel) = (machine(machine_name).unwrap(), kernel(kernel_name).unwrap());
+    let config = Config { command_line: command_line.to_owned(), ..Config::default() };
+    Simulation::new(machine, kernel, plan, config).unwrap().with_engine(|engine| {
+        for cpu in [&[0], busy].concat() {
+            let task = engine.spawn_kernel(cpu, Script::None);
+            engine.tasks[task].mask = engine.tasks.mask(&CpuMask::first_cpus(engine.topology.cpus()));
+            engine.activate_task(cpu, task, Enqueue::New);
+        }
+        engine.schedule(0);
+        let task = engine.cpus[0].current;
+        engine.select_task_rq_exec(0, task)
+    })
+}
+
+#[test]
+fn since_5_5_a_task_that_executes_a_program_does_not_count_on_its_cpu() {
+    let cpu = |kernel_name, busy: &[usize]| executes_on("xeon-e5-2670v3", kernel_name, busy, "");
+    assert_eq!(cpu("linux-5.14", &[]), 0);
+    // The sibling of CPU 0 is busy.
+    assert_eq!(cpu("linux-5.14", &[24]), 1);
+    // 4.5 counts the task, so that node 1 is idler, and a group without load passes the task on: from CPU 12 to core 13 and thread 37.
+    assert_eq!(cpu("linux-4.5", &[]), 37);
+}
+
+#[test]
+fn on_zen_kernels_since_5_4_spread_tasks_over_the_distance_of_32() {
+    let node: Vec<_> = (0..64).chain(128..192).skip(1).collect();
+    let spreads = |kernel_name| (64..128).contains(&executes_on("epyc-7713", kernel_name, &node, ""));
+    assert!(spreads("linux-5.14") && !spreads("linux-4.5"));
+}
+
+#[test]
+fn a_task_on_an_isolated_cpu_stays() {
+    for kernel_name in ["linux-4.5", "linux-5.14"] {
+        assert_eq!(executes_on("xeon-e5-2670v3", kernel_name, &[24], "isolcpus=0,24"), 0);
+    }
+}
+
+#[test]
+fn a_search_continues_in_all_narrower_domains_of_the_selected_cpu() {
+    // CPU 0 has no domain of its core, as its sibling is isolated. From CPU 12 the search goes to core 13 and to its thread 37, as
+    // above.
+    assert_eq!(executes_on("xeon-e5-2670v3", "linux-4.5", &[], "isolcpus=24"), 37);
 }

@@ -20,3 +20,19 @@ fn nodes_may_differ_by_their_caches_or_an_eighth_of_their_cpus() {
     assert_eq!(limits("xeon-e5-2670v3"), [3]);
     assert!(limits("laptop-4").is_empty());
 }
+
+#[test]
+fn isolation_leaves_no_domains_of_a_single_group() {
+    use crate::Config;
+    let plan = schedlab_workload::Plan::new(
+        schedlab_workload::library::yielding::Yielding::default().program().unwrap(),
+    );
+    let config = Config { command_line: "isolcpus=12-23,36-47".to_owned(), ..Config::default() };
+    let (machine, kernel) = (crate::machine("xeon-e5-2670v3").unwrap(), crate::kernel("linux-5.14").unwrap());
+    crate::Simulation::new(machine, kernel, plan.unwrap(), config).unwrap().with_engine(|engine| {
+        // Node 1 is isolated: node 0 keeps its cores and its cache.
+        let domains = &engine.balance.domains;
+        assert_eq!([0, 12].map(|cpu| domains.of_cpu[cpu].len()), [2, 0]);
+        assert!(!domains.spans_nodes(0));
+    });
+}

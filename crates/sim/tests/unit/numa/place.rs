@@ -81,7 +81,7 @@ fn degrades(kernel_name: &str, preferred: u8, faults: [u64; 2], idle: bool) -> O
 }
 
 #[test]
-fn since_4_14_an_idle_cpu_takes_a_task_from_its_memory_but_not_from_its_preferred_node() {
+fn in_5_10_and_later_an_idle_cpu_takes_a_task_from_its_memory_but_not_from_its_preferred_node() {
     for (kernel_name, outweighs) in [("linux-4.5", Some(true)), ("linux-5.14", None)] {
         assert_eq!(degrades(kernel_name, NOWHERE, [10, 5], true), outweighs);
         assert_eq!(degrades(kernel_name, NOWHERE, [10, 5], false), Some(true));
@@ -89,6 +89,7 @@ fn since_4_14_an_idle_cpu_takes_a_task_from_its_memory_but_not_from_its_preferre
         assert_eq!(degrades(kernel_name, 0, [10, 5], true), Some(true), "another task of the queue can move");
         assert_eq!(degrades(kernel_name, 1, [10, 5], true), Some(false));
     }
+    assert_eq!(degrades("linux-3.8", NOWHERE, [10, 5], false), None, "this kernel counts no faults of tasks");
 }
 
 #[test]
