@@ -28,8 +28,8 @@ from schedlab.workloads.registry import adapter
 PRINTED = [
     ("schedstats", "netperf TCP_STREAM, 48 CPUs", 64, "nostats-v2r2", 2.94),
     ("schedstats", "netperf TCP_STREAM, 48 CPUs", 16384, "nostats-v2r2", 0.28),
-    ("schedstats", "tbench4, 48 CPUs, 64 to 3072 clients", 3072, "nostats-v2r2", 1.87),
-    ("schedstats", "tbench4, 8 CPUs", 2, "nostats-v2r2", -0.29),
+    ("schedstats", "tbench4, 48 CPUs, 512 to 3072 clients", 3072, "nostats-v2r2", 1.87),
+    ("schedstats", "tbench4, 8 CPUs, 1 to 32 clients", 2, "nostats-v2r2", -0.29),
     ("schedstats", "hackbench-pipes, 48 CPUs, 1 to 48 groups", 7, "nostats-v2r2", -2.38),
     ("schedstats", "pipetest, 48 CPUs: mean", "mean", "nostats-v2r2", 1.91),
     ("migration-cost", "pgbench, read-only, Kunpeng 920", 144, "mig-cost-10000", -14.99),
