@@ -58,6 +58,7 @@ fn estimated_and_used(program: Program) -> (f64, f64) {
 fn a_run_needs_at_most_its_estimate_and_at_least_half_of_it() {
     let hackbench =
         |channel, loops| Hackbench { groups: 60, channel, loops, ..Hackbench::default() }.program().unwrap();
+    // The estimate has full pipes, which take more messages to fill than sockets.
     for (name, program) in
         [("sockets", hackbench(Carrier::Socket, 30)), ("pipes", hackbench(Carrier::Pipe, 50))]
     {

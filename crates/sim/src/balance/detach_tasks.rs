@@ -200,7 +200,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         cost == u32::MAX || self.time.now.saturating_sub(self.tasks[task].ran_at) < Ns::from(cost)
     }
 
-    /// Move the running task of `source` to the idle CPU `cpu`, wherever its memory is. Return whether the task was moved
+    /// Move the running task of `source` to the idle CPU `cpu`, even away from its memory. Return whether the task was moved
     /// (`active_load_balance_cpu_stop()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[cold]
     #[inline(never)]

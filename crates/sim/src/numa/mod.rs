@@ -157,8 +157,8 @@ impl Numa {
         }
     }
 
-    /// Give a task a fresh address space, without faults; the preferred node remains (`task_numa_free()`, called by `bprm_execve()`). `task_numa_work()` sets the time
-    /// of its first scan: one scan delay after the first call.
+    /// Give a task a fresh address space, without faults; the preferred node remains (`task_numa_free()`, called by
+    /// `bprm_execve()`). `task_numa_work()` sets the time of its first scan: one scan delay after the first call.
     pub fn execed(&mut self, task: TaskIx) {
         if self.present {
             self.leave(self.members[task as usize].space);

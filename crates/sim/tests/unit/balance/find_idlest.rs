@@ -88,8 +88,8 @@ fn since_5_5_a_full_node_keeps_its_children_if_the_difference_is_a_part_of_one_t
     assert!(moves("linux-5.14", full(450), full(200)));
 }
 
-/// What `look` returns for a new task that may run on `cpus`, or on all CPUs if there are none, where one task runs on each CPU of
-/// `busy`.
+/// Call `look` with a new task, and return its result. The task may run on `cpus`, or on all CPUs if `cpus` is empty. One other task
+/// runs on each CPU of `busy`.
 fn looks<T>(
     kernel_name: &str,
     busy: &[usize],

@@ -1,6 +1,10 @@
+use schedlab_workload::Plan;
+use schedlab_workload::library::yielding::Yielding;
+
 use super::SchedDomains;
-use crate::machine;
 use crate::machine::{CpuMask, Domains, Topology};
+use crate::{Config, Simulation};
+use crate::{kernel, machine};
 
 /// The limits of the domains of several nodes of CPU 0, narrow to wide.
 fn limits(machine_name: &str) -> Vec<u64> {
@@ -23,13 +27,10 @@ fn nodes_may_differ_by_their_caches_or_an_eighth_of_their_cpus() {
 
 #[test]
 fn isolation_leaves_no_domains_of_a_single_group() {
-    use crate::Config;
-    let plan = schedlab_workload::Plan::new(
-        schedlab_workload::library::yielding::Yielding::default().program().unwrap(),
-    );
+    let plan = Plan::new(Yielding::default().program().unwrap()).unwrap();
     let config = Config { command_line: "isolcpus=12-23,36-47".to_owned(), ..Config::default() };
-    let (machine, kernel) = (crate::machine("xeon-e5-2670v3").unwrap(), crate::kernel("linux-5.14").unwrap());
-    crate::Simulation::new(machine, kernel, plan.unwrap(), config).unwrap().with_engine(|engine| {
+    let (machine, kernel) = (machine("xeon-e5-2670v3").unwrap(), kernel("linux-5.14").unwrap());
+    Simulation::new(machine, kernel, plan, config).unwrap().with_engine(|engine| {
         // Node 1 is isolated: node 0 keeps its cores and its cache.
         let domains = &engine.balance.domains;
         assert_eq!([0, 12].map(|cpu| domains.of_cpu[cpu].len()), [2, 0]);
