@@ -424,6 +424,28 @@ def test_a_tunable_that_another_process_changes_ends_the_run_and_is_not_restored
         shutil.rmtree(folders.journals() / "left-alone", ignore_errors=True)
 
 
+@needs_root
+@pytest.mark.root
+@pytest.mark.usefixtures("stat_interval")
+def test_a_workload_that_writes_the_tunable_of_its_experiment_fails_its_trials(tmp_path: Path) -> None:
+    """The baseline would be measured under the workload's value, and the machine would keep that value."""
+    # The process lives until its write is looked up.
+    run = f"sh -c 'echo 9 >{STAT_INTERVAL}; sleep 1'"
+    path = small(tmp_path, blocks=1, variant='tunables = { "vm.stat_interval" = 7 }', run=run)
+    done = schedlab("run", path, "--store", tmp_path / "s.sqlite")
+    assert done.returncode == 4, done.stderr
+    with sqlite3.connect(tmp_path / "s.sqlite") as store:
+        query = "SELECT variant, state, reason FROM trial JOIN cell ON cell.id = cell_id"
+        trials = {variant: (state, reason) for variant, state, reason in store.execute(query)}
+    assert trials.keys() == {"base", "control", "changed"}
+    for variant, (state, reason) in trials.items():
+        assert state == "failed"
+        before = 7 if variant == "changed" else 1
+        assert f"vm.stat_interval changed from {before} to 9 during the trial" in reason
+        assert "by the workload; schedlab put the value back" in reason
+    assert STAT_INTERVAL.read_text() == "1\n"
+
+
 def interrupted(tmp_path: Path) -> Path:
     path = small(tmp_path, blocks=2)
     schedlab("run", path, "--store", tmp_path / "s.sqlite", "--seed", "5")

@@ -137,6 +137,38 @@ def test_a_change_of_a_value_that_was_put_back_is_noticed(fake: System, journals
     assert list(journals.iterdir()) == []
 
 
+def test_originals_are_the_values_at_the_start_of_the_session(fake: System, journals: Path):
+    """Another process that sets a variant's value first would make the baseline equal to the variant."""
+    with Journal.open(journals, "r", fake) as journal:
+        journal.watch([{}, {"vm.stat_interval": 5}])
+        file_of(fake, "vm.stat_interval").write_text("5\n")
+        with pytest.raises(Refusal, match=r"another process changed .* from 1 to 5"):
+            journal.put({"vm.stat_interval": 5})
+    assert file_of(fake, "vm.stat_interval").read_text() == "5\n"
+
+
+def test_a_changed_baseline_is_noticed_though_no_variant_has_written_the_value_yet(fake: System, journals: Path):
+    with Journal.open(journals, "r", fake) as journal:
+        journal.watch([{}, A])
+        file_of(fake, "vm.stat_interval").write_text("42\n")
+        with pytest.raises(Refusal, match=r"another process changed .* from 1 to 42"):
+            journal.put({})
+        assert journal.close() == []
+    assert file_of(fake, "vm.stat_interval").read_text() == "42\n"
+
+
+def test_features_and_choices_are_watched_by_their_own_word(fake: System, journals: Path):
+    """Another feature of the same file belongs to no variant, and may change."""
+    with Journal.open(journals, "r", fake) as journal:
+        journal.watch([B])
+        features = file_of(fake, "sched.features.PLACE_LAG")
+        features.write_text(features.read_text().replace(" PLACE_LAG ", " NO_PLACE_LAG "))
+        journal.put({})
+        features.write_text(features.read_text().replace("NO_NEXT_BUDDY", "NEXT_BUDDY"))
+        with pytest.raises(Refusal, match=r"sched.features.NEXT_BUDDY: another process changed"):
+            journal.put({})
+
+
 def test_a_value_that_the_kernel_adapts_is_put_back(fake: System, journals: Path):
     file = file_of(fake, "sched.domain.max_newidle_lb_cost")
     with Journal.open(journals, "r", fake) as journal:

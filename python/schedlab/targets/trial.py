@@ -73,6 +73,8 @@ def interpret(
         return "failed", (), f"could not be started: {_end_of(launched.stderr) or f'status {launched.status}'}"
     if report["timed_out"]:
         return "timeout", (), f"still running after {timeout:g} s, killed with all its child processes"
+    if changed := launched.reply.get("changed"):
+        return "failed", (), "; ".join(map(_changed, changed))
     if fault := _fault(launched, report, adapter.good_exit(parameters)):
         return "failed", (), fault
     output = Output(
@@ -121,6 +123,17 @@ def measured(
         stdout=launched.stdout,
         stderr=launched.stderr,
     )
+
+
+def _changed(tunable: Mapping[str, Any]) -> str:
+    """Describe a tunable of the experiment that changed during a trial (``ChangedInTrial`` in ``changes.rs``)."""
+    who = (
+        "by the workload; schedlab put the value back"
+        if tunable["put_back"]
+        else "the workload or another process; the value stays"
+    )
+    values = f"from {tunable['from']} to {tunable['to']}"
+    return f"{tunable['name']} changed {values} during the trial ({tunable['path']}: {who})"
 
 
 def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:

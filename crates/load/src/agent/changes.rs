@@ -3,12 +3,22 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{Tunables, number, shows};
+use super::files::{Tunables, normalised, number, shows};
 use super::journal::Journal;
-use super::protocol::{Change, Kind, Refusal};
+use super::protocol::{Change, ChangedInTrial, Form, Kind, Original, Refusal, Value};
 use super::records::{Opened, Record, Write};
 use super::resources::Resource;
 use super::state::{Held, Outcome, State, Verdict, fate_of, left, retire};
+use super::writers::LastWriters;
+
+/// A file of the run, and the value that it showed after the run's last change.
+///
+/// A change of one tunable may change the value that another shows.
+#[derive(Debug)]
+struct Watched {
+    file: Original,
+    now: Value,
+}
 
 /// All changes of a run.
 #[derive(Debug)]
@@ -18,6 +28,7 @@ pub struct Changes {
     opened: Opened,
     journal: Option<Journal>,
     state: State,
+    watched: Vec<Watched>,
     writes: u64,
     left: Vec<Outcome>,
 }
@@ -31,9 +42,68 @@ impl Changes {
             opened,
             journal: None,
             state: State::default(),
+            watched: Vec::new(),
             writes: 0,
             left: Vec::new(),
         }
+    }
+
+    /// Watch files from now on. Refused if a file has lost the value that the controller read.
+    pub fn watch(&mut self, files: &[Original]) -> Result<(), Refusal> {
+        for file in files {
+            let Original { name, path, form, steady, original } = file;
+            let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
+            if *steady && !shows(&text, *form, original) {
+                return Err(foreign(file, original, &text));
+            }
+            self.watched.push(Watched { file: file.clone(), now: original.clone() });
+        }
+        Ok(())
+    }
+
+    /// The files that are watched.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.watched.iter().map(|watched| watched.file.path.as_str())
+    }
+
+    /// Compare the watched files with their values before a trial. A value that a process of the trial changed is put
+    /// back; any other change is left alone, and the next [`Changes::put`] refuses it.
+    pub fn changed_by(&mut self, writers: &LastWriters) -> Vec<ChangedInTrial> {
+        let mut changed = Vec::new();
+        let mut steps = Vec::new();
+        for watched in self.watched.iter().filter(|watched| watched.file.steady) {
+            let Original { name, path, form, steady, original } = &watched.file;
+            let Ok(text) = self.tunables.read(path) else { continue };
+            if shows(&text, *form, &watched.now) {
+                continue;
+            }
+            if writers.is_of_trial(path) {
+                steps.push(Write {
+                    n: 0,
+                    name: name.clone(),
+                    path: path.clone(),
+                    form: *form,
+                    steady: *steady,
+                    original: original.clone(),
+                    old: shown(*form, &text).unwrap_or_else(|| watched.now.clone()),
+                    new: watched.now.clone(),
+                });
+            }
+            changed.push(ChangedInTrial {
+                name: name.clone(),
+                path: path.clone(),
+                from: watched.now.write.clone(),
+                to: normalised(&text),
+                put_back: false,
+            });
+        }
+        if !steps.is_empty() && self.commit(steps.clone()).is_ok() {
+            let is_put_back = |each: &ChangedInTrial| {
+                steps.iter().any(|step| (&step.path, &step.name) == (&each.path, &each.name))
+            };
+            changed.iter_mut().for_each(|each| each.put_back = is_put_back(each));
+        }
+        changed
     }
 
     /// Give the files their wanted values, and the other files of the run their original values. Return the number of
@@ -43,10 +113,12 @@ impl Changes {
         for change in wanted {
             steps.extend(self.step(change)?);
         }
+        self.check_others(wanted)?;
         let count = steps.len();
         if count > 0 {
             self.commit(steps)?;
         }
+        self.look_again(wanted);
         Ok((count, self.left.clone()))
     }
 
@@ -72,10 +144,53 @@ impl Changes {
         self.note(Record::Gone(resource));
     }
 
+    /// A refusal where another process has changed a file that this move does not write.
+    fn check_others(&self, wanted: &[Change]) -> Result<(), Refusal> {
+        for Watched { file, now } in &self.watched {
+            let is_same = |other: (&String, &String)| other == (&file.path, &file.name);
+            let is_written = wanted.iter().any(|change| is_same((&change.file.path, &change.file.name)))
+                || self.state.held.iter().any(|held| is_same((&held.last.path, &held.last.name)))
+                || self.left.iter().any(|left| is_same((&left.path, &left.name)));
+            if is_written || !file.steady {
+                continue;
+            }
+            let text =
+                self.tunables.read(&file.path).map_err(|error| unreadable(&file.name, &file.path, &error))?;
+            if !shows(&text, file.form, now) {
+                return Err(foreign(file, now, &text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Note the values that the watched files show after a move. A file of the move is watched from now on.
+    fn look_again(&mut self, wanted: &[Change]) {
+        for Change { file, .. } in wanted {
+            if !self
+                .watched
+                .iter()
+                .any(|watched| (&watched.file.path, &watched.file.name) == (&file.path, &file.name))
+            {
+                self.watched.push(Watched { file: file.clone(), now: file.original.clone() });
+            }
+        }
+        for Watched { file, now } in &mut self.watched {
+            let is_same = |held: &&Held| (&held.last.path, &held.last.name) == (&file.path, &file.name);
+            let ours = self.state.held.iter().find(is_same).map_or(&file.original, Held::ours);
+            let text = self.tunables.read(&file.path).ok();
+            *now = match text.and_then(|text| shown(file.form, &text)) {
+                Some(value) if !value.shown.iter().any(|text| ours.shown.contains(text)) => value,
+                _ => ours.clone(),
+            };
+        }
+    }
+
     /// Writes that restore the files that the next variant does not set, last first.
     fn returns(&mut self, wanted: &[Change]) -> Result<Vec<Write>, Refusal> {
         let others = |held: &Held| {
-            !wanted.iter().any(|change| change.path == held.last.path && change.name == held.last.name)
+            !wanted
+                .iter()
+                .any(|Change { file, .. }| file.path == held.last.path && file.name == held.last.name)
         };
         let mut steps = Vec::new();
         let mut released = Vec::new();
@@ -102,15 +217,12 @@ impl Changes {
 
     /// The write for a wanted value; `None` when the file has the value.
     fn step(&self, change: &Change) -> Result<Option<Write>, Refusal> {
-        let Change { name, path, form, steady, .. } = change;
+        let Original { name, path, form, steady, original } = &change.file;
         let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
         let held = self.state.held.iter().find(|held| held.last.path == *path && held.last.name == *name);
-        let (original, old) =
-            held.map_or((&change.original, &change.original), |held| (&held.last.original, held.ours()));
-        if *steady && !shows(&text, *form, old) && !shows(&text, *form, &change.new) {
-            let text = text.trim();
-            let reason = format!("{name}: another process changed {path} from {} to {text}", old.write);
-            return Err(Refusal::new(Kind::Changed, reason));
+        let (original, old) = held.map_or((original, original), |held| (&held.last.original, held.ours()));
+        if *steady && !shows(&text, *form, old) {
+            return Err(foreign(&change.file, old, &text));
         }
         if shows(&text, *form, &change.new) {
             return Ok(None);
@@ -219,6 +331,18 @@ impl Changes {
         }
         self.journal.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
+}
+
+/// The value that a file shows; `None` where a word among others is the value.
+fn shown(form: Form, text: &str) -> Option<Value> {
+    let text = normalised(text);
+    (form == Form::Whole).then(|| Value { write: text.clone(), shown: vec![text] })
+}
+
+fn foreign(file: &Original, expected: &Value, text: &str) -> Refusal {
+    let Original { name, path, .. } = file;
+    let reason = format!("{name}: another process changed {path} from {} to {}", expected.write, text.trim());
+    Refusal::new(Kind::Changed, reason)
 }
 
 fn unreadable(name: &str, path: &str, error: &io::Error) -> Refusal {

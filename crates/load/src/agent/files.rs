@@ -5,9 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::protocol::{Form, Setting, Value};
+use super::protocol::{ChangedInTrial, Form, Setting, Value};
 
 /// Largest number of bytes of a file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -34,8 +35,27 @@ pub fn unwritable(paths: &[String]) -> Json {
     json!({ "errors": paths.iter().filter_map(fault).collect::<BTreeMap<_, _>>() })
 }
 
-/// Write settings; return each written file with the number of the error, and with the file's contents afterwards.
-pub fn set(settings: &[Setting]) -> Json {
+/// A file that [`set`] has written.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    /// Name of the tunable.
+    pub name: String,
+    /// Number of the alternative.
+    pub place: u64,
+    /// The file.
+    pub path: String,
+    /// Number of the error.
+    pub error: Option<i32>,
+    /// Contents afterwards.
+    pub shown: String,
+    #[serde(skip)]
+    text: String,
+    #[serde(skip)]
+    steady: bool,
+}
+
+/// Write settings; return the written files.
+pub fn set(settings: &[Setting]) -> Vec<Written> {
     let mut written = Vec::new();
     let mut done = None;
     for setting in settings {
@@ -44,22 +64,40 @@ pub fn set(settings: &[Setting]) -> Json {
         }
         for path in matches(&setting.path).iter().filter(|path| path.exists()) {
             done = Some(&setting.name);
-            let text = format!("{}\n", setting.text);
-            let result = OpenOptions::new()
-                .write(true)
-                .open(path)
-                .and_then(|mut file| file.write_all(text.as_bytes()));
+            let error = write_line(path, &setting.text).err().map(|error| number(&error));
             let shown = read_bytes(path).unwrap_or_default();
-            written.push(json!({
-                "name": setting.name,
-                "place": setting.place,
-                "path": path.display().to_string(),
-                "error": result.err().map(|error| number(&error)),
-                "shown": String::from_utf8_lossy(&shown),
-            }));
+            written.push(Written {
+                name: setting.name.clone(),
+                place: setting.place,
+                path: path.display().to_string(),
+                error,
+                shown: String::from_utf8_lossy(&shown).into_owned(),
+                text: setting.text.clone(),
+                steady: setting.steady,
+            });
         }
     }
-    json!({ "written": written })
+    written
+}
+
+/// Put back the written files that a trial has changed, and return the changes.
+pub fn put_back(written: &[Written]) -> Vec<ChangedInTrial> {
+    let shown =
+        |path: &str| String::from_utf8_lossy(&read_bytes(Path::new(path)).unwrap_or_default()).into_owned();
+    let mut changed = Vec::new();
+    for Written { name, path, text, shown: before, .. } in written.iter().filter(|each| each.steady) {
+        let now = shown(path);
+        if now != *before {
+            let put_back = write_line(Path::new(path), text).is_ok() && shown(path) == *before;
+            let (name, path, from, to) = (name.clone(), path.clone(), normalised(before), normalised(&now));
+            changed.push(ChangedInTrial { name, path, from, to, put_back });
+        }
+    }
+    changed
+}
+
+fn write_line(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(format!("{text}\n").as_bytes())
 }
 
 /// The path of each program that this machine has: in `PATH`, or the last match of one of its patterns.
@@ -194,12 +232,14 @@ impl Tunables {
 /// Whether a text shows a value.
 pub fn shows(text: &str, form: Form, value: &Value) -> bool {
     match form {
-        Form::Whole => {
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            value.shown.contains(&text)
-        }
+        Form::Whole => value.shown.contains(&normalised(text)),
         Form::Word => text.split_whitespace().any(|word| value.shown.iter().any(|shown| shown == word)),
     }
+}
+
+/// A text with single spaces between its words.
+pub fn normalised(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The text that a kernel's file would show after a write.
@@ -262,7 +302,7 @@ pub mod kernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{emulate, fits, set, shows};
+    use super::{emulate, fits, put_back, set, shows};
     use crate::agent::protocol::{Form, Setting, Value};
 
     fn value(write: &str, shown: &[&str]) -> Value {
@@ -270,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_alternative_with_files_is_written() {
+    fn the_first_alternative_with_files_is_written_and_put_back() {
         let folder = std::env::temp_dir().join(format!("schedlab-set-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         for name in ["old", "new-1", "new-2"] {
@@ -281,21 +321,27 @@ mod tests {
             place,
             path: folder.join(path).display().to_string(),
             text: place.to_string(),
+            steady: true,
         };
-        let reply = set(&[
+        let written = set(&[
             setting("a", 1, "absent"),
             setting("a", 2, "new-*"),
             setting("a", 3, "old"),
             setting("b", 4, "nothing"),
             setting("c", 5, ""),
         ]);
-        let written = reply["written"].as_array().unwrap();
-        let shown: Vec<_> =
-            written.iter().map(|each| (each["place"].as_u64(), each["shown"].as_str())).collect();
-        assert_eq!(shown, [(Some(2), Some("2\n")), (Some(2), Some("2\n")), (Some(5), Some(""))]);
-        assert!(written[0]["error"].is_null());
-        assert_eq!(written[2]["error"], libc::EISDIR);
+        let shown: Vec<_> = written.iter().map(|each| (each.place, each.shown.as_str())).collect();
+        assert_eq!(shown, [(2, "2\n"), (2, "2\n"), (5, "")]);
+        assert_eq!((written[0].error, written[2].error), (None, Some(libc::EISDIR)));
         assert_eq!(std::fs::read_to_string(folder.join("old")).unwrap(), "0");
+        assert!(put_back(&written).is_empty());
+        std::fs::write(folder.join("new-2"), "7\n").unwrap();
+        let changed = put_back(&written);
+        assert_eq!(
+            changed.iter().map(|each| (&*each.from, &*each.to, each.put_back)).collect::<Vec<_>>(),
+            [("2", "7", true)]
+        );
+        assert_eq!(std::fs::read_to_string(folder.join("new-2")).unwrap(), "2\n");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -26,6 +26,7 @@ mod resources;
 mod session;
 mod state;
 mod trial;
+mod writers;
 
 use std::fs;
 use std::io;

@@ -2,12 +2,13 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":4,"boot_id":…,…}}
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":5,"boot_id":…,…}}
 //! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
-//! → {"id":3,"op":"put","wanted":[…]}         ← {"id":3,"error":{"kind":"changed","text":…}}
-//! → {"id":4,"op":"run","argv":[…],…}         ← {"id":4,"ok":{"status":0,…}}
+//! → {"id":3,"op":"watch","files":[…]}        ← {"id":3,"ok":{}}                    before the run's first change
+//! → {"id":4,"op":"put","wanted":[…]}         ← {"id":4,"error":{"kind":"changed","text":…}}
+//! → {"id":5,"op":"run","argv":[…],…}         ← {"id":5,"ok":{"status":0,…}}
 //! → {"id":0,"op":"beat"}                                                           no reply; renews the lease
-//! → {"id":5,"op":"end"}                      ← {"id":5,"ok":{"outcomes":[…]}}      all is undone; the agent ends
+//! → {"id":6,"op":"end"}                      ← {"id":6,"ok":{"outcomes":[…]}}      all is undone; the agent ends
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use serde_json::Value as Json;
 use super::resources::Resource;
 
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -76,6 +77,11 @@ pub enum Request {
         /// Whether to lock the machine, and to undo the changes of dead agents.
         alone: bool,
     },
+    /// Watch all files that the run will change: their values at the start of the run are the originals.
+    Watch {
+        /// The files with their values.
+        files: Vec<Original>,
+    },
     /// Give these files their new values, and the other files of this run their original values.
     Put {
         /// The values of a variant.
@@ -114,9 +120,9 @@ pub struct Value {
     pub shown: Vec<String>,
 }
 
-/// A wanted value of a file.
+/// A file that a run changes, with its value before the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct Original {
     /// Name of the tunable.
     pub name: String,
     /// The file.
@@ -125,10 +131,33 @@ pub struct Change {
     pub form: Form,
     /// Whether only a write changes the value. Reading back proves nothing for a value that the kernel adapts.
     pub steady: bool,
-    /// The value that the controller read before the run's first change of the file.
+    /// The value that the controller read at the start of the run.
     pub original: Value,
+}
+
+/// A wanted value of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The file.
+    #[serde(flatten)]
+    pub file: Original,
     /// The value to put in place.
     pub new: Value,
+}
+
+/// A tunable that changed while a trial ran.
+#[derive(Debug, Serialize)]
+pub struct ChangedInTrial {
+    /// Name of the tunable.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// Value before the trial.
+    pub from: String,
+    /// Value after the trial.
+    pub to: String,
+    /// Whether a process of the trial certainly made the change, and the value was put back.
+    pub put_back: bool,
 }
 
 /// A setting. Settings of the same name that follow each other are alternatives: the first with a file is written.
@@ -142,6 +171,9 @@ pub struct Setting {
     pub path: String,
     /// The text to write.
     pub text: String,
+    /// Whether a trial must not change the file.
+    #[serde(default)]
+    pub steady: bool,
 }
 
 /// A trial: a command for `schedload exec`.

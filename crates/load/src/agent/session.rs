@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use super::Arguments;
 use super::changes::Changes;
-use super::files::{self, Tunables};
+use super::files::{self, Tunables, Written};
 use super::lock::MachineLock;
 use super::place;
 use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
@@ -47,6 +47,8 @@ pub struct Session {
     controller_end: Option<OwnedFd>,
     lock: Option<MachineLock>,
     changes: Option<Changes>,
+    /// Files of a guest, which has no journal.
+    written: Vec<Written>,
     running: Option<Running>,
     lease: Option<Duration>,
     heard: Instant,
@@ -86,6 +88,7 @@ impl Session {
             controller_end: arguments.controller.and_then(|pid| process::open(pid).ok()),
             lock: None,
             changes: None,
+            written: Vec::new(),
             running: None,
             lease: None,
             heard: Instant::now(),
@@ -149,11 +152,16 @@ impl Session {
         if readable && !self.receive()? {
             return Ok(Some(End::Lost));
         }
-        if let Some(result) = self.running.as_mut().and_then(Running::result)
+        if let Some(mut result) = self.running.as_mut().and_then(Running::result)
             && let Some(running) = self.running.take()
         {
             self.succeeded = result["status"] == 0;
-            if !self.reply(running.id, &Ok(result))? {
+            let id = running.id;
+            result["changed"] = json!(match &mut self.changes {
+                Some(changes) => changes.changed_by(&running.last_writers()),
+                None => files::put_back(&self.written),
+            });
+            if !self.reply(id, &Ok(result))? {
                 return Ok(Some(End::Lost));
             }
         }
@@ -209,7 +217,8 @@ impl Session {
                 (id, Ok(json!({ "skipped": true })))
             }
             Ok(Frame { id, request: Request::Run(trial) }) => {
-                match self.idle().and_then(|()| Running::start(id, trial, &self.folder)) {
+                let paths = self.changes.iter().flat_map(Changes::paths);
+                match self.idle().and_then(|()| Running::start(id, trial, &self.folder, paths)) {
                     Ok(running) => {
                         self.running = Some(running);
                         return Ok(None);
@@ -228,7 +237,10 @@ impl Session {
             Request::Read { paths } => Ok(files::read_all(&paths)),
             Request::Writable { paths } => Ok(files::unwritable(&paths)),
             Request::Find { programs } => Ok(files::find(&programs)),
-            Request::Set { settings } => Ok(files::set(&settings)),
+            Request::Set { settings } => {
+                self.written = files::set(&settings);
+                Ok(json!({ "written": self.written }))
+            }
             Request::Debugfs => match place::mount_debugfs() {
                 Ok(()) => Ok(json!({})),
                 Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
@@ -243,6 +255,11 @@ impl Session {
             }
             Request::Gone(resource) => {
                 self.changes.as_mut().ok_or_else(not_begun)?.gone(resource);
+                Ok(json!({}))
+            }
+            Request::Watch { files } => {
+                self.idle()?;
+                self.changes.as_mut().ok_or_else(not_begun)?.watch(&files)?;
                 Ok(json!({}))
             }
             Request::Put { wanted } => {

@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
+use super::writers::{LastWriters, Watch};
 use crate::sys::process::{self, Usage};
 
 /// Time between two checks of a running trial.
@@ -30,6 +31,7 @@ pub struct Running {
     child: Child,
     streams: [File; 3],
     before: Json,
+    watch: Option<Watch>,
     /// Resources of earlier trials: no other children of the agent are reaped.
     earlier: Usage,
     samples: Vec<Json>,
@@ -40,8 +42,13 @@ pub struct Running {
 }
 
 impl Running {
-    /// Read the trial's files, and start its command.
-    pub fn start(id: u64, trial: Trial, folder: &Path) -> Result<Self, Refusal> {
+    /// Read the trial's files, and start its command. `tunables` are the files that the trial must not change.
+    pub fn start<'p>(
+        id: u64,
+        trial: Trial,
+        folder: &Path,
+        tunables: impl Iterator<Item = &'p str>,
+    ) -> Result<Self, Refusal> {
         let failed =
             |error: io::Error| Refusal::new(Kind::System, format!("the trial could not be started: {error}"));
         let stream =
@@ -50,6 +57,7 @@ impl Running {
         // The launcher inherits the report's file by its number.
         let streams = [stream(closed)?, stream(closed)?, stream(MFdFlags::empty())?];
         let output = |file: &File| file.try_clone().map(Stdio::from).map_err(failed);
+        let watch = Watch::start(tunables);
         let (before, earlier) = (read_all(&trial.files), Usage::of_children());
         let (began, started) = (Instant::now(), seconds_now());
         let child = Command::new("/proc/self/exe")
@@ -71,6 +79,7 @@ impl Running {
             child,
             streams,
             before,
+            watch,
             earlier,
             samples: Vec::new(),
             started,
@@ -78,6 +87,11 @@ impl Running {
             next,
             sigterm_sent: false,
         })
+    }
+
+    /// The last writers of tunables, after the trial.
+    pub fn last_writers(self) -> LastWriters {
+        self.watch.map(Watch::end).unwrap_or_default()
     }
 
     /// When to call [`Running::poll`] next.

@@ -115,6 +115,13 @@ pub fn parent_pid() -> Pid {
     std::os::unix::process::parent_id() as Pid
 }
 
+/// The parent of a process (proc_pid_stat(5), field 4); `None` after the end of the process.
+pub fn parent_of(pid: Pid) -> Option<Pid> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may contain spaces and parentheses.
+    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Wait for a child of the calling thread: any child (`-1`) or the given child.
 pub fn wait(pid: Pid) -> io::Result<Ended> {
     wait_with(pid, 0).map(|ended| ended.expect("a wait without WNOHANG returns a child"))

@@ -61,6 +61,7 @@ class Host(Target):
             journal = stack.enter_context(self._journal(run_id))
             if any(variant.tunables for variant in plan.variants):
                 stack.enter_context(self._system.debugfs())
+            journal.watch(variant.tunables for variant in plan.variants)
             place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
             cpus = os.cpu_count() or 1
             rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}

@@ -177,7 +177,7 @@ class Remote(Target):
             ):
                 # In memory, because files are written at each trial.
                 observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
-                session = RemoteSession(agent, system, rows, [variant.name for variant in plan.variants], observer)
+                session = RemoteSession(agent, system, rows, plan.variants, observer)
                 yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
             try:
@@ -232,14 +232,15 @@ class RemoteSession:
         agent: Agent,
         system: System,
         rows: Mapping[tuple[str, str], RemoteRow],
-        variants: Sequence[str],
+        variants: Sequence[Variant],
         observer: trials.Observer,
     ) -> None:
         self._agent = agent
         self._observer = observer
         self._rows = rows
         self._values = Values(agent, system)
-        self._remarks = Remarks(variants)
+        self._values.watch(variant.tunables for variant in variants)
+        self._remarks = Remarks(variant.name for variant in variants)
         self._samples = [trials.FREQUENCIES] if agent.read([trials.FREQUENCIES])[0] else []
 
     @property

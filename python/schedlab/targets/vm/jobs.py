@@ -49,13 +49,15 @@ FACTS = (
 class Setting:
     """A file of the guest to write before its trials; ``path`` may contain ``*``.
 
-    Settings of the same name are alternative places of one tunable: the first existing file is written.
+    Settings of the same name are alternative places of one tunable: the first existing file is written. A trial must
+    not change a ``steady`` file.
     """
 
     name: str
     place: int
     path: str
     text: str
+    steady: bool = False
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,16 @@ def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
     version = KernelVersion.parse(image.release)
     tunables = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
     tunables.sort(key=lambda pair: pair[0].enabled_by is not None)
+    places = [(tunable, text, place) for tunable, text in tunables for place in run_time_places(tunable, version)]
     return [
-        jobs.Setting(tunable.name, tunable.places.index(place), place.text, codec(place.codec).encode(text))
-        for tunable, text in tunables
-        for place in run_time_places(tunable, version)
+        jobs.Setting(
+            tunable.name,
+            tunable.places.index(place),
+            place.text,
+            codec(place.codec).encode(text),
+            codec(place.codec).steady,
+        )
+        for tunable, text, place in places
     ]
 
 

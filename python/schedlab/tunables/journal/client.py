@@ -21,7 +21,7 @@ from typing import IO, Any, ClassVar
 from schedlab.errors import CannotRunHere
 from schedlab.tunables.signals import deferred_signals
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""
 
 SECONDS = 60.0

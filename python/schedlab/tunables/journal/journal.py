@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -75,6 +75,13 @@ class Journal:
     def agent(self) -> LocalAgent:
         """The agent that keeps the journal."""
         return self._started()
+
+    def watch(self, variants: Iterable[Mapping[str, object]]) -> None:
+        """Read the original values of everything that the variants set. See `Values.watch`."""
+        if variants := [wanted for wanted in variants if wanted]:
+            with deferred_signals():
+                self._values = self._values or Values(self._started(), self._system)
+                self._values.watch(variants)
 
     def put(self, wanted: Mapping[str, object]) -> int:
         """Give the system its original values except for `wanted`; return the number of writes. See `Values.put`."""

@@ -28,6 +28,24 @@ class Values:
         self._originals: dict[tuple[str, str], dict[str, object]] = {}
         self._now: list[Change] = []
 
+    def watch(self, variants: Iterable[Mapping[str, object]]) -> None:
+        """Read the original values of everything that the variants of a run set, before the run's first change.
+
+        From now on the agent reports a change that another process makes, also to a value that the variant in place
+        does not set. A tunable that appears only with another tunable is watched from its first change on.
+
+        Raises:
+            Refusal: another process has changed a value meanwhile.
+        """
+        goals = {goal: None for wanted in variants for goal in _goals(wanted)}
+        files: dict[tuple[str, str], dict[str, object]] = {}
+        for goal in goals:
+            here = self._system.resolve(goal.catalogued)
+            if isinstance(here, Available):
+                files |= self._files(goal, here)
+        if files:
+            self._agent.ask("watch", files=list(files.values()))
+
     def put(self, wanted: Mapping[str, object]) -> Mapping[str, Any]:
         """Give the system its original values except for ``wanted``: settings or texts, by name.
 
@@ -77,22 +95,28 @@ class Values:
                 later.append(goal)
                 continue
             self._system.accept(goal, here)
-            form = codec(here.place.codec)
-            for file, current in zip(here.paths, here.values, strict=True):
-                path = os.path.abspath(file)
-                # Features share a path, and the codec names the feature.
-                slot = (path, here.place.codec)
+            new = _value(codec(here.place.codec), goal.text)
+            for slot, file in self._files(goal, here).items():
                 if slot in changes:
-                    raise TunableError(f"{goal.name}: {path} is set twice, under two names")
-                changes[slot] = {
-                    "name": goal.name,
-                    "path": path,
-                    "form": form.form,
-                    "steady": form.steady,
-                    "original": self._originals.setdefault(slot, _value(form, current)),
-                    "new": _value(form, goal.text),
-                }
+                    raise TunableError(f"{goal.name}: {slot[0]} is set twice, under two names")
+                changes[slot] = file | {"new": new}
         return list(changes.values()), later
+
+    def _files(self, goal: Setting, here: Available) -> dict[tuple[str, str], dict[str, object]]:
+        """Return the tunable's files with their original values, by path and codec: features share a path, and the
+        codec names the feature."""
+        form = codec(here.place.codec)
+        slots = [(os.path.abspath(file), here.place.codec) for file in here.paths]
+        return {
+            slot: {
+                "name": goal.name,
+                "path": slot[0],
+                "form": form.form,
+                "steady": form.steady,
+                "original": self._originals.setdefault(slot, _value(form, current)),
+            }
+            for slot, current in zip(slots, here.values, strict=True)
+        }
 
     def _unavailable(self, goal: Setting) -> Unavailable:
         here = self._system.resolve(goal.catalogued)

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::Changes;
 use crate::agent::files::{Tunables, kernel};
 use crate::agent::journal;
-use crate::agent::protocol::{Change, Form, Kind, Value};
+use crate::agent::protocol::{Change, Form, Kind, Original, Value};
 use crate::agent::records::Opened;
 use crate::agent::recovery::recover;
 use crate::agent::state::{How, Outcome};
@@ -44,7 +44,8 @@ impl Folder {
         let value = |text: &str| Value { write: text.to_owned(), shown: vec![text.to_owned()] };
         let path = self.0.join(name).display().to_string();
         let form = Form::Whole;
-        Change { name: name.into(), path, form, steady: true, original: value("5"), new: value(new) }
+        let file = Original { name: name.into(), path, form, steady: true, original: value("5") };
+        Change { file, new: value(new) }
     }
 
     fn variant(&self, values: &[(&str, &str)]) -> Vec<Change> {

@@ -1,0 +1,101 @@
+//! Which processes write the run's files during a trial (fanotify(7)).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
+use nix::sys::stat::fstat;
+
+use crate::sys::process::{self, Pid};
+use crate::sys::sched;
+
+/// Device and inode of a file.
+type Inode = (u64, u64);
+
+/// Whether the last process that wrote a file was certainly a process of the trial.
+#[derive(Debug, Default)]
+pub struct LastWriters(BTreeMap<Inode, bool>);
+
+impl LastWriters {
+    /// Whether the last process that wrote the file was certainly a process of the trial.
+    pub fn is_of_trial(&self, path: &str) -> bool {
+        let inode = fs::metadata(path).map(|state| (state.dev(), state.ino()));
+        inode.is_ok_and(|inode| self.0.get(&inode) == Some(&true))
+    }
+
+    /// Look up the writers of new events. A writer that has ended and was waited for is unknown.
+    fn update(&mut self, group: &Fanotify) {
+        for event in group.read_events().unwrap_or_default() {
+            if let Some(state) = event.fd().and_then(|file| fstat(file).ok()) {
+                self.0.insert((state.st_dev, state.st_ino), is_descendant(event.pid()));
+            }
+        }
+    }
+}
+
+/// A thread that notes the last writer of each file.
+#[derive(Debug)]
+pub struct Watch {
+    thread: JoinHandle<LastWriters>,
+    stop: PipeWriter,
+}
+
+impl Watch {
+    /// Watch files until [`Watch::end`]. `None` without files, without the privilege, or without the kernel's support:
+    /// no writer is then known.
+    pub fn start<'p>(paths: impl Iterator<Item = &'p str>) -> Option<Self> {
+        let mut paths = paths.peekable();
+        paths.peek()?;
+        let flags = InitFlags::FAN_CLASS_NOTIF | InitFlags::FAN_CLOEXEC | InitFlags::FAN_NONBLOCK;
+        let group = Fanotify::init(flags, EventFFlags::O_RDONLY | EventFFlags::O_CLOEXEC).ok()?;
+        for path in paths {
+            group
+                .mark(MarkFlags::FAN_MARK_ADD, MaskFlags::FAN_MODIFY, nix::fcntl::AT_FDCWD, Some(path))
+                .ok()?;
+        }
+        let (stopped, stop) = io::pipe().ok()?;
+        let thread = thread::Builder::new().spawn(move || note_writers(&group, &stopped)).ok()?;
+        Some(Self { thread, stop })
+    }
+
+    /// End the thread, and return the last writers.
+    pub fn end(self) -> LastWriters {
+        drop(self.stop);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Note writers until the other end of the pipe is closed.
+fn note_writers(group: &Fanotify, stopped: &PipeReader) -> LastWriters {
+    // Between a write and the end of its process there may be 100 µs: on busy CPUs a thread of normal priority is too late.
+    // The thread sleeps unless a tunable is written.
+    let _ = sched::become_fifo(1);
+    let mut last = LastWriters::default();
+    loop {
+        let watch = |source| PollFd::new(source, PollFlags::POLLIN);
+        let mut sources = [watch(group.as_fd()), watch(stopped.as_fd())];
+        if poll(&mut sources, PollTimeout::NONE).is_err_and(|error| error != nix::errno::Errno::EINTR) {
+            return last;
+        }
+        let is_stopped = sources[1].any().unwrap_or(false);
+        last.update(group);
+        if is_stopped {
+            return last;
+        }
+    }
+}
+
+/// Whether a process is a descendant of this process, which adopts the orphans of a trial.
+fn is_descendant(mut pid: Pid) -> bool {
+    let own = process::own_pid();
+    while pid > 1 && pid != own {
+        let Some(parent) = process::parent_of(pid) else { return false };
+        pid = parent;
+    }
+    pid == own
+}
