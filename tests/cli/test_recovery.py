@@ -141,3 +141,23 @@ def test_a_start_with_nothing_to_recover_loads_no_tunables(tmp_path: Path) -> No
         "recover_at_start(['runs'], Path(sys.argv[1])); assert 'schedlab.tunables' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+LEAVING = """
+import os, sys; from schedlab.files import cache, scratch
+def half(part): (part / "file").touch(); os.kill(os.getpid(), 9)
+with scratch.locked_folder("schedlab-twin-") as folder:
+    print(folder, flush=True)
+    cache.made_once(cache.folder() / "bisect" / "commit", half)
+"""
+
+
+def test_the_next_command_removes_locked_folders_and_parts_of_the_cache(
+    schedlab: Schedlab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    killed = subprocess.run([sys.executable, "-c", LEAVING], stdout=subprocess.PIPE, text=True, check=False)
+    left = [Path(killed.stdout.strip()), *(tmp_path / "cache/schedlab/parts").iterdir()]
+    assert [path.is_dir() for path in left] == [True, True]
+    schedlab("machines", "list")
+    assert [path.exists() for path in left] == [False, False]

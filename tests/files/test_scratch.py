@@ -61,7 +61,7 @@ def test_a_folder_that_could_not_be_removed_stays_registered(tmp_path: Path, mon
 
 KILLED = """
 import os, sys; from pathlib import Path; from schedlab.files import scratch
-with scratch.locked_folder("schedlab-test-", Path(sys.argv[1])) as folder:
+with scratch.locked_folder("schedlab-twin-", Path(sys.argv[1])) as folder:
     print(folder, flush=True); sys.stdin.read()
 """
 
@@ -72,13 +72,13 @@ def test_the_next_start_removes_the_locked_folder_of_a_killed_process_alone(tmp_
         assert process.stdout is not None
         dead = Path(process.stdout.readline().strip())
         (dead / "file").touch()
-        (tmp_path / "schedlab-test-link").symlink_to(tmp_path)
-        (tmp_path / "schedlab-test-open").mkdir(mode=0o755)
-        with scratch.locked_folder("schedlab-test-", tmp_path) as live:
+        (tmp_path / "schedlab-twin-link").symlink_to(tmp_path)
+        (tmp_path / "schedlab-twin-open").mkdir(mode=0o755)
+        with scratch.locked_folder("schedlab-twin-", tmp_path) as live:
             assert dead.exists()
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-            with scratch.locked_folder("schedlab-test-", tmp_path):
+            with scratch.locked_folder("schedlab-twin-", tmp_path):
                 assert not dead.exists()
                 assert live.stat().st_mode & 0o777 == 0o700
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["schedlab-test-link", "schedlab-test-open"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["schedlab-twin-link", "schedlab-twin-open"]

@@ -206,13 +206,38 @@ def test_the_previous_signal_handlers_are_restored():
     assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
-def test_an_ignored_sighup_stays_ignored():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize("ignored", [signal.SIGHUP, signal.SIGINT], ids=["nohup", "background job of a script"])
+def test_a_signal_that_is_ignored_from_the_start_stays_ignored(ignored: signal.Signals):
+    before = signal.signal(ignored, signal.SIG_IGN)
     try:
         with restore_on_signals(), deferred_signals():
-            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(ignored)
     finally:
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(ignored, before)
+
+
+def test_a_second_signal_does_not_interrupt_the_end_of_an_outer_block():
+    steps: list[str] = []
+    with restore_on_signals():
+        with pytest.raises(Interrupted) as ended, restore_on_signals():
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGHUP)
+        steps.append("the message of the first signal")
+    assert (steps, ended.value.signum) == (["the message of the first signal"], signal.SIGTERM)
+
+
+def test_a_signal_in_a_destructor_is_raised_again():
+    class Signals:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def run() -> None:
+        with restore_on_signals():
+            Signals()
+            threading.Event().wait(60)
+
+    with pytest.raises(Interrupted):
+        run()
 
 
 def test_signal_handlers_are_unchanged_outside_the_main_thread():

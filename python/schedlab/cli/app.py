@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from errno import EIO
+from select import POLLHUP, poll
+from signal import SIGHUP, SIGINT
 from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
@@ -15,6 +18,7 @@ from typer.exceptions import TyperException
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.commands import Commands, CommandsByName, Group, usage_error
+from schedlab.cli.echo import echo
 from schedlab.cli.gate import bisect_code, is_bisect
 from schedlab.cli.recovery import recover_at_start
 from schedlab.cli.version import version
@@ -72,7 +76,7 @@ app = Commands(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"schedlab {version()}")
+        echo(f"schedlab {version()}")
         raise typer.Exit
 
 
@@ -92,6 +96,12 @@ def run() -> None:
         if is_bisect(sys.argv[1:]) and isinstance(end.code, int):
             end.code = bisect_code(end.code)
         raise
+    except OSError as error:
+        if not _is_hung_up(error):
+            raise
+        _discard(sys.stdout)
+        _discard(sys.stderr)
+        sys.exit(128 + SIGHUP)  # the signal may be ignored, or arrive a moment later
 
 
 def _run() -> None:
@@ -99,28 +109,36 @@ def _run() -> None:
     appearance.reset()
     try:
         recover_at_start(sys.argv[1:])
-        sys.exit(typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False))
+        code = typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except BrokenPipeError as error:
         # The reader of the pipe has ended (``| head``), so that further output has no reader.
         _discard(sys.stdout)
         sys.exit(Exit.BROKEN_PIPE if isinstance(error, RunStopped) else Exit.FINE)
     except SchedlabError as error:
         _fail(error)
-    except typer.Abort:
+    except typer.Abort as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # typer's replacement of a signal's exception
+            sys.exit(128 + (_signal() or SIGINT))
         _fail(SchedlabError("the input ended before the last answer", todo="give the answers as options"))
     except TyperException as error:
         _fail(usage_error(error))
     except OSError as error:
+        if _is_hung_up(error):
+            raise
         todo = "free space, or check your rights"
         if isinstance(error, NotADirectoryError):
             todo = "give a path in a folder: a part of this path is a file"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
     except Exception as error:
+        if number := _signal():
+            sys.exit(128 + number)
         if sys.modules.keys() & {"sqlite3", "psycopg"} and (explained := _store_error(error)) is not None:
             _fail(explained)
         from schedlab.cli.console import make
 
-        traceback.print_exc()
+        _print_traceback(error)
         make(stderr=True).say("error:", "this is a bug in schedlab; please report the lines above", "red")
         sys.exit(Exit.BUG)
 
@@ -146,12 +164,32 @@ def _fail(error: SchedlabError) -> NoReturn:
     from schedlab.cli.console import make
 
     if appearance.verbose:
-        traceback.print_exception(error)
+        _print_traceback(error)
     try:
         make(stderr=True).say("error:", str(error), "red")
     except BrokenPipeError:
         _discard(sys.stderr)
     sys.exit(error.exit_code)
+
+
+def _print_traceback(error: Exception) -> None:
+    echo("".join(traceback.format_exception(error)), nl=False, err=True)
+
+
+def _signal() -> int | None:
+    """Return the signal that has ended the command, also when a library has replaced the signal's exception."""
+    signals = sys.modules.get("schedlab.tunables.signals")
+    return signals.received() if signals else None
+
+
+def _is_hung_up(error: OSError) -> bool:
+    """Whether the error is that the terminal of an output stream has been closed."""
+    if error.errno != EIO:
+        return False
+    streams = poll()
+    for stream in (sys.stdout, sys.stderr):
+        streams.register(stream.fileno(), 0)
+    return any(event & POLLHUP for _, event in streams.poll(0))
 
 
 def _discard(stream: TextIO) -> None:

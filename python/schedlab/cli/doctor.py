@@ -86,10 +86,13 @@ def _checked(target: str) -> str:
 
 def _there(target: str) -> Examination:
     """Examine the machine of an ssh target."""
+    from schedlab.cli.console import make
+    from schedlab.cli.interruption import INTERRUPTED, ending
     from schedlab.cli.remote_doctor import examine
     from schedlab.targets.selection import SSH
 
-    return examine(target.removeprefix(SSH))
+    with ending(make(stderr=True), INTERRUPTED):
+        return examine(target.removeprefix(SSH))
 
 
 def _print(examined: Examination) -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.echo import echo
+
 
 def examples(
     name: Annotated[str | None, typer.Argument(help="Print this example.")] = None,
@@ -41,7 +43,7 @@ def examples(
         raise SchedlabError(f"there is no example {name!r}", todo=todo)
     text = files[stem].read_text(encoding="utf-8")
     if copy is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
         return
     path = copy / f"{stem}.toml" if copy.is_dir() else copy
     write_new(path, text, "--copy")

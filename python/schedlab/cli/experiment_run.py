@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from schedlab.cli import plan_json, plan_text, progress
 from schedlab.cli.console import Console, make
+from schedlab.cli.echo import echo
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
 from schedlab.cli.interruption import UNDONE, ending, measuring
 from schedlab.cli.options import store_words
@@ -26,7 +27,6 @@ from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import Findings, findings
-from schedlab.notation.controls import escaped
 from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.report.data import to_json
@@ -109,7 +109,7 @@ def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
     start here."""
     here = examined(request)
     if as_json:
-        print(plan_json.text(here.fields()))
+        echo(plan_json.text(here.fields()))
         return here.status
     console = make()
     plan_text.show_trials(console, here.plan, here.expected, verbose=verbose)
@@ -143,7 +143,7 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     aside = make(stderr=True) if as_json else console
     results = judged(request, aside)
     if as_json:
-        print(escaped(to_json(build(results))), end="")
+        echo(to_json(build(results)), nl=False)
     else:
         _print(console, results)
         console.hint("\nstore:", str(request.store))

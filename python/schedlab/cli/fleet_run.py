@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import typer
 from sqlalchemy import Engine
 
 from schedlab.cli import plan_json
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
+from schedlab.cli.echo import echo
 from schedlab.cli.experiment_run import Request, examined, resuming, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn
 from schedlab.cli.interruption import UNDONE, ending, exit_code
@@ -29,12 +29,10 @@ from schedlab.cli.options import store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
-from schedlab.notation.controls import escaped
 from schedlab.report import machines as summary
 from schedlab.report.text import to_text_of
 from schedlab.store import reader
 from schedlab.store.file import open_store
-from schedlab.tunables import deferred_signals, restore_on_signals
 
 HINTS = ("again:",)
 """Labels of lines of a machine's run that the summary replaces."""
@@ -63,7 +61,7 @@ def show_plans(request: Request, names: Sequence[str], *, verbose: bool, as_json
                 console.say("cannot run here:", str(error))
         worst = max(worst, status)
     if as_json:
-        print(plan_json.text({"schema": plan_json.SCHEMA, "machines": plans}))
+        echo(plan_json.text({"schema": plan_json.SCHEMA, "machines": plans}))
     return worst
 
 
@@ -107,7 +105,7 @@ def show(judged: Fleet, *, as_json: bool) -> None:
     if console.is_terminal:
         console.print(content)
     else:
-        typer.echo(escaped(to_text_of(content, console.width)), nl=False)
+        echo(to_text_of(content, console.width), nl=False)
 
 
 def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:
@@ -199,14 +197,12 @@ def _run(processes: Sequence[_Process], aside: Console, request: Request) -> Non
     """Run the processes side by side until all have ended. A signal ends all of them, and the command."""
     with ending(aside, UNDONE, resuming(request)):
         try:
-            with restore_on_signals():
-                for process in processes:
-                    process.start()
-                for process in processes:
-                    process.wait()
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.wait()
         except KeyboardInterrupt as error:
-            with deferred_signals():
-                _end(processes, exit_code(error) - 128, aside)
+            _end(processes, exit_code(error) - 128, aside)
             raise
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.echo import echo
 from schedlab.cli.options import STORE_HELP, GivenFormat, OutputFormat, Tables, store_path
 from schedlab.store import location
 from schedlab.store.location import Location
@@ -96,7 +97,7 @@ def import_(
     outlines = [outline(imported) for imported in imports]
     if dry_run:
         if output is OutputFormat.JSON:
-            typer.echo(shown.to_json(outlines))
+            echo(shown.to_json(outlines))
         else:
             console.print(shown.render(outlines))
         return
@@ -104,7 +105,7 @@ def import_(
     runs = [run for group in recorded for run in group]
     if output is OutputFormat.JSON:
         made = [{"id": run.id, "name": run.name, "path": run.experiment_path} for run in runs]
-        typer.echo(shown.to_json(outlines, made))
+        echo(shown.to_json(outlines, made))
     else:
         _summarise(console, outlines, recorded, store)
 

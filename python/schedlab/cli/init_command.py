@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenTarget
 from schedlab.cli.try_command import Blocks, Delta, Iterations, Variants, drafted
 
@@ -154,4 +155,4 @@ def _answer(prompt: str, check: Callable[[str], Answer], default: str) -> Answer
         try:
             return check(answer.strip())
         except SchedlabError as error:
-            typer.echo(f"error: {error}", err=True)
+            echo(f"error: {error}", err=True)

@@ -17,7 +17,9 @@ from schedlab.results.measurement import Measurement
 from schedlab.targets.protocol import Target
 from schedlab.tunables import Interrupted, restore_on_signals
 
+INTERRUPTED = "\ninterrupted"
 UNDONE = "\ninterrupted; all changes are undone"
+"""Messages of commands that a signal ended."""
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
@@ -27,25 +29,25 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 
 @contextmanager
 def ending(aside: Console, message: str, again: Sequence[str] = ()) -> Iterator[None]:
-    """In the block, a signal ends the command with its exit code, after a message.
+    """In the block, a signal raises an exception, which ends the command with its exit code, after a message.
 
     ``again`` is the command line that resumes the work.
     """
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        aside.print(f"{message}. Go on with:" if again else message)
-        if again:
-            aside.command(" ", shlex.join(again))
-        raise typer.Exit(exit_code(error)) from error
+    with restore_on_signals():
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            aside.print(f"{message}. Go on with:" if again else message)
+            if again:
+                aside.command(" ", shlex.join(again))
+            raise typer.Exit(exit_code(error)) from error
 
 
 @contextmanager
 def measuring(aside: Console, target: Target) -> Iterator[None]:
-    """In the block, a signal raises an exception; after the block, name the values that could not be put back."""
+    """After the block, name the values that could not be put back."""
     try:
-        with restore_on_signals():
-            yield
+        yield
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")

@@ -6,9 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import typer
-
-from schedlab.notation.controls import escaped
+from schedlab.cli.echo import echo
 
 SCHEMA = 1
 """Version of the schema. The version rises when a key is removed or changes its meaning, not for a new key."""
@@ -21,4 +19,4 @@ def json_text(fields: Mapping[str, Any]) -> str:
 
 def print_json(fields: Mapping[str, Any]) -> None:
     """Print an object with its ``schema``. Characters that control a terminal are written as JSON escapes."""
-    typer.echo(escaped(json_text(fields)), nl=False)
+    echo(json_text(fields), nl=False)

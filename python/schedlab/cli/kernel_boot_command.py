@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.echo import echo
 from schedlab.cli.options import seconds_of
 
 SSH = "ssh:"
@@ -74,6 +75,8 @@ def boot(
 
     A panic, a reset, and a kernel that does not answer in time lead back to the default kernel.
     """
+    from schedlab.cli.console import make
+    from schedlab.cli.interruption import INTERRUPTED, ending
     from schedlab.errors import CannotRunHere, SchedlabError
     from schedlab.targets.boots.boot import BootFailed, Boots
     from schedlab.targets.boots.control import control
@@ -96,6 +99,7 @@ def boot(
         os.environ[CONFIG] = str(ssh_config)
     address = Address.parse(machine.removeprefix(SSH))
     with (
+        ending(make(stderr=True), INTERRUPTED),
         control(shlex.split(power) if power else None, shlex.split(console) if console else None) as commands,
         closing(Connection(address)) as connection,
     ):
@@ -105,21 +109,19 @@ def boot(
         )  # fmt: skip
         try:
             if back:
-                typer.echo(f"{machine} runs its default kernel {boots.end().release}")
+                echo(f"{machine} runs its default kernel {boots.end().release}")
                 return
             boots.begin()
             wanted = boots.kernel(kernel)
-            typer.echo(f"restarting {machine} into {wanted.release} …")
+            echo(f"restarting {machine} into {wanted.release} …")
             booted = boots.boot(wanted, cmdline)
         except BootFailed as error:
             if error.tail:
-                typer.echo(error.tail, err=True)
+                echo(error.tail, err=True)
             todo = (
                 f"'schedlab kernels boot {machine} --back' returns to the default kernel when the machine answers again"
             )
             raise CannotRunHere(error.reason, where=machine, todo=todo) from error
     parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in booted.seconds.items())
-    typer.echo(f"{machine} runs {booted.seen.release} ({parts})")
-    typer.echo(
-        f"its default kernel is {boots.default.seen.release}: 'schedlab kernels boot {machine} --back' starts it"
-    )
+    echo(f"{machine} runs {booted.seen.release} ({parts})")
+    echo(f"its default kernel is {boots.default.seen.release}: 'schedlab kernels boot {machine} --back' starts it")

@@ -19,7 +19,6 @@ from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix, Request, build
 from schedlab.kernels.source import open_series
 from schedlab.notation.units import format_time
-from schedlab.tunables import restore_on_signals
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def build_series(arguments: Arguments) -> int:
         series.source, series.changes, configuration, name, jobs, timeout, arguments.nice, arguments.again
     )
     builds = BuildCache.of()
-    with ending(console, "interrupted: all processes have ended; finished kernels are kept"), restore_on_signals():
+    with ending(console, "interrupted: all processes have ended; finished kernels are kept"):
         outcomes = build(request, builds, _Reporter(builds, name))
     records = [outcome.record for outcome in outcomes]
     if arguments.to is not None:

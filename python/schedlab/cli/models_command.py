@@ -9,6 +9,7 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
+from schedlab.cli.echo import echo
 from schedlab.cli.kernel_boot_command import boot
 from schedlab.cli.kernel_build_command import build
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
@@ -52,7 +53,7 @@ def show_machine(name: MachineName, form: GivenFormat = OutputFormat.TEXT) -> No
     if form is OutputFormat.JSON:
         print_json({"name": machine.name, "about": machine.about, "machine": machine.data})
     else:
-        typer.echo(machine.text, nl=False)
+        echo(machine.text, nl=False)
 
 
 @machines.command("from-host")
@@ -81,17 +82,21 @@ def calibrate(
     Small programs measure single costs, on one CPU and between CPUs. Costs that they do not measure come from the
     most similar shipped machine. The file names the origin of each cost. Do not use the machine meanwhile.
     """
+    from schedlab.cli.console import make
+    from schedlab.cli.interruption import INTERRUPTED, ending
     from schedlab.simulation.host.calibrate import calibrated
     from schedlab.workloads.tools import SCHEDLOAD, need
 
-    _write(calibrated(need(SCHEDLOAD), tries, name), output)
+    with ending(make(stderr=True), INTERRUPTED):
+        text = calibrated(need(SCHEDLOAD), tries, name)
+    _write(text, output)
 
 
 def _write(text: str, output: Path | None) -> None:
     from schedlab.cli.output_file import write_whole
 
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         write_whole(output, text)
 
@@ -127,7 +132,7 @@ def list_kernels(
         [(k.name, str(k.data["policy"]).upper(), str(len(k.tunables)), k.about) for k in shipped],
     )
     if bootable := kernel_build.available():
-        typer.echo()
+        echo()
         _table(("to boot", "release", "size", "description"), bootable)
 
 
@@ -174,13 +179,13 @@ def show_kernel(name: KernelName, form: GivenFormat = OutputFormat.TEXT) -> None
         if form is OutputFormat.JSON:
             print_json({"name": name, "built": kernel_build.facts(name)})
         else:
-            typer.echo(kernel_build.describe(name), nl=False)
+            echo(kernel_build.describe(name), nl=False)
         return
     kernel = models.kernel(name)
     if form is OutputFormat.JSON:
         print_json({"name": kernel.name, "about": kernel.about, "kernel": kernel.data})
     else:
-        typer.echo(kernel.text, nl=False)
+        echo(kernel.text, nl=False)
 
 
 @kernels.command("fetch")
@@ -204,7 +209,7 @@ def fetch_kernels(
         )
     for index, name in enumerate(names):
         package = debian.fetch(name, max_age=debian.DAY if index else 0.0)
-        typer.echo(f"{package.name} {package.version}")
+        echo(f"{package.name} {package.version}")
 
 
 @kernels.command("probe")
@@ -219,14 +224,15 @@ def probe_kernels(
 
     Each kernel is booted once; then a cache has the results for this QEMU.
     """
-    from tempfile import TemporaryDirectory
-
+    from schedlab.cli.console import make
+    from schedlab.cli.interruption import INTERRUPTED, ending
     from schedlab.cli.json_output import print_json
+    from schedlab.files import scratch
     from schedlab.targets.vm import initramfs, machine, probe
 
     base = initramfs.base()
-    with TemporaryDirectory(prefix="schedlab-") as scratch:
-        found = {name: probe.abilities(machine.image(name), base, Path(scratch)) for name in names}
+    with ending(make(stderr=True), INTERRUPTED), scratch.locked_folder("schedlab-probe-") as folder:
+        found = {name: probe.abilities(machine.image(name), base, folder) for name in names}
     if form is OutputFormat.JSON:
         print_json({"kernels": [{"name": name, "abilities": each} for name, each in found.items()]})
         return

@@ -71,6 +71,8 @@ def noise(
 
     from schedlab.cli import noise_perfetto as perfetto
     from schedlab.cli import noise_run
+    from schedlab.cli.console import make
+    from schedlab.cli.interruption import INTERRUPTED, ending
     from schedlab.cli.json_output import json_text
     from schedlab.cli.report_output import present_text, write
     from schedlab.report import noise as report
@@ -82,7 +84,8 @@ def noise(
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     parts = form in (NoiseFormat.JSON, NoiseFormat.PERFETTO)
     wanted = noise_run.Wanted(cpus, time, threshold, priority, target, cmdline, trace, parts, tuple(set_ or ()), seed)
-    measured = noise_run.stored(read) if read else noise_run.measured(wanted)
+    with ending(make(stderr=True), INTERRUPTED):
+        measured = noise_run.stored(read) if read else noise_run.measured(wanted)
     match form:
         case NoiseFormat.TEXT:
             from schedlab.report.noise_text import render

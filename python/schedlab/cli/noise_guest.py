@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 
+from schedlab.cli.echo import echo
 from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import require_runnable
 from schedlab.experiment.load import parse
@@ -33,7 +33,7 @@ def measured(target: str, cmdline: str | None, words: Sequence[str], limit: floa
     """
     trials = plan(parse(_text(target, cmdline, words, limit), NAME), SEED)
     guest = choose(None, trials.experiment)
-    require_runnable(trials, guest, lambda file: print(f"downloading {file}", file=sys.stderr))
+    require_runnable(trials, guest, lambda file: echo(f"downloading {file}", err=True))
     with guest.session(trials, 0) as session:
         session.put_in_place(trials.variants[0])
         result = session.run(trials.trials[0])
@@ -43,7 +43,7 @@ def measured(target: str, cmdline: str | None, words: Sequence[str], limit: floa
         raise CannotRunHere("; ".join([result.reason, *lines[-1:]]), where=target)
     for note in notes:
         if note.startswith(PARAMETERS):
-            print(note, file=sys.stderr)
+            echo(note, err=True)
     return result.stdout
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.store.location import Location
 
@@ -54,7 +55,7 @@ def plan(
 
         raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from RUN")
     if form is OutputFormat.JSON:
-        typer.echo(plan_json.render(trial_plan, sized, _estimate(trial_plan, store), downloads))
+        echo(plan_json.render(trial_plan, sized, _estimate(trial_plan, store), downloads))
     else:
         plan_text.show(make(), trial_plan, sized, _estimate(trial_plan, store), downloads)
 

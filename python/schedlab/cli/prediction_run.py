@@ -7,7 +7,7 @@ from pathlib import Path
 
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
-from schedlab.cli.interruption import ending
+from schedlab.cli.interruption import INTERRUPTED, ending
 from schedlab.experiment.changes import Changes
 from schedlab.findings.history import kernel_of
 from schedlab.findings.prediction import Backtest, Prediction, comparisons, predictions, require_skill
@@ -39,7 +39,7 @@ def predict(wanted: Wanted, store: Location, console: Console) -> tuple[reader.R
     require_skill(backtest, wanted.machine)
     kernel = wanted.kernel or kernel_of(twins[0].predicted.run)
     request = Request(source, store, False, wanted.seed, False, None, f"{SIM}{wanted.machine}/{kernel}")
-    with ending(console, "\ninterrupted"):
+    with ending(console, INTERRUPTED):
         _, number = measure(request, console, None)
     found = findings(engine, number)
     return found.run, predictions(found, backtest), backtest

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.echo import echo
 from schedlab.cli.options import Store, store_path
 
 
@@ -36,6 +37,7 @@ def publish(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from schedlab.cli.console import make
+    from schedlab.cli.interruption import ending
     from schedlab.cli.publish_run import publish as make_site
     from schedlab.notation.units import counted
     from schedlab.store.file import open_store
@@ -45,7 +47,7 @@ def publish(
     bar = Progress(
         TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
     )
-    with bar:
+    with ending(console, "\ninterrupted; the same command goes on"), bar:
         task = bar.add_task("")
         done = make_site(
             engine,
@@ -55,6 +57,6 @@ def publish(
             lambda count, of: bar.update(task, completed=count, total=of),
         )
     changes = [f"{done.updated} new or changed", *([f"{done.removed} removed"] if done.removed else [])]
-    typer.echo(f"{folder / 'index.html'}: {counted(done.runs, 'run')} ({', '.join(changes)}), {done.series} histories")
+    echo(f"{folder / 'index.html'}: {counted(done.runs, 'run')} ({', '.join(changes)}), {done.series} histories")
     if done.worse:
-        typer.echo(f"{counted(done.worse, 'change')} for the worse, see {folder / 'history.html'}")
+        echo(f"{counted(done.worse, 'change')} for the worse, see {folder / 'history.html'}")

@@ -35,6 +35,10 @@ def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> No
     asks = not arguments or any(option in arguments for option in ASKING) or "_SCHEDLAB_COMPLETE" in os.environ
     if asks or list(arguments[:2]) == UNDO:
         return
+    if left := list(folders.locked_folders()):
+        from schedlab.files.scratch import remove_dead
+
+        remove_dead(left)
     folder = folders.journals() if folder is None else folder
     lines = _recovered(folder) if _is_anything_left(folder) else []
     if os.geteuid() != 0:

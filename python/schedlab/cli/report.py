@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.echo import echo
 from schedlab.cli.formats import (
     Baseline,
     Form,
@@ -114,9 +115,8 @@ def _summarise(engine: Engine, words: list[str], form: Format, fail_on: FailOn |
 
 
 def _print_failures(engine: Engine, scope: Scope) -> None:
-    from schedlab.notation.controls import escaped
     from schedlab.store.reader import failed_outputs
 
     for run_id in dict.fromkeys(column.run.id for column in scope.chosen):
         for text in failed_outputs(engine, run_id):
-            typer.echo(escaped(text))
+            echo(text)

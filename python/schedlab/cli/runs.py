@@ -10,6 +10,7 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
+from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
 
@@ -40,7 +41,7 @@ def list_(
     where = store_path(store)
     with closing(backends.open_rows(where)) as rows:
         if file is not None:
-            typer.echo(_experiment_file(run_rows.run(rows, str(where), file)), nl=False)
+            echo(_experiment_file(run_rows.run(rows, str(where), file)), nl=False)
             return
         listed = run_rows.listing(rows, str(where))
     if form is OutputFormat.JSON:

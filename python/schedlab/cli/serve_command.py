@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.echo import echo
 from schedlab.cli.options import Store, store_path
 
 
@@ -50,9 +51,9 @@ def serve(
     given = os.environ.get("SCHEDLAB_TOKEN", "")
     token = given or ("" if serve_run.is_loopback(host) else secrets.token_urlsafe(24))
     with serve_run.server(site, host, port, token) as server:
-        typer.echo("reading the store", err=True)
+        echo("reading the store", err=True)
         site.refresh()
         shown = f"[{host}]" if ":" in host else host
         query = f"?token={quote(token)}" if token and not given else ""
-        typer.echo(f"http://{shown}:{server.server_port}/{query}")
+        echo(f"http://{shown}:{server.server_port}/{query}")
         server.serve_forever()

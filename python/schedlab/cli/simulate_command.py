@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat
 
 
@@ -129,7 +130,7 @@ def simulate(
     )
     result = simulation_run.simulate(request)
     if form is OutputFormat.JSON:
-        typer.echo(simulation_run.as_json(result))
+        echo(simulation_run.as_json(result))
     elif proc:
         simulation_run.show_files(result)
     else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.cli.echo import echo
 from schedlab.cli.plain_page import Page
 from schedlab.extension import build, extension
 from schedlab.report.numbers import figure
@@ -186,9 +187,9 @@ def show_files(result: Result) -> None:
     files = schedstats.files(result.outcome, result.proc)
     for name, text in files.items():
         if len(files) > 1:
-            print(f"==> {name} <==")
+            echo(f"==> {name} <==")
         if text is not None:
-            print(text, end="")
+            echo(text, nl=False)
 
 
 def _title(page: Page, result: Result) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import typer
 from sqlalchemy import Engine, func, select
 
 from schedlab.cli.console import make, table
+from schedlab.cli.echo import echo
 from schedlab.cli.json_output import print_json
 from schedlab.errors import StoreError
 from schedlab.execution.studies import prepare
@@ -100,4 +100,4 @@ def grant_and_print(store: Location, role: Literal["reader", "writer", "owner"],
         statements = postgres.grants(connection, role, user)
         for statement in statements if apply else ():
             connection.exec_driver_sql(statement)
-    typer.echo("".join(f"{escaped(statement)};\n" for statement in statements), nl=False)
+    echo("".join(f"{escaped(statement)};\n" for statement in statements), nl=False)

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.experiment_run import show_download
-from schedlab.cli.interruption import ending
+from schedlab.cli.interruption import INTERRUPTED, ending
 from schedlab.cli.json_output import json_text
 from schedlab.cli.options import SweepFormat
 from schedlab.cli.report_output import present_text, write
@@ -41,7 +41,6 @@ from schedlab.store.location import Location
 from schedlab.targets.protocol import Target
 from schedlab.targets.several import joined
 from schedlab.targets.sim.cells import fingerprint, simulated_name
-from schedlab.tunables import restore_on_signals
 
 SHOWN_POINTS = 20
 """Most points that ``--dry-run`` prints."""
@@ -117,8 +116,7 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
     given_up: list[int] = []
     if begun is None or begun.state != "complete":
         with (
-            ending(aside, "\ninterrupted", [*request.words, "--resume"]),
-            restore_on_signals(),
+            ending(aside, INTERRUPTED, [*request.words, "--resume"]),
             _progress(aside, whole) as progress,
         ):
             given_up = run_sweep(whole, text, engine, run_id, Place(request.ray, request.jobs), progress)

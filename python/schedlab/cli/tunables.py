@@ -9,6 +9,7 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
+from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
 
 if TYPE_CHECKING:
@@ -131,19 +132,17 @@ def undo(
 
     folder = folders.journals()
     if script:
-        typer.echo(undo_script(folder), nl=False)
+        echo(undo_script(folder), nl=False)
         return
     for journal in pending(folder):
         if journal.live:
-            typer.echo(f"{journal.run_id} is still running and puts its values back when it ends")
+            echo(f"{journal.run_id} is still running and puts its values back when it ends")
     outcomes = recover(folder)
     for outcome in outcomes:
-        typer.echo(str(outcome))
+        echo(str(outcome))
     if not outcomes:
-        typer.echo("nothing to undo")
+        echo("nothing to undo")
     if damaged := kept_damaged(folder):
-        typer.echo(
-            f"{len(damaged)} damaged journals are kept in {damaged[0].parent}: compare their values, then delete them"
-        )
+        echo(f"{len(damaged)} damaged journals are kept in {damaged[0].parent}: compare their values, then delete them")
     if any(outcome.how == "failed" for outcome in outcomes):
         raise typer.Exit(Exit.CANNOT_RUN)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -19,6 +18,7 @@ from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.plan import plan
+from schedlab.files import scratch
 from schedlab.findings import twin
 from schedlab.results import kinds
 from schedlab.store import reader
@@ -76,8 +76,8 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
     seed = next(each for each in (wanted.seed, experiment.design.seed, secrets.randbits(32)) if each is not None)
     real = choose(wanted.target, experiment)
     kernel = wanted.kernel or models.nearest_kernel(str(real.fingerprint()["kernel"]["release"]))
-    with TemporaryDirectory(prefix="schedlab-twin-") as folder:
-        path = Path(folder) / "this-machine.toml"
+    with scratch.locked_folder("schedlab-twin-") as folder:
+        path = folder / "this-machine.toml"
         calibration = None if wanted.machine else _calibration(console)
         if calibration:
             path.write_text(calibration.uncalibrated)

@@ -11,10 +11,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
-from signal import SIG_IGN, SIGINT, SIGTERM, signal
+from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIG_UNBLOCK, SIGINT, SIGTERM, pthread_sigmask, signal
 from threading import Thread
 from typing import Any
 
@@ -76,7 +77,8 @@ def local(work: Work, next_chunk: Next, lanes: Sequence[Lane]) -> Ended:
             for place in list(idle):
                 if (chunk := next_chunk(lanes[place])) is not None:
                     idle.remove(place)
-                    running[pools[place].submit(work, chunk)] = place, chunk
+                    with _blocked():
+                        running[pools[place].submit(work, chunk)] = place, chunk
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -98,9 +100,21 @@ def _pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin_worker)
 
 
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Start processes in the block with SIGINT blocked: Ctrl-C would end a process that imports its modules with a
+    traceback."""
+    before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    try:
+        yield
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
+
+
 def _begin_worker() -> None:
     """Leave Ctrl-C to the main process, and end with the main process even after SIGKILL."""
     signal(SIGINT, SIG_IGN)
+    pthread_sigmask(SIG_UNBLOCK, {SIGINT})
     Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -1,6 +1,4 @@
-"""Folders of schedlab on this machine: the default store and journals.
-
-For the cache see :mod:`schedlab.files.cache`.
+"""Folders of schedlab on this machine: the default store, journals, the cache, and folders of killed processes.
 
 Importing this module is cheap, because every command searches for journals at its start.
 """
@@ -8,7 +6,37 @@ Importing this module is cheap, because every command searches for journals at i
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal, get_args
+
+Prefix = Literal[
+    "schedlab-connection-", "schedlab-remote-", "schedlab-packing-", "schedlab-twin-", "schedlab-probe-",
+    "schedlab-part-",
+]  # fmt: skip
+"""Beginnings of the names of folders that are locked while their process lives (`schedlab.files.scratch`)."""
+
+
+def locked_folders() -> Iterator[Path]:
+    """Yield the folders of living and of killed processes with a :data:`Prefix`, in the places where commands make
+    them."""
+    places = {"/dev/shm", "/tmp", os.environ.get("TMPDIR", "/tmp"), str(parts())}
+    prefixes = get_args(Prefix)
+    for place in places:
+        with suppress(OSError), os.scandir(place) as entries:
+            yield from (Path(entry.path) for entry in entries if entry.name.startswith(prefixes))
+
+
+def cache() -> Path:
+    """Return ``$XDG_CACHE_HOME/schedlab``, by default ``~/.cache/schedlab``."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "schedlab"
+
+
+def parts() -> Path:
+    """Return the folder in the cache of what is not complete yet."""
+    return cache() / "parts"
 
 
 def default_store() -> str:

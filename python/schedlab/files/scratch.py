@@ -6,11 +6,12 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from schedlab.files.folders import Prefix
 from schedlab.files.locks import lock, try_lock
 
 FOLDER = "folder"
@@ -55,16 +56,15 @@ def root() -> Path:
 
 
 @contextmanager
-def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
+def locked_folder(prefix: Prefix, within: Path | None = None) -> Iterator[Path]:
     """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit.
 
-    No register is needed: the folder is locked while its process lives, and the next call with this prefix removes the
-    folders of killed processes. All folders with this prefix must come from this function, since an unlocked folder is
-    removed.
+    No register is needed: the folder is locked while its process lives, and the next command, or the next call with
+    this prefix, removes the folders of killed processes. All folders with this prefix must come from this function,
+    since an unlocked folder is removed.
     """
     within = within or root()
-    for left in within.glob(f"{prefix}*"):
-        _remove_dead(left)
+    remove_dead(within.glob(f"{prefix}*"))
     while True:
         new = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
         file = os.open(new, _FOLDER)
@@ -77,6 +77,12 @@ def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     finally:
         shutil.rmtree(new, ignore_errors=True)
         os.close(file)
+
+
+def remove_dead(paths: Iterable[Path]) -> None:
+    """Remove those of the folders that :func:`locked_folder` has made for processes that have ended."""
+    for path in paths:
+        _remove_dead(path)
 
 
 def _remove_dead(path: Path) -> None:

@@ -21,7 +21,7 @@ from .journal.recovery import pending, recover
 from .journal.script import undo_script
 from .library import catalogue, lookup, names_of
 from .setting import Setting, model_setting, setting
-from .signals import Interrupted, deferred_signals, kept_handlers, restore_on_signals
+from .signals import Interrupted, deferred_signals, kept_handlers, received, restore_on_signals
 from .system import System
 from .terms import KernelVersion
 
@@ -52,6 +52,7 @@ __all__ = [
     "model_setting",
     "names_of",
     "pending",
+    "received",
     "recover",
     "restore_on_signals",
     "setting",

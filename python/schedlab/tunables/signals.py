@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,35 +28,62 @@ class Interrupted(KeyboardInterrupt):
         return 128 + self.signum
 
 
+class _Catching:
+    """State of the outermost block of :func:`restore_on_signals`: its process, and the signal that it has received."""
+
+    process: int | None = None
+    received: int | None = None
+
+
+def received() -> int | None:
+    """Return the signal that ended the newest block of :func:`restore_on_signals` in this process; None without it.
+
+    A library may replace `Interrupted` by an exception of its own, such as an ImportError.
+    """
+    return _Catching.received
+
+
 @contextmanager
 def restore_on_signals() -> Iterator[None]:
     """In the block, the first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread.
 
     Later signals have no effect, so that a burst cannot interrupt the undo or the last commit. The previous handlers
-    are restored at the end. Outside the main thread the block has no effect, because Python runs handlers in the
-    main thread only. A SIGHUP that the process ignores from its start (nohup) stays ignored.
+    are restored at the end. A block in such a block has no effect, and neither has a block outside the main thread,
+    because Python runs handlers in the main thread only. A signal that the process ignores from its start stays
+    ignored: SIGHUP after nohup(1), and SIGINT in the background job of a script.
     """
-
-    interrupted = False
-
-    def interrupt(signum: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        if not interrupted:
-            interrupted = True
-            raise Interrupted(signum)
-
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or _Catching.process == os.getpid():
         yield
         return
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        if _Catching.received is None:
+            _Catching.received = signum
+            raise Interrupted(signum)
+
+    def repeat(ignored: sys.UnraisableHookArgs) -> None:
+        """Raise again what Python has discarded, as in a destructor, a moment later."""
+        if isinstance(ignored.exc_value, Interrupted):
+            _Catching.received = None
+            threading.Timer(0.01, signal.pthread_kill, (main, ignored.exc_value.signum)).start()
+        else:
+            hook(ignored)
+
+    main = threading.get_ident()
+    _Catching.received = None
     before = {number: signal.getsignal(number) for number in ENDING}
-    for number, handler in before.items():
-        if not (number == signal.SIGHUP and handler is signal.SIG_IGN):
-            signal.signal(number, interrupt)
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
     try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, interrupt)
+        _Catching.process = os.getpid()
         yield
     finally:
+        _Catching.process = None
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
@@ -31,7 +31,7 @@ from schedlab.tunables import System, deferred_signals
 from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-FOLDER = "schedlab-remote-"
+FOLDER: Final = "schedlab-remote-"
 """Prefix of folders on this machine for the files of another machine."""
 
 

@@ -1,0 +1,143 @@
+"""How commands end that a signal, a closed terminal or a fault interrupts."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from schedlab.cli.echo import echo
+from tests.cli.in_process import runner
+
+pytestmark = pytest.mark.slow
+
+SIGNALLED = """
+import os, signal, sys
+from schedlab.cli import main
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == MODULE:
+            sys.meta_path.remove(self)
+            for number in NUMBERS:
+                os.kill(os.getpid(), number)
+
+MODULE, NUMBERS, sys.argv = sys.argv[1], map(int, sys.argv[2].split(",")), ["schedlab", *sys.argv[3:]]
+sys.meta_path.insert(0, Finder())
+main()
+"""
+"""A command that gets signals in the middle of the import of a module."""
+
+
+def signalled(module: str, numbers: list[signal.Signals], *words: object) -> subprocess.CompletedProcess[str]:
+    listed = ",".join(str(int(number)) for number in numbers)
+    argv = [sys.executable, "-c", SIGNALLED, module, listed, *map(str, words)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+SILENT = [
+    ("schedlab.cli.app", ["machines", "list"], signal.SIGINT),
+    ("typer", ["machines", "list"], signal.SIGINT),
+    ("schedlab.cli.recovery", ["machines", "list"], signal.SIGTERM),
+    ("polars", ["publish", "site", "--store", "none"], signal.SIGINT),
+    ("numpy", ["publish", "site", "--store", "none"], signal.SIGHUP),
+    ("sqlalchemy", ["serve", "--store", "none"], signal.SIGINT),
+]
+
+
+@pytest.mark.parametrize(("module", "words", "number"), SILENT, ids=str)
+def test_a_signal_in_an_import_ends_a_command_in_silence(module: str, words: list[str], number: signal.Signals) -> None:
+    done = signalled(module, [number], *words)
+    assert (done.returncode, done.stdout, done.stderr) == (-number, "", "")
+
+
+def test_polars_does_not_make_a_command_ignore_ctrl_c() -> None:
+    text = (
+        "import os, signal, schedlab.cli as c; c.end_in_silence(); import polars; os.kill(os.getpid(), signal.SIGINT)"
+    )
+    assert subprocess.run([sys.executable, "-c", f"{text}; print()"], check=False).returncode == -signal.SIGINT
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_storm_in_an_import_of_a_command_that_measures_prints_no_traceback(first: signal.Signals) -> None:
+    storm = [first, signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+    done = signalled("schedlab.simulation.interruptions", storm, "noise", "--target", "sim:laptop-4", "--cpus", "0")
+    assert (done.returncode, done.stderr) == (128 + first, "\ninterrupted\n")
+
+
+def test_a_library_that_replaces_the_exception_of_a_signal_does_not_make_it_a_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+
+    monkeypatch.setattr("schedlab.cli.noise_run.measured", measured)
+    done = runner(monkeypatch, capsys)("noise", "--cpus", "0")
+    assert (done.code, done.err) == (143, "")
+
+
+HUNG_UP = """
+import os, signal, sys
+from schedlab.cli import main
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.stdin.readline()
+sys.argv = ["schedlab", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["workloads", "list"], ["run", "missing.toml"], ["workloads", "--verbose", "nothing"]]
+)
+def test_a_closed_terminal_ends_a_command_as_sighup_does(words: list[str]) -> None:
+    master, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", HUNG_UP, *words], stdin=subprocess.PIPE, stdout=terminal, stderr=terminal
+    ) as process:
+        os.close(terminal)
+        os.close(master)
+        process.communicate(b"\n")
+        assert process.returncode == 128 + signal.SIGHUP
+
+
+def test_verbose_output_and_reports_of_bugs_contain_no_escape_sequences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schedlab = runner(monkeypatch, capsys)
+    done = schedlab("run", "--verbose", "\x1b]0;title\x07.toml")
+    assert "Traceback" in done.err
+    assert "\x1b" not in done.err
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("\x1b]0;title\x07")
+
+    monkeypatch.setattr("schedlab.cli.noise_run.measured", fails)
+    done = schedlab("noise", "--cpus", "0")
+    assert done.code == 70
+    assert "\x1b" not in done.err
+
+
+def test_plain_output_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    echo("a\x1b[2Jb\tc")
+    assert capsys.readouterr().out == "a\\u001b[2Jb\tc\n"
+
+
+def test_every_module_of_the_command_line_prints_with_escapes() -> None:
+    folder = Path(sys.modules["schedlab.cli.app"].__file__ or "").parent
+    allowed = {"__init__.py": "print(", "commands.py": "typer.echo(ctx.get_help()", "echo.py": "typer.echo("}
+    raw = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted(folder.glob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.strip().startswith(("print(", "typer.echo(", "typer.secho(", "sys.stdout.write("))
+        and not line.strip().startswith(allowed.get(path.name, "sys.stdout.write(escaped("))
+    ]
+    assert not raw
