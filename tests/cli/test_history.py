@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from schedlab.cli import publish_run
 from schedlab.cli.app import app
+from schedlab.cli.output_file import write_whole
 from schedlab.store import schema
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run
@@ -29,8 +30,10 @@ def schedlab(*words: object, store: Engine) -> Result:
 
 def data(path: Path) -> list[object]:
     """Return the values with which a script of data calls its function."""
-    (values,) = re.fullmatch(r"schedlab\.\w+\((.*)\);\n", path.read_text(encoding="utf-8"), re.DOTALL).groups()
-    decoded: list[object] = json.loads(f"[{values}]")
+    first, values, last = path.read_text(encoding="utf-8").splitlines()
+    assert re.fullmatch(r'location\.protocol === "file:" && schedlab\.\w+\(\.\.\.', first)
+    assert last == ");"
+    decoded: list[object] = json.loads(values)
     return decoded
 
 
@@ -212,6 +215,71 @@ def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(eng
     (tmp_path / "site/index.html").write_text("mine")
     assert "is not the state of a site" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
     assert (tmp_path / "site/index.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("writes", range(4))
+def test_a_call_that_is_killed_while_it_makes_a_site_is_continued_by_the_next(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    def killed(path: Path, text: str) -> None:
+        done.append(path)
+        if len(done) > writes:
+            raise KeyboardInterrupt
+        write_whole(path, text)
+
+    done: list[Path] = []
+    stored.record(engine, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("schedlab.cli.publish_run.write_whole", killed)
+        schedlab("publish", tmp_path / "site", store=engine)
+    (tmp_path / "site/.schedlab-site.json.0a1b").touch()  # on a file system without unnamed files
+    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
+    schedlab("publish", tmp_path / "new", store=engine)
+    names = [
+        sorted(str(p.relative_to(site)) for p in site.rglob("[!.]*")) for site in (tmp_path / "site", tmp_path / "new")
+    ]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize("name", ["../../victim", "../victim", "0123456789abcdef", ""])
+@pytest.mark.parametrize("place", ["series", "pending", "points"])
+def test_a_site_file_cannot_name_files_outside_the_site(engine: Engine, tmp_path: Path, name: str, place: str) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/schedlab-site.json"
+    content = json.loads(state.read_text())
+    if place == "series":
+        content["series"][name] = next(iter(content["series"].values()))
+    elif place == "pending":
+        content["pending"] = [name]
+    else:
+        content["runs"]["1"]["points"][0]["series"] = name
+    state.write_text(json.dumps(content))
+    victims = [tmp_path / "site/victim.js", tmp_path / "site/data/victim.js"]
+    for victim in victims:
+        victim.write_text("mine")
+    refused = schedlab("publish", tmp_path / "site", store=engine)
+    assert "is not the state of a site" in str(refused.exception)
+    assert all(victim.read_text() == "mine" for victim in victims)
+
+
+def test_a_link_in_a_site_is_not_followed(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "site/data/series").rename(tmp_path / "moved")
+    (tmp_path / "site/data/series").symlink_to(tmp_path / "elsewhere")
+    assert "is a symbolic link" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert not [*(tmp_path / "elsewhere").iterdir()]
+
+
+def test_the_site_of_another_store_is_refused_also_if_an_older_schedlab_made_it(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/schedlab-site.json"
+    older = {"store": "0123456789abcdef", "version": "0.1"}
+    state.write_text(json.dumps(json.loads(state.read_text()) | older))
+    assert "of another store" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
 
 
 def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path) -> None:

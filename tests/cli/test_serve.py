@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from schedlab.cli import serve_run
-from schedlab.errors import CannotRunHere
+from schedlab.errors import CannotRunHere, StoreError
 from tests import histories as stored
 
 pytestmark = pytest.mark.slow
@@ -31,7 +33,14 @@ def ask(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Ask]:
     (tmp_path / "index.html").write_text("<h1>Runs</h1>")
     (tmp_path / "data/runs.js").write_text("schedlab.runs([]);")
     token = getattr(request, "param", "")
-    with serve_run.server(serve_run.Site(tmp_path, lambda: None), "127.0.0.1", 0, token) as server:
+    with serving(serve_run.Site(tmp_path, lambda: None), token) as asked:
+        yield asked
+
+
+@contextmanager
+def serving(site: serve_run.Site, token: str = "") -> Iterator[Ask]:
+    """Serve a site during the block; yield the function that asks the server."""
+    with serve_run.server(site, "127.0.0.1", 0, token) as server:
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # seconds between polls
 
         def asked(path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
@@ -79,6 +88,84 @@ def test_a_silent_connection_does_not_keep_others_waiting(tmp_path: Path, monkey
 def test_a_name_that_leads_here_from_elsewhere_is_refused(ask: Ask) -> None:
     assert ask("/", Host="evil.example").status == 421
     assert ask("/", Host="localhost:8731").status == 200
+
+
+BROKEN = [
+    "[",
+    "[::1",
+    "]",
+    "a]b",
+    "[::1]:x",
+    "localhost:port",
+    "\xff",
+    "a b",
+    "[v1.x]",
+    "localhost:99999999",
+    "//",
+    "@",
+]
+
+
+@pytest.mark.parametrize("ask", ["", TOKEN], indirect=True)
+@pytest.mark.parametrize("host", BROKEN)
+def test_a_broken_host_header_is_answered_and_prints_nothing(
+    ask: Ask, host: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("/", Host=host).status in (400, 401, 421)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ask", ["", TOKEN], indirect=True)
+@pytest.mark.parametrize(
+    "path", ["http://[/", "http://[", "/%00", "/run/%00.html", "//[", "/?token=%ff", "http://[::1/?token=x"]
+)
+def test_a_broken_address_is_answered_and_prints_nothing(
+    ask: Ask, path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(path, Host="localhost", Authorization=f"Bearer {TOKEN}").status in (301, 400, 401, 404, 200)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_store_that_cannot_be_read_is_a_line_and_an_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def update() -> None:
+        raise StoreError("is damaged\x1b[2J", where="store.sqlite")
+
+    with serving(serve_run.Site(tmp_path, update)) as ask:
+        assert ask("/").status == 503
+    assert capfd.readouterr().err == "error: store.sqlite: is damaged\\u001b[2J\n"
+
+
+def test_another_fault_is_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def update() -> None:
+        raise RuntimeError("no memory")
+
+    with serving(serve_run.Site(tmp_path, update)) as ask, pytest.raises(http.client.RemoteDisconnected):
+        ask("/")
+    assert capfd.readouterr().err == "error: a request failed: RuntimeError: no memory\n"
+
+
+OF_PAGES = [
+    ("none", "navigate", "document", 200),
+    ("same-origin", "cors", "empty", 200),
+    ("same-origin", "no-cors", "script", 200),
+    ("cross-site", "navigate", "document", 200),  # a link
+    ("cross-site", "no-cors", "script", 403),
+    ("cross-site", "cors", "empty", 403),
+    ("cross-site", "navigate", "iframe", 403),
+    ("same-site", "no-cors", "script", 403),  # another port of this machine
+    ("same-site", "no-cors", "style", 403),
+    ("cross-site", "", "", 403),
+    ("nonsense", "no-cors", "script", 403),
+]
+
+
+@pytest.mark.parametrize(("site", "mode", "kind", "status"), OF_PAGES)
+def test_a_page_of_another_site_reads_nothing(ask: Ask, site: str, mode: str, kind: str, status: int) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": kind}
+    answer = ask("/data/runs.js", **headers)
+    assert answer.status == status
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert answer.headers["X-Frame-Options"] == "DENY"
 
 
 @pytest.mark.parametrize("ask", [TOKEN], indirect=True)
@@ -137,7 +224,7 @@ def test_the_site_is_updated_before_an_answer_but_not_all_the_time(
 def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 2)
     words = ["serve", "--store", str(engine.url.database), "--port", "0"]
-    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     server = subprocess.Popen(
         [sys.executable, "-m", "schedlab", *words], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -147,7 +234,7 @@ def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_p
         assert address.startswith("http://127.0.0.1:")
         connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
         connection.request("GET", "/data/runs.js")
-        assert connection.getresponse().read().startswith(b"schedlab.runs([")
+        assert connection.getresponse().read().startswith(b'location.protocol === "file:" && schedlab.runs(')
     finally:
         server.terminate()
         assert server.wait(60) in (143, -15)

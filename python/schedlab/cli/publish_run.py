@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import nan
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import ChangePoint, shown_at
@@ -28,11 +28,14 @@ from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.reader import DamagedRun, Run
 
-FORMAT = 2
+FORMAT = 3
 """Version of :class:`Published`. A site of another version is made anew."""
 
 STATE = "schedlab-site.json"
 """File that records what was published; the next call compares the store with this file."""
+
+FOLDERS = ("assets", "run", "data", "data/series")
+"""Folders of a site."""
 
 SAVED_EVERY = 200
 """Runs after which the state is written, so that a killed call loses little."""
@@ -86,8 +89,8 @@ class PublishedSeries(BaseModel):
 class Published(BaseModel):
     """What a site contains.
 
-    ``store`` identifies the store without naming it, ``address`` is for the links of feeds. ``pending``: series whose
-    files are older than their runs.
+    ``version`` is empty until the files that do not depend on the store are complete. ``store`` identifies the store
+    without naming it, ``address`` is for the links of feeds. ``pending``: series whose files are older than their runs.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -100,6 +103,14 @@ class Published(BaseModel):
     runs: dict[int, PublishedRun] = {}
     series: dict[str, PublishedSeries] = {}
     pending: set[str] = set()
+
+    @model_validator(mode="after")
+    def _files_are_of_this_site(self) -> Self:
+        """Refuse a state that would make the next call write or remove other files: it may be somebody else's."""
+        named = {point.series for run in self.runs.values() for point in run.points} | self.pending
+        if any(identity != each.key.identity for identity, each in self.series.items()) or named - self.series.keys():
+            raise ValueError("a series has a wrong name")
+        return self
 
 
 @dataclass(frozen=True)
@@ -135,11 +146,16 @@ def publish(
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
     marks = reader.marks(engine)
     published, is_new = _published(folder, sha256(str(engine.url.database).encode()).hexdigest()[:16])
-    _make(folder / "run")
-    _make(folder / "data" / "series")
+    if is_new:
+        # First, so that the next call takes the folder for a site, also after a kill of this call.
+        _make(folder)
+        _save(folder, published.model_copy(update={"version": ""}))
+    for name in FOLDERS:
+        if (folder / name).is_symlink():
+            raise OutputError("is a symbolic link", where=str(folder / name), todo="remove the link")
+        _make(folder / name)
     if is_new:
         for path, text in site.assets().items():
-            _make((folder / path).parent)
             write_whole(folder / path, text)
     with_page = set(list(marks)[: len(marks) if pages is None else pages])
 
@@ -189,7 +205,7 @@ def _published(folder: Path, store: str) -> tuple[Published, bool]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and any(not path.name.startswith(f".{STATE}.") for path in folder.iterdir()):
             todo = "name a new or empty folder, or the folder of a site"
             raise OutputError(
                 "the folder has files, but is not a site of schedlab", where=str(folder), todo=todo
@@ -202,11 +218,11 @@ def _published(folder: Path, store: str) -> tuple[Published, bool]:
     except ValidationError as error:
         todo = "name another folder, or remove this folder"
         raise OutputError("is not the state of a site", where=str(path), todo=todo) from error
-    if (published.format, published.version) != (FORMAT, empty.version):
-        return empty, True
     if published.store != store:
         todo = "name another folder, or remove this folder"
         raise OutputError("the site is of another store", where=str(folder), todo=todo)
+    if (published.format, published.version) != (FORMAT, empty.version):
+        return empty.model_copy(update={"address": published.address}), True
     return published, False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from socket import AF_INET6
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from schedlab.errors import CannotRunHere
+from schedlab.cli.echo import echo
+from schedlab.errors import CannotRunHere, SchedlabError
 
 COOKIE = "schedlab-token"
 
@@ -59,15 +61,29 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*arguments, directory=str(site.folder), **options)
 
     def do_GET(self) -> None:
-        """Answer with a file."""
-        if self._is_admitted():
-            self.site.refresh()
-            super().do_GET()
+        """Answer with a file, after an update of the site."""
+        self._answer(super().do_GET, is_updated=True)
 
     def do_HEAD(self) -> None:
         """Answer with the head of a file."""
-        if self._is_admitted():
-            super().do_HEAD()
+        self._answer(super().do_HEAD, is_updated=False)
+
+    def _answer(self, send: Callable[[], None], *, is_updated: bool) -> None:
+        try:
+            if not self._is_admitted():
+                return
+            if is_updated:
+                self.site.refresh()
+        except ValueError:  # from urllib: a malformed address or header
+            self.send_error(HTTPStatus.BAD_REQUEST)
+        except SchedlabError as error:
+            echo(f"error: {error}", err=True)
+            self.send_error(HTTPStatus.SERVICE_UNAVAILABLE)
+        else:
+            try:
+                send()
+            except ValueError:
+                self.send_error(HTTPStatus.BAD_REQUEST)
 
     def list_directory(self, path: Any) -> None:
         """Refuse lists of folders."""
@@ -79,6 +95,8 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         super().end_headers()
 
     def log_message(self, *arguments: Any) -> None:
@@ -87,9 +105,13 @@ class Handler(SimpleHTTPRequestHandler):
     def _is_admitted(self) -> bool:
         """Whether the request may be answered. Otherwise it has been answered with an error or a redirection."""
         # A page of another site could give its own name this machine's address (DNS rebinding).
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-        if self.names and host not in self.names:
+        host = urlsplit(f"//{self.headers.get('Host', '')}")
+        _ = host.port  # ValueError for a malformed port
+        if self.names and host.hostname not in self.names:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return False
+        if not self._is_asked_here():
+            self.send_error(HTTPStatus.FORBIDDEN, explain="Open the address itself, not through another site.")
             return False
         if not self.token:
             return True
@@ -110,6 +132,14 @@ class Handler(SimpleHTTPRequestHandler):
         self.send_error(HTTPStatus.UNAUTHORIZED, explain="Open the address with ?token=TOKEN that the server printed.")
         return False
 
+    def _is_asked_here(self) -> bool:
+        """Whether the person, a page of this site or a program asks, and not a page of another site (Fetch Metadata
+        Request Headers, W3C). Another site may have a link to a page."""
+        is_opened = (
+            self.headers.get("Sec-Fetch-Mode") == "navigate" and self.headers.get("Sec-Fetch-Dest") == "document"
+        )
+        return self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin") or is_opened
+
     def _cookie(self) -> str:
         try:
             morsel = SimpleCookie(self.headers.get("Cookie", "")).get(COOKIE)
@@ -129,7 +159,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def server(site: Site, host: str, port: int, token: str) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    """A server that prints a line in place of the traceback of a failed request."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the error, unless the client has closed its connection."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            echo(f"error: a request failed: {type(error).__name__}: {error}", err=True)
+
+
+class Server6(Server):
+    """The same for addresses of IPv6."""
+
+    address_family = AF_INET6
+
+
+def server(site: Site, host: str, port: int, token: str) -> Server:
     """Return a server that is bound to the address, and answers when ``serve_forever`` is called.
 
     Args:
@@ -142,10 +188,8 @@ def server(site: Site, host: str, port: int, token: str) -> ThreadingHTTPServer:
     """
     names = () if token else (*LOCAL_NAMES, host)
     handler = partial(Handler, site=site, token=token, names=names)
-    kind = type("_Server", (ThreadingHTTPServer,), {"address_family": AF_INET6}) if ":" in host else ThreadingHTTPServer
     try:
-        made: ThreadingHTTPServer = kind((host, port), handler)
+        return (Server6 if ":" in host else Server)((host, port), handler)
     except OSError as error:
         todo = "name another address with --host, or another port with --port; --port 0 chooses one"
         raise CannotRunHere(f"cannot listen: {error.strerror or error}", where=f"{host}:{port}", todo=todo) from error
-    return made

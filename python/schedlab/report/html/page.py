@@ -40,7 +40,7 @@ NO_SCRIPT = "'none'"
 ASSETS = {"report.css": "report.css", "theme.js": "theme.js", "report.js": "report.js", "vega.js": "vega/vega.js"}
 """Files that pages of a site share, and their paths in this package."""
 
-SITE_POLICY = "default-src 'none'; style-src 'self' file: 'unsafe-inline'; script-src 'self' file:"
+SITE_POLICY = "default-src 'none'; style-src 'self' file: 'unsafe-inline'; script-src 'self' file:; connect-src 'self'"
 """Content security policy of a site's pages: own files only, from a server or from a folder."""
 
 SHAPES = {

@@ -1,6 +1,6 @@
 "use strict";
 // Lists with search and filters, and plots of histories. The data arrive by calls of schedlab.runs(), .series(),
-// .points() and .plots(), because a page in a folder may load scripts but no other files.
+// .points() and .plots(): in a page from a folder by scripts, because such a page may load no other files.
 const schedlab = (() => {
   const STEP = 100; // rows that are shown at a time
   const one = (selector, root = document) => root.querySelector(selector);
@@ -141,12 +141,21 @@ const schedlab = (() => {
     axis.addEventListener("change", () => draw(figure, about, axis.value));
     await draw(figure, about, "date");
   };
+  // Call receive[name] with the data of a file, whose second line is a JSON list of the arguments.
+  const read = async (name, file) => {
+    if (location.protocol === "file:") {
+      const script = document.createElement("script");
+      script.src = file;
+      document.head.append(script);
+      return;
+    }
+    const answer = await fetch(file);
+    if (answer.ok) receive[name](...JSON.parse((await answer.text()).split("\n")[1]));
+  };
   const load = (about, then) => {
     if (arrived.has(about.id)) { then(); return; }
     waiting.set(about.id, then);
-    const script = document.createElement("script");
-    script.src = `data/series/${about.id}.js`;
-    document.head.append(script);
+    read("points", `data/series/${about.id}.js`);
   };
   const row = (about) => {
     const details = made("details", "row", "");
@@ -197,5 +206,7 @@ const schedlab = (() => {
     waiting.get(id)?.();
     waiting.delete(id);
   };
-  return { runs, series, points, plots: (all) => { specifications = all; } };
+  const receive = { runs, series, points, plots: (all) => { specifications = all; } };
+  addEventListener("DOMContentLoaded", () => read(document.body.dataset.list, `data/${document.body.dataset.list}.js`));
+  return receive;
 })();

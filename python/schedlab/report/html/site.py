@@ -6,7 +6,9 @@
     feed.json, feed.xml   changes for the worse
     assets/        scripts and styles of all pages
 
-The data are scripts that call a function, because a page in a folder may load scripts, but no other files.
+The data are scripts that call a function, because a page in a folder may load scripts, but no other files. A page of
+another site may load scripts too, so that the call happens in a page from a folder alone. A page from a server reads
+the script as text, which the browser allows to the pages of the same site.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def assets() -> dict[str, str]:
     made = {path: environment().get_template(name).render(facts) for path, name in pages.items()}
     made |= {f"assets/{name}": text(path) for name, path in ASSETS.items()}
     made |= {f"assets/{name}": text(name) for name in ("site.css", "site.js")}
-    made["assets/plots.js"] = _call("plots", json.loads(text("vega/history.json")))
+    made["assets/plots.js"] = f"schedlab.plots({_json(json.loads(text('vega/history.json')))});\n"
     return made
 
 
@@ -110,4 +112,10 @@ def _summary(series: Series) -> dict[str, Any]:
 
 
 def _call(name: str, *values: Sequence[Any] | Mapping[str, Any] | str) -> str:
-    return f"schedlab.{name}({', '.join(str(Markup(script_safe(value))) for value in values)});\n"
+    """Return a script of three lines, whose second line is a JSON list of the values. No page can replace
+    ``location`` (HTML Standard, [LegacyUnforgeable])."""
+    return f'location.protocol === "file:" && schedlab.{name}(...\n{_json(values)}\n);\n'
+
+
+def _json(data: Sequence[Any] | Mapping[str, Any]) -> str:
+    return str(Markup(script_safe(data)))
