@@ -14,7 +14,7 @@ from benches.study.events import RATIOS, Events
 from benches.study.false_alarms import ALPHA, Shares, bound
 from benches.study.fences import Outliers
 from benches.study.interim import Sequential
-from benches.study.machines import Summary
+from benches.study.machines import SHIFT, Summary
 from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
 from benches.study.maxima import Maxima
 from benches.study.power import SHIFTS, Power
@@ -189,16 +189,18 @@ def power(results: Iterable[Power]) -> str:
 
 
 def machines(results: Iterable[Summary], campaigns: int) -> str:
-    """Format false alarms of the summary over machines, a line for each spread of true ratios, machines and blocks."""
-    head = ["true ratios", "machines", "blocks", "mean differs", "pooled", "interval has 1", "unequal", "apart"]
+    """Format false alarms and power of the summary over machines, a line for each kind of machines and number."""
+    found = f"{100 * SHIFT:.0f} % found"
+    head = ["true ratios", "machines", "blocks", "mean differs", "weighted", "pooled", "interval has 1", "unequal"]
+    head += ["apart", found, f"{found}, weighted"]
     high = bound(campaigns)
     rows = []
     for each in results:
-        spread = "equal" if each.tau == 0 else f"spread {100 * each.tau:g} %"
-        real = [each.unequal, each.apart] if each.tau == 0 else []
-        cells = [percent(each.mean, high=high), percent(each.fixed, high=high), percent(each.covered, low=1 - high)]
-        cells += [percent(share, high=high) for share in real] or ["", ""]
-        rows.append([spread, str(each.machines), str(each.blocks), *cells])
+        cells = [percent(share, high=high) for share in (each.mean, each.weighted, each.fixed)]
+        cells.append(percent(each.covered, low=1 - high))
+        cells += ["" if each.kind.tau else percent(share, high=high) for share in (each.unequal, each.apart)]
+        cells += [percent(each.found), percent(each.found_weighted)]
+        rows.append([each.kind.name, str(each.machines), str(each.blocks), *cells])
     return table(head, rows)
 
 

@@ -204,20 +204,25 @@ class Blocks:
         return {name: dict(sorted(cell.items())) for name, cell in filled.items()}
 
     def resolution(self, row: RowKey, variants: Sequence[str]) -> float:
-        """Return the smallest step between values of the variants, relative to their mean; inf if all values are equal.
-
-        Equal values do not show that steps are small, however many digits they have: 100 operations in 3 s are
-        33.333333, and the next possible value is 33.666667.
-        """
+        """Return :func:`smallest_step` of the variants' values."""
         cells = [statistics for name in variants for statistics in self._cells.get((*row, name), {}).values()]
-        values = np.unique([value for *_, least, most in cells for value in (least, most)])
-        centre = abs(float(values.mean())) if len(values) else 0.0
-        steps = np.diff(values)
-        return float(steps.min(initial=inf, where=steps > 1e-9 * centre)) / centre if centre else inf
+        return smallest_step([value for *_, least, most in cells for value in (least, most)])
 
 
 def _upto(of_blocks: Mapping[int, Value], last: int) -> dict[int, Value]:
     return {block: value for block, value in of_blocks.items() if block <= last}
+
+
+def smallest_step(values: Sequence[float]) -> float:
+    """Return the smallest step between values, relative to their mean; inf if all values are equal.
+
+    Equal values do not show that steps are small, however many digits they have: 100 operations in 3 s are 33.333333,
+    and the next possible value is 33.666667.
+    """
+    distinct = np.unique(values)
+    centre = abs(float(distinct.mean())) if len(distinct) else 0.0
+    steps = np.diff(distinct)
+    return float(steps.min(initial=inf, where=steps > 1e-9 * centre)) / centre if centre else inf
 
 
 def mean(cell: Cell) -> float:

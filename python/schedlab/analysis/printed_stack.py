@@ -15,7 +15,7 @@ from math import expm1, log, log1p, nan, sqrt
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from schedlab.analysis.machines import LEAST_ERROR, Combined, Effect, combine
+from schedlab.analysis.machines import LEAST_ERROR, Combined, Effect, combine_weighted
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.resolution import POWER
@@ -181,7 +181,7 @@ def summarise(rows: Sequence[AttributedRow], delta: float, confidence: float) ->
     """
     names = dict.fromkeys(name for row in rows for name in list(row.row.prefixes)[1:])
     return {
-        name: combine(
+        name: combine_weighted(
             {
                 str(place): Effect(step.gain, step.error, row.freedom + 1)
                 for place, row in enumerate(rows)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.cells import block_means
+from schedlab.analysis.cells import block_means, smallest_step
 from schedlab.analysis.machines import Combined, Effect, combine
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import log_ratios
@@ -40,7 +40,7 @@ class Row:
     Attributes:
         question, variant, control: the row; whether the variant is the A/A control.
         verdicts: the machines' own verdicts by the machine's name.
-        combined: the figures over machines; None if fewer than two machines have two blocks.
+        combined: the figures over machines; None if fewer than two machines have two blocks with values above 0.
         word: the verdict on the mean ratio, with p adjusted for the variant's rows; None without ``combined``.
         apart: machines whose ratio differs from the ratios of the other machines.
     """
@@ -104,16 +104,20 @@ RowKey = tuple[Question, str, bool]
 
 
 def _effects(judged: Findings) -> dict[RowKey, Effect]:
-    """Return the effects of one machine. A row that the machine cannot judge for lost trials has no effect."""
+    """Return the effects of one machine. A row without a verdict for lost trials, or with a 0, has no effect."""
     means = block_means(judged.values)
     effects = {}
     for verdict in judged.verdicts:
         question = verdict.question
         key = (question.workload, question.parameters, question.metric)
-        cells = [means.get((*key, name)) for name in (judged.baseline, verdict.variant)]
+        cells = [means.get((*key, name), {}) for name in (judged.baseline, verdict.variant)]
         if verdict.n < 2 or not all(cells) or verdict.p != verdict.p:
             continue
-        effect = Effect.of(log_ratios(*(cell for cell in cells if cell)))
+        try:
+            ratios = log_ratios(*cells)
+        except ValueError:
+            continue
+        effect = Effect.of(ratios, smallest_step([value for cell in cells for value in cell.values()]))
         if effect is not None:
             effects[question, verdict.variant, verdict.control] = effect
     return effects

@@ -140,11 +140,11 @@ def _notes(fleet: Fleet) -> Iterator[str]:
     if any(row.apart for row in fleet.rows):
         yield "!: the machine's ratio differs from the ratios of the other machines."
     if any(row.combined is None for row in fleet.rows):
-        yield "-: fewer than two machines have two blocks in the row."
+        yield "-: fewer than two machines have two blocks with values above 0 in the row."
     control = [row for row in fleet.rows if row.control and row.word in (Word.BETTER, Word.WORSE)]
     if control:
         yield f"The {CONTROL} DIFFERS over machines in {listed([_name(row).plain for row in control])}."
     yield (
-        "Random effects (DerSimonian and Laird) with the interval of Hartung and Knapp: for machines like these. "
+        "The geometric mean of the machines' ratios, with the interval of Student's t: for machines like these. "
         "I² and tau: how much the machines differ; p equal: Welch's test of equal ratios."
     )
