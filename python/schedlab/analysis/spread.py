@@ -25,7 +25,8 @@ def warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Iterator[War
     """Yield a warning for each variant that differs from the baseline both in its mean and in its spread.
 
     The sign-flip test asks whether baseline and variant are exchangeable. If only their spread differs, they are not
-    exchangeable, and for skewed figures the test asserts a change of the mean too often.
+    exchangeable, and for skewed figures the test asserts a change of the mean too often. A row with a value of 0 has no
+    logarithms to compare.
     """
     different = [v for v in verdicts if v.word in DIFFERENT and not v.control and v.n >= FEWEST]
     if not different:
@@ -36,7 +37,10 @@ def warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Iterator[War
         above = cells[(*row, verdict.variant)]
         below = next(cell for key, cell in cells.items() if key[:3] == row and key[3] not in compared)
         blocks = sorted(above.keys() & below.keys())
-        logs = [np.log(np.array([cell[block] for block in blocks])) for cell in (below, above)]
+        values = [np.array([cell[block] for block in blocks]) for cell in (below, above)]
+        if min(map(np.min, values)) <= 0:
+            continue
+        logs = list(map(np.log, values))
         if p_equal_spread(*logs) < ALARM_P / len(different):
             yield Kind.SPREAD.warning(
                 workload=verdict.question.workload,

@@ -23,6 +23,9 @@ WIDTH = 75
 NAMED = 3
 """Maximum number of rows that a sentence names for each column and verdict. Further rows are counted."""
 
+GAIN = "gain "
+"""Word before a gain in a sentence."""
+
 _NO_GAIN = " " * 11
 """Blanks in place of a gain, after a figure without a gain."""
 
@@ -110,7 +113,8 @@ def _labels(rows: Sequence[Row]) -> tuple[str, dict[str, str]]:
 
 def _cell(row: Row) -> str:
     opening, closing = "**" if words.different(row) else "()"
-    return f"{figure(row.value)} {opening}{improvement(row.ratio, row.direction):>8}{closing}"
+    size = words.FROM_0 if words.rises_from_0(row) else improvement(row.ratio, row.direction)
+    return f"{figure(row.value)} {opening}{size:>8}{closing}"
 
 
 def _aligned(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
@@ -148,21 +152,26 @@ def _shown(report: Report) -> str:
 
 def _largest(rows: Sequence[Row], report: Report) -> str:
     """Name the largest differences with sizes and intervals, and count the remaining differences."""
-    largest = sorted(rows, key=lambda row: -abs((row.ratio or 1) - 1))
+    largest = sorted(rows, key=words.extent, reverse=True)
     named = [
-        f"{words.row_name(row)} (gain {gain(row.ratio, row.direction)}, {_level(row, report)}% interval "
+        f"{words.row_name(row)} ({_gain(row)}, {_level(row, report)}% interval "
         f"{gain_interval(row.low, row.high, row.direction)})"
         for row in largest[:NAMED]
     ]
     rest = largest[NAMED:]
     if not rest:
         return ", ".join(named)
-    low, high = (gain(row.ratio, row.direction) for row in (rest[-1], rest[0]))
-    span = low if low == high else f"{low} to {high}"
+    low, high = (_gain(row) for row in (rest[-1], rest[0]))
+    span = low if low == high else f"{low} to {high.removeprefix(GAIN)}"
     return f"{', '.join(named)} and {counted(len(rest), 'more row')} ({span})"
 
 
 def _undecided(report: Report) -> str:
+def _gain(row: Row) -> str:
+    """Return the gain of a row: ``gain +9.2%``, or ``from 0``."""
+    return words.FROM_0 if words.rises_from_0(row) else f"{GAIN}{gain(row.ratio, row.direction)}"
+
+
     """Name the inconclusive rows with their minimum detectable effects."""
     rows = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
     if not rows:

@@ -60,9 +60,16 @@ def gain(ratio: Number, direction: Direction) -> str:
 
 
 def gain_interval(low: Number, high: Number, direction: Direction) -> str:
-    """Format an interval of ratios as gains, the smaller gain first: ``+7.0% to +11.2%``."""
-    ends = (low, high) if direction == "higher" else (high, low)
-    return " to ".join(gain(end, direction) for end in ends)
+    """Format an interval of ratios as gains, the smaller gain first: ``+7.0% to +11.2%``.
+
+    An interval with an open end is ``-70.7% or less`` or ``+70.7% or more``.
+    """
+    smaller, larger = (gain(end, direction) for end in ((low, high) if direction == "higher" else (high, low)))
+    if UNKNOWN not in (smaller, larger):
+        return f"{smaller} to {larger}"
+    if smaller == larger:
+        return UNKNOWN
+    return f"{larger} or less" if smaller == UNKNOWN else f"{smaller} or more"
 
 
 def _gain(ratio: float, direction: Direction) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf, log
 from typing import Any, Protocol
 
 from schedlab.analysis.verdicts import DIFFERENT, Word
@@ -21,6 +22,9 @@ EMULATED = "emulated"
 
 SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
 """A symbol for each verdict, so that colour is never the only distinction."""
+
+FROM_0 = "from 0"
+"""The change of a row whose baseline is 0."""
 
 UNMATCHED = "Rows that some columns lack"
 """Heading of the rows that some columns lack."""
@@ -209,7 +213,20 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
 
 def size_of_change(row: Row) -> str:
     """Return the change of a row in per cent; ``from 0`` if the baseline is 0 and the variant is not."""
-    return "from 0" if row.ratio is None and row.baseline == 0 and row.value else change(row.ratio)
+    return FROM_0 if rises_from_0(row) else change(row.ratio)
+
+
+def rises_from_0(row: Row) -> bool:
+    """Return whether the baseline is 0 and the variant is not, so that there is no ratio."""
+    return row.ratio is None and row.baseline == 0 and bool(row.value)
+
+
+def extent(row: Row) -> float:
+    """Return the size of a change for the order of rows: a change from 0 or to 0 is the largest, an unknown change the
+    smallest."""
+    if row.ratio is None:
+        return inf if rises_from_0(row) else -1.0
+    return abs(log(row.ratio)) if row.ratio > 0 else inf
 
 
 def instructions(row: Row) -> str:

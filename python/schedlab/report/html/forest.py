@@ -57,6 +57,12 @@ class Axis:
             return 0.0
         return round(min(max(50 + 50 * asinh(log(ratio) / self.linear) / self.reach, 0.0), 100.0), 2)
 
+    def span(self, shown: Bounded) -> tuple[float, float] | None:
+        """Return the places of an interval's ends, an open end at the plot's edge; None without an interval."""
+        if shown.low is None and shown.high is None:
+            return None
+        return self.place(shown.low or 0.0), 100.0 if shown.high is None else self.place(shown.high)
+
     @property
     def ticks(self) -> list[Tick]:
         """Marks for no change, and for as many pairs of a ratio and its inverse as have room, the largest first."""

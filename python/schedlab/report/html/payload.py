@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedlab.report.build import shortened
-from schedlab.report.document import Column, PlottedRow
+from schedlab.report.document import Column, PlottedRow, Row
 from schedlab.report.html.curves import Curve
+from schedlab.report.numbers import interval
 from schedlab.report.words import measure
 
 _SHAPES = (
@@ -84,15 +85,20 @@ def _curve(curve: Curve, columns: Sequence[Look]) -> dict[str, Any]:
         "parameter": curve.parameter,
         "points": [[point.x, point.label, point.row.key] for point in curve.points],
         "changes": [
-            [point.x, places[row.variant], row.control, *map(_percent, (row.ratio, row.low, row.high))]
+            [point.x, places[row.variant], row.control, *_change(row)]
             for point in curve.points
             for row in point.row.verdicts
+            if row.ratio is not None
         ],
     }
 
 
-def _percent(ratio: float | None) -> float | None:
-    return None if ratio is None else shortened(100 * (ratio - 1))
+def _change(row: Row) -> list[float | str | None]:
+    """Return the change in per cent, its interval, and the interval's text. An interval with an open end has no
+    place."""
+    percent = [None if ratio is None else shortened(100 * (ratio - 1)) for ratio in (row.ratio, row.low, row.high)]
+    ends = percent[1:] if None not in percent else [None, None]
+    return [percent[0], *ends, interval(row.low, row.high)]
 
 
 def script_safe(data: Mapping[str, Any] | Sequence[Any] | str) -> str:

@@ -106,8 +106,8 @@
     const { points, changes } = data.responses[response];
     const made = kind.startsWith("curve")
       ? points.flatMap(([x, , row]) => valuesOf(row).map((value) => ({ ...value, x })))
-      : changes.map(([x, column, control, change, low, high]) => ({
-        ...look(column), x, column, control, change, low, high, tip: `${look(column).variant} at ${x}: ${change} %, ${low} to ${high} %`,
+      : changes.map(([x, column, control, change, low, high, span]) => ({
+        ...look(column), x, column, control, change, low, high, tip: `${look(column).variant} at ${x}: ${change} %, ${span} %`,
       }));
     return beside(made, kind.endsWith("log"), kind.startsWith("curve") ? 0.005 : 0.012);
   };
