@@ -11,7 +11,7 @@ import pytest
 
 from schedlab.analysis.judging import judge
 from schedlab.analysis.resolution import Rule
-from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, Word, event_share, with_exact, word
 
 TIME = Question("w", "{}", "time", "s", "lower")
 RATE = Question("w", "{}", "rate", "1/s", "higher")
@@ -57,6 +57,15 @@ def test_a_narrow_interval_is_equivalent_and_a_wide_interval_inconclusive() -> N
     assert wide.detectable > 0.05
     assert wide.blocks_needed is not None
     assert wide.blocks_needed > 100
+
+
+def test_an_equivalent_variant_may_have_rare_events_and_other_verdicts_have_no_such_share() -> None:
+    verdict = verdict_of({"base": BASE, "new": scaled(1.0)})
+    assert verdict.event_share == pytest.approx(3 / len(BASE))
+    assert isnan(verdict_of({"base": BASE, "new": scaled(1.5)}).event_share)
+    assert event_share(Word.EQUIVALENT, 2) == 1.0
+    # The exact limit of the rate of an event that none of n blocks had (Clopper & Pearson 1934).
+    assert all(1 - 0.05 ** (1 / n) <= event_share(Word.EQUIVALENT, n) for n in range(1, 1000))
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.9999, "equivalent"), (1.004, "equivalent"), (0.985, "better")])

@@ -27,7 +27,7 @@ ROW_FIELDS = {
     "workload", "metric", "unit", "direction", "parameters", "variant", "control", "n", "baseline", "value", "ratio",
     "low", "high", "p", "p_adjusted", "p_equivalent", "verdict", "arithmetic_ratio", "within_control", "detectable",
     "exact", "blocks_needed", "reason", "failed", "method", "spread", "level", "p_mann_whitney", "decided",
-    "kind", "statistic",
+    "kind", "statistic", "event_share",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from schedlab.analysis.resolution import Rule, detectable
 from schedlab.analysis.sequential import Course, nominal
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.simultaneous import by_block, joint, step_down
-from schedlab.analysis.verdicts import Options, Question, Word, word
+from schedlab.analysis.verdicts import Options, Question, Word, event_share, word
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,11 @@ class Effect:
     word: Word = Word.INCONCLUSIVE
     detectable: float = nan
     reason: str = ""
+
+    @property
+    def event_share(self) -> float:
+        """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`."""
+        return event_share(self.word, self.n)
 
 
 @dataclass(frozen=True)

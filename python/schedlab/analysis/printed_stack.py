@@ -20,7 +20,7 @@ from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.resolution import POWER
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word, word
+from schedlab.analysis.verdicts import Word, event_share, word
 
 FAR_OUT = 3.0
 """Interquartile ranges beyond the quartile at which a run's printed spread is marked ("far out": Tukey 1977)."""
@@ -60,6 +60,7 @@ class Step:
         gain: mean log-ratio to the prefix before, positive if the change is better; ``error`` is its standard error.
         ratio, low, high: the ratio with its interval, simultaneous over the steps of the row; nan without any repeats.
         p, p_adjusted: p of "there is no change", raw and corrected over the steps of all rows.
+        runs: number of runs of the prefix with fewer runs.
         word: the verdict.
     """
 
@@ -67,12 +68,18 @@ class Step:
     gain: float
     error: float
     ratio: float
+    runs: int
     low: float = nan
     high: float = nan
     p: float = nan
     p_adjusted: float = nan
     p_equivalent: float = nan
     word: Word = Word.INCONCLUSIVE
+
+    @property
+    def event_share(self) -> float:
+        """The share of runs in which a rare event cannot be excluded, see :func:`event_share`."""
+        return event_share(self.word, self.runs)
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,7 @@ def _attributed(row: StackRow, alpha: float, delta: float) -> AttributedRow:
             row.question.direction == "higher",
             float(logs[until].mean() - logs[since].mean()),
             spread * sqrt(1 / len(logs[since]) + 1 / len(logs[until])),
+            min(len(logs[since]), len(logs[until])),
             freedom, alpha / len(bounds), delta,
         )
         for since, until in bounds
@@ -146,8 +154,10 @@ def _attributed(row: StackRow, alpha: float, delta: float) -> AttributedRow:
     )
 
 
-def _step(name: str, higher: bool, change: float, error: float, freedom: int, alpha: float, delta: float) -> Step:
-    step = Step(name, change if higher else -change, error, ratio_of(change))
+def _step(
+    name: str, higher: bool, change: float, error: float, runs: int, freedom: int, alpha: float, delta: float
+) -> Step:
+    step = Step(name, change if higher else -change, error, ratio_of(change), runs)
     if not freedom:
         return step
     half, margin = float(stdtrit(freedom, 1 - alpha / 2)) * error, log1p(delta)

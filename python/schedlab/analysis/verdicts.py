@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import isclose, nan
+from math import inf, isclose, isnan, nan
 from typing import Literal
 
 from schedlab.analysis.multiplicity import Correction
@@ -31,6 +31,15 @@ class Word(StrEnum):
 
 DIFFERENT = (Word.BETTER, Word.WORSE)
 """The words that assert a difference."""
+
+
+def event_share(word: Word | None, blocks: int) -> float:
+    """Return the share of blocks in which an equivalent variant may have a rare event; nan for other verdicts.
+
+    Blocks without an event do not exclude a rare event, such as a hang: its probability may be as large as 3 / blocks
+    at 95 % confidence (the rule of three: Hanley & Lippman-Hand, JAMA 249, 1983), at most 1.
+    """
+    return min(3 / blocks, 1.0) if word is Word.EQUIVALENT and blocks else nan
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,16 @@ class Verdict:
     arithmetic_ratio: float = nan
     exact: bool = False
     statistic: Kind = "logs"
+
+    @property
+    def event_share(self) -> float:
+        """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`."""
+        return event_share(self.word, self.n)
+
+    @property
+    def undecidable(self) -> bool:
+        """Whether the number of blocks or the kind of figures rules out the words better and worse."""
+        return self.word is Word.INCONCLUSIVE and bool(self.reason) and (isnan(self.p) or self.detectable == inf)
 
 
 def tests_of(rows: int, variants: int, options: Options) -> int:

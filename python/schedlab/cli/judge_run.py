@@ -92,8 +92,8 @@ def ask_and_print(store: Location, number: int | None, file: Path, blocks: int |
     if as_json:
         print_json(answers_of.to_json(campaign, len(campaigns.candidates(engine, campaign.id)), result))
     else:
-        words = (candidate.name, result.word, result.ratio, result.low, result.high, result.blocks)
-        make().print(answers_of.sentence(*words), *([result.reason] if result.reason else []))
+        sentence = answers_of.sentence(candidate.name, result, result.blocks)
+        make().print(sentence, *([result.reason] if result.reason else []))
     return Exit.FINE
 
 
@@ -131,8 +131,7 @@ def confirm_and_print(store: Location, number: int | None, name: str | None, blo
     if as_json:
         print_json(answers_of.confirmation_json(campaign, winner, verdict))
     else:
-        words = (winner.name, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
-        make().print(answers_of.sentence(*words))
+        make().print(answers_of.sentence(winner.name, verdict, verdict.n))
     return Exit.FINE
 
 

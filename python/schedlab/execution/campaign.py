@@ -14,7 +14,7 @@ from schedlab.analysis.cells import TOLERATED, Blocks, average_blocks
 from schedlab.analysis.eprocess import Evidence, Floats, evidence, share
 from schedlab.analysis.paired import log_ratios, ratio_of, steps_unknown
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
+from schedlab.analysis.verdicts import Word, event_share
 from schedlab.errors import StoreError
 from schedlab.execution.loop import Measure, Progress, pause_of, recorded
 from schedlab.execution.pairs import Pairs
@@ -57,6 +57,11 @@ class Answer:
     blocks: int
     failed: int
     reason: str = ""
+
+    @property
+    def event_share(self) -> float:
+        """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`."""
+        return event_share(self.word, self.blocks)
 
     @property
     def gain(self) -> float:

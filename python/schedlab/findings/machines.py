@@ -13,7 +13,7 @@ from schedlab.analysis.machines import Combined, Effect, combine
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import log_ratios
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Options, Verdict, Word, word
+from schedlab.analysis.verdicts import Options, Verdict, Word, event_share, word
 from schedlab.errors import StoreError
 from schedlab.findings.run import Findings, findings
 from schedlab.store import reader
@@ -52,6 +52,11 @@ class Row:
     combined: Combined | None
     word: Word | None
     apart: tuple[str, ...]
+
+    @property
+    def event_share(self) -> float:
+        """The share of all machines' blocks in which a rare event cannot be excluded, see :func:`event_share`."""
+        return event_share(self.word, sum(verdict.n for verdict in self.verdicts.values()))
 
 
 @dataclass(frozen=True)

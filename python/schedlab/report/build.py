@@ -187,7 +187,7 @@ def _rows(findings: Findings) -> list[document.Row]:
 _SAME_IN_VERDICT = (
     "variant", "control", "method", "n", "failed", "ratio", "arithmetic_ratio", "low", "high", "level", "p",
     "p_mann_whitney", "p_adjusted", "p_equivalent", "within_control", "exact", "blocks_needed", "decided", "reason",
-    "statistic",
+    "statistic", "event_share",
 )  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def _effects_row(question: Question) -> dict[str, Any]:
     return _row_fields(question) | {"unit": question.unit, "direction": question.direction}
 
 
-_SAME_IN_EFFECT = ("name", "n", "ratio", "low", "high", "p", "p_adjusted", "p_equivalent", "reason")
+_SAME_IN_EFFECT = ("name", "n", "ratio", "low", "high", "p", "p_adjusted", "p_equivalent", "reason", "event_share")
 
 
 def _effect(effect: Effect) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from schedlab.execution.campaign import Answer
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval
+from schedlab.report.words import rare_event
 from schedlab.results.metrics import finite
 from schedlab.store.campaigns import Campaign, Candidate
 
@@ -26,6 +27,7 @@ def to_json(campaign: Campaign, candidates: int, answer: Answer) -> dict[str, An
         "name": answer.candidate.name,
         "run": answer.candidate.run_id,
         "verdict": str(answer.word),
+        "event_share": finite(answer.event_share),
         "ratio": finite(answer.ratio),
         "interval": [finite(answer.low), finite(answer.high)],
         "direction": answer.question.direction,
@@ -46,6 +48,7 @@ def confirmation_json(campaign: Campaign, candidate: Candidate, verdict: Verdict
         "name": candidate.name,
         "run": candidate.holdout_id,
         "verdict": str(verdict.word),
+        "event_share": finite(verdict.event_share),
         "ratio": finite(verdict.ratio),
         "interval": [finite(verdict.low), finite(verdict.high)],
         "direction": verdict.question.direction,
@@ -56,10 +59,11 @@ def confirmation_json(campaign: Campaign, candidate: Candidate, verdict: Verdict
     }
 
 
-def sentence(name: str, word: Word, ratio: float, low: float, high: float, blocks: int) -> str:
+def sentence(name: str, judged: Answer | Verdict, blocks: int) -> str:
     """Return a verdict in one sentence."""
-    size = f"{change(ratio)} ({interval(low, high)})" if blocks else "no ratio"
-    return f"{name!r} is {word}: {size}, {counted(blocks, 'block')}."
+    size = f"{change(judged.ratio)} ({interval(judged.low, judged.high)})" if blocks else "no ratio"
+    remark = f"; {rare_event(judged.event_share)}" if judged.word is Word.EQUIVALENT else ""
+    return f"{name!r} is {judged.word}: {size}, {counted(blocks, 'block')}{remark}."
 
 
 def render(campaign: Campaign, answers: Sequence[Answer]) -> RenderableType:
@@ -77,7 +81,9 @@ def render(campaign: Campaign, answers: Sequence[Answer]) -> RenderableType:
         for place, heading in enumerate(headings)
     ]
     table: tuple[RenderableType, ...] = (Text(), Columns(columns)) if answers else ()
-    return Group(head, Text(spending, style="dim"), *table)
+    shares = [answer.event_share for answer in answers if answer.word is Word.EQUIVALENT]
+    note = (Text(f"{Word.EQUIVALENT}: {rare_event(max(shares))}", style="dim"),) if shares else ()
+    return Group(head, Text(spending, style="dim"), *table, *note)
 
 
 def _line(answer: Answer) -> tuple[str, ...]:

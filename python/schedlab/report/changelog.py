@@ -14,7 +14,7 @@ from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
 from schedlab.report.columns import fitting
-from schedlab.report.document import Report, Row
+from schedlab.report.document import Effect, Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, gain, gain_interval, improvement
 
 WIDTH = 75
@@ -144,7 +144,8 @@ def _shown(report: Report) -> str:
         if same := [row for row in of_column if row.verdict is Word.EQUIVALENT]:
             where = words.row_name(same[0]) if len(same) == 1 else f"{len(same)} rows"
             delta = f"{100 * report.judging.delta:g}%"
-            verdicts.append(f"{Word.EQUIVALENT} to {report.baseline} within {delta} in {where}")
+            remark = words.rare_events(same).replace(" %", "%")
+            verdicts.append(f"{Word.EQUIVALENT} to {report.baseline} within {delta} in {where} ({remark})")
         if verdicts:
             clauses.append(f"{name} is {', and '.join(verdicts)}")
     return f"Shown: {'; '.join(clauses)}." if clauses else ""
@@ -166,12 +167,12 @@ def _largest(rows: Sequence[Row], report: Report) -> str:
     return f"{', '.join(named)} and {counted(len(rest), 'more row')} ({span})"
 
 
-def _undecided(report: Report) -> str:
 def _gain(row: Row) -> str:
     """Return the gain of a row: ``gain +9.2%``, or ``from 0``."""
     return words.FROM_0 if words.rises_from_0(row) else f"{GAIN}{gain(row.ratio, row.direction)}"
 
 
+def _undecided(report: Report) -> str:
     """Name the inconclusive rows with their minimum detectable effects."""
     rows = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
     if not rows:
@@ -210,6 +211,8 @@ def _effects(report: Report) -> Iterator[str]:
         for line in section.lines:
             effect, direction = line.effect, section.row.direction
             verdict = f", {line.word}" if line.word else ""
+            if isinstance(effect, Effect) and line.word is Word.EQUIVALENT:
+                verdict += f", {words.rare_event(effect.event_share).replace(' %', '%')}"
             size, span = gain(effect.ratio, direction), gain_interval(effect.low, effect.high, direction)
             clauses.append(f"{line.name} {size} ({span}{verdict})")
         yield f"{section.title}, {words.row_name(section.row)}, gain: {'; '.join(clauses)}."

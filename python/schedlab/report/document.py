@@ -31,6 +31,12 @@ _internal = partial(Field, exclude=True)
 """A field that formats need and that the JSON does not publish."""
 
 
+EVENT_SHARE = Field(
+    description="`equivalent`: share of the blocks (unpaired: values) up to which a rare event cannot be excluded, "
+    "3 / `n` (rule of three); null for other verdicts"
+)
+
+
 class Part(BaseModel):
     """Base of all parts of the document: undocumented fields are refused."""
 
@@ -121,6 +127,7 @@ class Row(Part):
     verdict: Verdict = Field(
         description="`equivalent`: the ratio lies inside ±delta; `inconclusive`: neither a difference nor equivalence"
     )
+    event_share: Known = EVENT_SHARE
     within_control: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
     detectable: Known = Field(
         description="minimum detectable effect at 80 % power: a relative change in the direction of `ratio`"
@@ -218,6 +225,7 @@ class Effect(Part):
     p_adjusted: Known = Field(description="p adjusted over the effects of all rows; the verdict follows from it")
     p_equivalent: Known = Field(description="p of two one-sided tests against ±delta, adjusted likewise")
     verdict: Verdict = Field(description="verdict, as for a row")
+    event_share: Known = EVENT_SHARE
     detectable: Known = Field(
         description="minimum detectable effect at 80 % power: a relative change in the direction of `ratio`"
     )

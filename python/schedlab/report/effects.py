@@ -96,6 +96,8 @@ def _line(effect: Effect, detail: str, row: EffectsRow, report: Report) -> Line:
         verdict += f" ({words.EMULATED})"
     if effect.verdict is Word.INCONCLUSIVE:
         verdict += f" ({effect.reason or words.mde(effect.detectable)})"
+    if effect.verdict is Word.EQUIVALENT:
+        verdict += f" ({words.rare_event(effect.event_share)})"
     return Line(effect.name, detail, effect, effect.verdict, p_value(effect.p_adjusted), verdict)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,7 +15,7 @@ from schedlab.findings.machines import Fleet, Machine, Row
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import UNKNOWN, change, interval, p_value
-from schedlab.report.words import CONTROL, SYMBOLS, listed, measure, parameters
+from schedlab.report.words import CONTROL, SYMBOLS, listed, measure, parameters, rare_event
 from schedlab.results.metrics import finite
 
 SCHEMA = 1
@@ -52,6 +53,7 @@ def _row(row: Row) -> dict[str, Any]:
         "variant": row.variant,
         "control": row.control,
         "verdict": row.word,
+        "event_share": finite(row.event_share),
         **figures,
         "apart": list(row.apart),
         "machines": [
@@ -62,6 +64,7 @@ def _row(row: Row) -> dict[str, Any]:
                 "high": finite(verdict.high),
                 "blocks": verdict.n,
                 "verdict": verdict.word,
+                "event_share": finite(verdict.event_share),
             }
             for name, verdict in row.verdicts.items()
         ],
@@ -111,7 +114,10 @@ def _name(row: Row) -> Text:
 
 
 def _word(row: Row) -> Text:
-    return Text(f"{SYMBOLS[row.word]} {row.word}") if row.word else Text(UNKNOWN, style="dim")
+    if row.word is None:
+        return Text(UNKNOWN, style="dim")
+    remark = f" ({rare_event(row.event_share)})" if row.word is Word.EQUIVALENT else ""
+    return Text(f"{SYMBOLS[row.word]} {row.word}{remark}")
 
 
 def _on_machine(row: Row, machine: str) -> Text:
@@ -137,6 +143,9 @@ def _notes(fleet: Fleet) -> Iterator[str]:
     absent = [machine.name for machine in fleet.machines if not machine.complete]
     if absent:
         yield f"Left out without a complete run: {listed(absent)}."
+    alone = [each.event_share for row in fleet.rows if not row.control for each in row.verdicts.values()]
+    if shares := [share for share in alone if isfinite(share)]:
+        yield f"{SYMBOLS[Word.EQUIVALENT]}: on a single machine, {rare_event(max(shares))}."
     if any(row.apart for row in fleet.rows):
         yield "!: the machine's ratio differs from the ratios of the other machines."
     if any(row.combined is None for row in fleet.rows):

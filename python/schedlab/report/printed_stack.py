@@ -15,7 +15,7 @@ from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval, p_value
-from schedlab.report.words import listed
+from schedlab.report.words import listed, rare_event
 from schedlab.results.metrics import finite
 
 STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "", Word.INCONCLUSIVE: "dim"}
@@ -61,7 +61,7 @@ def _row(row: AttributedRow) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     numbers = {name: finite(getattr(step, name)) for name in ("ratio", "low", "high", "p", "p_adjusted")}
-    return {"name": step.name, **numbers, "verdict": str(step.word)}
+    return {"name": step.name, **numbers, "verdict": str(step.word), "event_share": finite(step.event_share)}
 
 
 def _summary(summary: Mapping[str, Combined | None]) -> dict[str, Any]:
@@ -124,7 +124,19 @@ def _heat_map(stack: PrintedStack) -> RenderableType:
     columns = [Column("row", [Text(label(row) + ("*" if row.outlying else "")) for row in stack.rows], "name")]
     columns += [Column(f"{name}: gain, verdict", of_name, "remark") for name, of_name in cells.items()]
     note = "gain: + is better. ?: inconclusive. *: has an outlying run."
-    return Group(Columns(columns), Text(note, style="dim"))
+    return Group(Columns(columns), Text(note, style="dim"), *(Text(line, style="dim") for line in rare_events(stack)))
+
+
+def rare_events(stack: PrintedStack) -> Iterator[str]:
+    """Yield the remark on the equivalent steps, if there are any."""
+    shares = [
+        step.event_share
+        for row in (*stack.rows, *stack.trimmed.values())
+        for step in row.steps
+        if step.word is Word.EQUIVALENT
+    ]
+    if shares:
+        yield f"{Word.EQUIVALENT}: {rare_event(max(shares), 'runs')}."
 
 
 def step_of(row: AttributedRow, name: str) -> Step | None:

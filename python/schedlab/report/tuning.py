@@ -94,6 +94,7 @@ def _confirmation(run_id: int, verdict: Verdict) -> dict[str, Any]:
     return {
         "run": run_id,
         "verdict": str(verdict.word),
+        "event_share": finite(verdict.event_share),
         "ratio": finite(verdict.ratio),
         "interval": [finite(verdict.low), finite(verdict.high)],
         "p": finite(verdict.p),
@@ -167,7 +168,7 @@ def _parts(
 
 def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions: int) -> Iterator[Text]:
     metric = f"{verdict.question.metric}: " if questions > 1 else ""
-    words = sentence(name, verdict.word, verdict.ratio, verdict.low, verdict.high, verdict.n)
+    words = sentence(name, verdict, verdict.n)
     yield Text(f"confirmed on fresh blocks (run {run_id}): {metric}{words}", style="bold")
     limits = {question.metric for question in found.constraints}
     if verdict.question.metric in limits and verdict.word not in (Word.BETTER, Word.EQUIVALENT):

@@ -202,13 +202,26 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
         remarks.append(EMULATED)
     if row.verdict is Word.INCONCLUSIVE:
         remarks += [row.reason or mde(row.detectable), before_correction(row, report)]
-    elif row.within_control and row.verdict is not Word.EQUIVALENT:
+    elif row.verdict is Word.EQUIVALENT:
+        remarks.append(rare_events([row]))
+    elif row.within_control:
         remarks.append(f"within the {CONTROL}")
     if row.method == "paired" and row.n < report.run.blocks:
         remarks.append(f"n={row.n}")
     if row.failed and not row.reason:
         remarks.append(f"{row.failed} failed")
     return row.verdict, _in_parentheses(remarks)
+
+
+def rare_events(rows: Sequence[Row]) -> str:
+    """Return the remark on equivalent rows: the largest share of blocks or values that may have a rare event."""
+    shares = [row.event_share for row in rows if row.event_share is not None]
+    return rare_event(max(shares, default=None), "values" if rows[0].method == "unpaired" else "blocks")
+
+
+def rare_event(share: float | None, units: str = "blocks") -> str:
+    """Return the remark on an equivalent verdict with this event share."""
+    return f"an event in up to {figure(share and 100 * share, 2)} % of the {units} cannot be excluded"
 
 
 def size_of_change(row: Row) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, log
 
 from schedlab.analysis.verdicts import Word
 from schedlab.notation.units import counted
@@ -53,8 +52,8 @@ def _remark(word: Word, rows: Sequence[Row]) -> str:
     if word is Word.INCONCLUSIVE:
         return _undetected(rows)
     if word is Word.EQUIVALENT:
-        return ""
-    largest = sorted(rows, key=lambda row: -abs(log(row.ratio)) if row.ratio else -inf)
+        return words.rare_events(rows)
+    largest = sorted(rows, key=words.extent, reverse=True)
     return words.listed([f"{words.row_name(row)} {words.size_of_change(row)}" for row in largest], _NAMED)
 
 

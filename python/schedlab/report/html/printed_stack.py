@@ -13,7 +13,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import change, interval, p_value
-from schedlab.report.printed_stack import can_show, gain_text, outlying_text, step_of
+from schedlab.report.printed_stack import can_show, gain_text, outlying_text, rare_events, step_of
 
 FULL = 0.1
 """Gain with the strongest colour; larger gains look the same."""
@@ -56,6 +56,7 @@ def render(stack: PrintedStack) -> str:
             summaries=[("all runs", stack.summary), ("without the outlying runs", stack.trimmed_summary)],
             waterfalls={"mean over rows": bars(means)} | {label(row): bars(_gains(row)) for row in stack.rows},
             remarks=list(can_show(stack)),
+            rare_events=list(rare_events(stack)),
             interval_of=lambda each: interval(each.low, each.high),
             full=FULL,
             style=Markup(text("report.css")),
