@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.cli.cost_gate import Gate
 from schedlab.cli.gate import bisect_code
+from schedlab.errors import SchedlabError
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
@@ -32,11 +34,11 @@ def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     return runner(monkeypatch, capsys)
 
 
-def store_of(folder: Path, script: Script) -> Path:
+def store_of(folder: Path, script: Script, experiment: str = TWO_VARIANTS) -> Path:
     """Record a scripted run whose margin of equivalence is 5 %."""
     path = folder / "s.sqlite"
     engine = open_store(path, create=True)
-    text = TWO_VARIANTS + '\n[analysis]\ndelta = "5%"\n'
+    text = experiment + '\n[analysis]\ndelta = "5%"\n'
     run_plan = plan(parse(text, "test.toml"), 1)
     execute(run_plan, Scripted(script), engine, begin(engine, run_plan, text), lambda *_: None)
     engine.dispose()
@@ -79,6 +81,56 @@ def test_each_verdict_has_its_exit_codes(
         assert schedlab(*command, *store, "--fail-on", "worse").code == gate
         assert schedlab(*command, *store, "--exit", "bisect").code == bisect
         assert schedlab(*command, *store, "--exit=bisect").code == bisect
+
+
+@pytest.mark.parametrize(
+    ("text", "script", "cause"),
+    [
+        (TWO_VARIANTS.replace("blocks = 8", "blocks = 3"), changed(1.5), "3 blocks cannot show any difference here"),
+        (TWO_VARIANTS, lambda _: 0.0, "all values are 0"),
+        (TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', ""), wave, "there is nothing to compare"),
+    ],
+    ids=["few blocks", "zeros", "no variant"],
+)
+def test_a_gate_that_cannot_fail_is_an_error(
+    schedlab: Schedlab, tmp_path: Path, text: str, script: Script, cause: str
+) -> None:
+    store = ["--store", store_of(tmp_path, script, text)]
+    for command in (["report", "1"], ["report", "1", "--failures"]):
+        assert schedlab(*command, *store).code == 0
+        done = schedlab(*command, *store, "--fail-on", "worse")
+        assert done.code == 2
+        assert cause in done.words
+        assert schedlab(*command, *store, "--exit", "bisect", "--fail-on", "worse").code == 125
+
+
+def test_a_gate_over_machines_that_cannot_fail_is_an_error(schedlab: Schedlab, tmp_path: Path) -> None:
+    store = ["--store", store_of(tmp_path, lambda _: 0.0, TWO_VARIANTS)]
+    assert schedlab("report", "1", "1", "--machines", *store).code == 0
+    done = schedlab("report", "1", "1", "--machines", "--fail-on", "worse", *store)
+    assert done.code == 2
+    assert "no row of changed can have the verdict worse" in done.words
+
+
+def test_a_gate_on_printed_tables_or_single_values_is_an_error(schedlab: Schedlab, tmp_path: Path) -> None:
+    printed = Path(__file__).parents[1] / "importers/printed/tables/report-001.txt"
+    single = [tmp_path / name for name in ("old.csv", "new.csv")]
+    for path in single:
+        path.write_text(f"column,workload,metric,unit,direction,value\n{path.stem},sleep,time,s,lower,1.5\n")
+    for columns in ([printed], single):
+        assert schedlab("compare", *columns).code == 0
+        done = schedlab("compare", *columns, "--fail-on", "worse")
+        assert done.code == 2, done.err
+        assert "can have the verdict worse" in done.words
+
+
+def test_a_gate_of_costs_needs_a_comparison() -> None:
+    gate = Gate.parse(["wakeup > 1%"], ["wakeup"], functions=False)
+    gate.require_comparison({"new": "old"})
+    Gate.parse([], ["wakeup"], functions=False).require_comparison({})
+    for words in (["worse"], ["wakeup > 1%"], ["any > 1%"]):
+        with pytest.raises(SchedlabError, match="no column is compared"):
+            Gate.parse(words, ["wakeup"], functions=False).require_comparison({})
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,7 @@ def cost(
     cost_gate.require_functions(folded, functions)
     booted = BuildCache.of().expanded(kernels)
     drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare, cache)
+    gate.require_comparison(against)
     experiment, text = drafted.parsed(), drafted.text
     words = [
         *kernels,

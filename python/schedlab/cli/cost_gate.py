@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
 from pathlib import Path
@@ -41,6 +41,15 @@ class Gate:
                 todo=f"name a path ({', '.join(paths)}) or any; with --functions, also a function of the kernel",
             )
         return cls(FailOn.WORSE if FailOn.WORSE in words else None, of_path, others)
+
+    def require_comparison(self, against: Mapping[str, str]) -> None:
+        """Raise SchedlabError if there is a condition, and no column is compared with another."""
+        if (self.verdicts or self.paths or self.functions) and not against:
+            raise SchedlabError(
+                "no column is compared with another column: the command could not fail",
+                where="--fail-on",
+                todo="name a second kernel, or add a --variant",
+            )
 
     def code(self, findings: Findings, cost: Cost, functions: Functions | None, console: Console) -> int:
         """Return the exit code, after a line on ``console`` for each excess.

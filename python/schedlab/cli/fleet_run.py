@@ -17,12 +17,13 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from schedlab.analysis.verdicts import Verdict
 from schedlab.cli import plan_json
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
 from schedlab.cli.experiment_run import Request, examined, resuming, same_place, show_plan
-from schedlab.cli.gate import SKIP, ExitAs, FailOn
+from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
 from schedlab.cli.interruption import UNDONE, ending, exit_code
 from schedlab.cli.json_output import print_json
 from schedlab.cli.options import store_words
@@ -109,15 +110,25 @@ def show(judged: Fleet, *, as_json: bool) -> None:
 
 
 def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:
-    """Return the exit code: machines without a complete run come first, then failed trials, then verdicts."""
+    """Return the exit code: machines without a complete run come first, then failed trials, then verdicts.
+
+    SchedlabError if ``fail_on`` is given and a variant has no row that could be worse, on any machine.
+    """
     if not all(machine.complete for machine in judged.machines):
         return Exit.CANNOT_RUN
     if judged.failed:
         return Exit.TRIALS_FAILED
     if judged.has_regression and (fail_on is FailOn.WORSE or exit_as is ExitAs.BISECT):
         return Exit.REGRESSION
-    is_open = any(row.word in (None, "inconclusive") for row in judged.rows if not row.control)
-    return SKIP if exit_as is ExitAs.BISECT and is_open else Exit.FINE
+    compared = [row for row in judged.rows if not row.control]
+    if exit_as is ExitAs.BISECT:
+        return SKIP if any(row.word in (None, "inconclusive") for row in compared) else Exit.FINE
+    if fail_on is not None:
+        verdicts: dict[str, list[Verdict]] = {}
+        for row in compared:
+            verdicts.setdefault(row.variant, []).extend(row.verdicts.values())
+        require_verdicts(verdicts)
+    return Exit.FINE
 
 
 def _interrupted(engine: Engine, request: Request, names: Sequence[str]) -> tuple[str, Mapping[str, reader.Run]]:

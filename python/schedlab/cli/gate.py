@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schedlab.errors import Exit
+from schedlab.errors import Exit, SchedlabError
 
 if TYPE_CHECKING:
+    from schedlab.analysis.verdicts import Verdict
     from schedlab.findings.run import Findings
 
 SKIP = 125
@@ -46,7 +47,10 @@ GivenExit = Annotated[
 
 
 def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) -> int:
-    """Return the exit code. Failed trials take precedence, because the verdicts then lack data."""
+    """Return the exit code. Failed trials take precedence, because the verdicts then lack data.
+
+    SchedlabError if ``fail_on`` is given and a column has no row that could be worse.
+    """
     from schedlab.analysis.verdicts import Word
 
     if len(findings.failures):
@@ -54,8 +58,33 @@ def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) ->
     if findings.has_regression and (fail_on is FailOn.WORSE or exit_as is ExitAs.BISECT):
         return Exit.REGRESSION
     judged = [verdict for verdict in findings.verdicts if not verdict.control]
-    is_open = not judged or any(verdict.word is Word.INCONCLUSIVE for verdict in judged)
-    return SKIP if exit_as is ExitAs.BISECT and is_open else Exit.FINE
+    if exit_as is ExitAs.BISECT:
+        is_open = not judged or any(verdict.word is Word.INCONCLUSIVE for verdict in judged)
+        return SKIP if is_open else Exit.FINE
+    if fail_on is not None:
+        others = [column.name for column in findings.columns[1:] if column.variant != column.run.design.control]
+        by_column = {name: [verdict for verdict in judged if verdict.variant == name] for name in others}
+        require_verdicts(by_column, "printed tables have no samples" if findings.printed else "")
+    return Exit.FINE
+
+
+def require_verdicts(verdicts: Mapping[str, Sequence[Verdict]], reason: str = "") -> None:
+    """Raise SchedlabError if a gate cannot fail: without a compared column, or if a column has no decidable row.
+
+    Args:
+        verdicts: the verdicts of each compared column.
+        reason: why a column has no verdicts, if that is known.
+    """
+    silent = [name for name, of_column in verdicts.items() if all(verdict.undecidable for verdict in of_column)]
+    if verdicts and not silent:
+        return
+    reasons = [verdict.reason for name in silent for verdict in verdicts[name]]
+    cause = reason or (reasons[0] if reasons else "there is nothing to compare")
+    raise SchedlabError(
+        f"no row{f' of {silent[0]}' if silent else ''} can have the verdict {FailOn.WORSE}: {cause}",
+        where="--fail-on",
+        todo="measure or import more blocks of both columns, or leave --fail-on out",
+    )
 
 
 def is_bisect(arguments: Sequence[str]) -> bool:

@@ -87,8 +87,8 @@ def report(
     scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
     if failures:
         _print_failures(engine, scope)
-        return
-    present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ()), raw_p))
+    else:
+        present(scope, Wanted(form, output, stars, layout, width, samples, counters, tuple(counter or ()), raw_p))
     if fail_on or exit_as is ExitAs.BISECT:
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))
 
