@@ -171,7 +171,7 @@ def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_retried(
     def run_to_the_hang(command: Command, timeout: float, options: tuple[str, ...] = ()) -> launcher.Launched:
         """Run again with a longer limit where the machine was too slow to reach the hang."""
         launched = run(command, timeout, options)
-        is_early = (launched.report or {}).get("timed_out") and "linking" not in launched.stdout
+        is_early = launched.report and launched.report.timed_out and "linking" not in launched.stdout
         return run_to_the_hang(command, 2 * timeout, options) if is_early else launched
 
     with monkeypatch.context() as patch:

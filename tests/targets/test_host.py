@@ -105,7 +105,7 @@ def test_a_background_process_that_a_trial_leaves_is_killed() -> None:
     marker = f"stray-{os.getpid()}"
     launched = launch(Command(("sh", "-c", f"setsid {sleeper(marker)} & sleep 0.2")), variant(), 30)
     assert launched.report is not None
-    assert launched.report["strays_killed"] >= 1
+    assert launched.report.strays_killed >= 1
     assert alive(marker) == []
 
 
@@ -374,7 +374,7 @@ def test_the_callback_runs_about_once_a_second_during_a_command(tmp_path: Path) 
     wait = ("sh", "-c", f"until [ -e {tmp_path}/end ]; do sleep 0.05; done")
     launched = launch(Command(wait), variant(), 300, call)
     assert launched.report is not None
-    assert 2 <= len(calls) <= launched.report["elapsed_ns"] / 1e9 + 1
+    assert 2 <= len(calls) <= launched.report.elapsed_ns / 1e9 + 1
 
 
 def test_a_preparation_that_fails_is_a_failed_trial(measure, monkeypatch) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from schedlab.experiment.model import Variant
-from schedlab.targets.vm.results import Written
 from schedlab.targets.vm.settings import faults, refusal, settings
 from schedlab.tunables import setting
+from schedlab.tunables.journal.replies import Written
 
 IMAGE: Any = SimpleNamespace(release="6.12.43")
 

@@ -56,7 +56,7 @@ CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 ready = {"sys/devices/system/cpu/online": b"0-1", CLOCK: b"tsc", "run/dmesg": DMESG}
 report = (b'{"timed_out": false, "signal": null, "exit_code": 0, "elapsed_ns": 5, "user_us": 1, "system_us": 1,'
           b' "voluntary_switches": 1, "involuntary_switches": 1, "minor_faults": 1, "major_faults": 0}')
-good = {"stdout": b"", "stderr": b"", "status": b"0", "report": report}
+good = {"stdout": b"", "stderr": b"", "report": report}
 for when in ("before", "after"):
     good |= {f"{when}/proc/stat": b"cpu 1 2 3", f"{when}/proc/loadavg": b"0 0 0 1/2 3", f"{when}/proc/uptime": b"1 1"}
 """
@@ -118,18 +118,24 @@ def test_a_trial_of_a_search_which_is_in_no_plan_is_a_boot(guest: Guests) -> Non
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("send(stdout='')", "'None' is not the content of a file"),
-        ("send(**trial(good) | {'stdout': 5})", "'5' is not the content of a file"),
-        ("send(**trial(good) | {'stdout': {'hex': 'xy'}})", "is not the content of a file"),
-        ("send(**trial(good) | {'after': 5})", "the files after the trial are missing"),
+        ("send(stdout='')", 'reply 3: b\'{"id": 3, "ok": {"stdout": ""}}\\n\', which is not the expected reply'),
+        ("send(**trial(good) | {'stdout': 5})", "(stdout: Input should be a valid string)"),
+        ("send(**trial(good) | {'more': 5})", "(more: Extra inputs are not permitted)"),
+        ("send(**trial(good) | {'after': {'files': {'/x': {'hex': 'xy'}}, 'errors': {}}})", "(after.files./x: "),
+        ("send(**trial(good) | {'after': 5})", "(after: "),
+        ("send(**trial(good) | {'elapsed': -1.0})", "(elapsed: "),
         ('result(**{**good, "before/../../evil": b"x"})', "'/../../evil' is not a path of a file"),
         ('result(**{**good, "after/be\\nfore": b"x"})', "is not a path of a file"),
-        ('del good["after/proc/uptime"]\nresult(**good)', "kernel files of the trial"),
-        ('good["before/proc/stat"] = b""\nresult(**good)', "kernel files of the trial"),
-        ('good["after/proc/loadavg"] = b"x"\nresult(**good)', "kernel files of the trial"),
-        ('good["after/proc/stat/x"] = good["before/proc/stat/x"] = b"x"\nresult(**good)', "kernel files of the trial"),
+        ('del good["after/proc/uptime"]\nresult(**good)', "kernel files that are missing"),
+        ('good["before/proc/stat"] = b""\nresult(**good)', "kernel files that are missing"),
+        ('good["after/proc/loadavg"] = b"x"\nresult(**good)', "kernel files that are missing"),
+        ('good["after/proc/stat/x"] = good["before/proc/stat/x"] = b"x"\nresult(**good)', "is a file and a folder"),
         ('good["report"] = b"[1]"\nresult(**good)', "could not be started"),
-        ('good["report"] = b"{}"; good["status"] = b"x"\nresult(**good)', "could not be"),
+        ('good["report"] = b"{}"\nresult(**good)', "could not be"),
+        (
+            'good["report"] = report[:-1] + b\', "sched": "nr_switches : x"}\'\nresult(**good)',
+            "kernel files that are missing",
+        ),
         ("send(number=9, **trial(good))", "the guest sent reply 9, not reply 3"),
         ("results.write(gzip.compress(b'[' * 100000))", "is not a reply"),
         ("results.write(gzip.compress(b'{}'))", "is not a reply"),

@@ -287,8 +287,8 @@ def test_a_line_of_the_journal_is_readable_json(fake: System, journals: Path):
 def test_the_error_of_a_lost_agent_quotes_its_last_line_on_standard_error(command: str, text: str, tmp_path: Path):
     with (tmp_path / "errors").open("w+b") as errors:
         process = subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-        agent = Client(process, errors, "schedload", "/")
+        agent = Client(process, (tmp_path / "errors").read_bytes, "schedload", "/")
         process.wait()
         with pytest.raises(Lost, match=re.escape(text)):
-            agent.ask("begin")
+            agent.begin("run")
         agent.close()

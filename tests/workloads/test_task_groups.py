@@ -165,7 +165,7 @@ def test_a_trial_that_is_killed_leaves_no_group(tmp_path: Path):
         assert command.groups == (group.parent, group)
         launched = launch(command, Variant(name="v"), 100)
         assert launched.report is not None
-        assert launched.report["exit_code"] == 3
+        assert launched.report.exit_code == 3
         assert not group.parent.exists()
 
 

@@ -49,8 +49,8 @@ def examine(address: str) -> Examination:
 
 def _system(target: Remote, agent: Agent) -> Iterator[Check]:
     """Yield everything about the running system that an agent can see."""
-    is_root = agent.facts["uid"] == 0
-    yield Check("schedload", f"runs there: Linux {agent.facts['machine']}")
+    is_root = agent.facts.uid == 0
+    yield Check("schedload", f"runs there: Linux {agent.facts.machine}")
     yield from machine_checks(target, is_root=is_root)
     if not is_root:
         yield Check("rights", f"log in as root: --target ssh:root@{target.name[4:].rpartition('@')[2]}", "limited")
@@ -60,7 +60,7 @@ def _system(target: Remote, agent: Agent) -> Iterator[Check]:
 
 def _journals(agent: Agent) -> Iterator[Check]:
     """Yield the journals of live and of killed runs."""
-    place = agent.facts["journals"]
+    place = agent.facts.journals
     damaged, open_ = (len(agent.read([f"{place}/{part}*.journal"])[0]) for part in ("damaged/", ""))
     if open_:
         text = f"{open_} of runs that are alive or were killed: the next run puts the values of killed runs back"

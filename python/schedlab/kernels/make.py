@@ -85,7 +85,7 @@ class Maker:
             log.write(f"$ {shlex.join(words)}\n{launched.stdout}{launched.stderr}\n")
         if launched.report is None:
             raise MakeFailed(f"make could not be started: {launched.stderr.strip()[-200:]}", lasting=False)
-        if launched.report["timed_out"]:
+        if launched.report.timed_out:
             last = (launched.stdout.strip().splitlines() or ["nothing"])[-1].strip()
             raise MakeFailed(f"make {goal} hung or is slow: ended after {self.timeout:g} s, at {last!r}", lasting=False)
         if launched.status != 0:

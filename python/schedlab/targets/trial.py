@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from math import isfinite
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
@@ -13,6 +14,7 @@ from schedlab.results.measurement import Conditions, Measurement, State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
 from schedlab.tunables.journal.local import LocalAgent
+from schedlab.tunables.journal.replies import Garbled, Report
 from schedlab.workloads import launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
@@ -20,6 +22,9 @@ from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
 SHOWN = 300
 """Characters of a command's last output that a failure's reason quotes; the store keeps up to 1 MiB of the output of a
 failed trial."""
+
+NOT_OF_THE_FORM = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""Errors of code that parses texts of a program or of a kernel, when another program has written the texts."""
 
 
 @dataclass(frozen=True)
@@ -71,27 +76,36 @@ def interpret(
     report = launched.report
     if report is None:
         return "failed", (), f"could not be started: {_end_of(launched.stderr) or f'status {launched.status}'}"
-    if report["timed_out"]:
+    if report.timed_out:
         return "timeout", (), f"still running after {timeout:g} s, killed with all its child processes"
-    if changed := launched.reply.get("changed"):
-        return "failed", (), "; ".join(map(_changed, changed))
-    if fault := _fault(launched, report, adapter.good_exit(parameters)):
+    good_exit = adapter.good_exit(parameters)
+    if fault := _fault(launched, report, good_exit):
         return "failed", (), fault
     output = Output(
         stdout=launched.stdout,
         stderr=launched.stderr,
-        elapsed=report["elapsed_ns"] / 1e9,
-        user=report["user_us"] / 1e6,
-        system=report["system_us"] / 1e6,
-        exit_code=report["exit_code"],
-        runs=[
-            (run["elapsed_ns"] / 1e9, run["user_us"] / 1e6, run["system_us"] / 1e6) for run in report.get("runs", ())
-        ],
+        elapsed=report.elapsed_ns / 1e9,
+        user=report.user_us / 1e6,
+        system=report.system_us / 1e6,
+        exit_code=good_exit,
+        runs=[(run.elapsed_ns / 1e9, run.user_us / 1e6, run.system_us / 1e6) for run in report.runs],
     )
     try:
         return "ok", adapter.parse(parameters, output), ""
     except NotUnderstood as error:
         return "failed", (), str(error)
+    except NOT_OF_THE_FORM as error:
+        return "failed", (), f"the output is not {adapter.name}'s ({type(error).__name__}: {str(error)[:SHOWN]})"
+
+
+@contextmanager
+def kernel_files() -> Iterator[None]:
+    """In the block, another machine's kernel files that are missing, incomplete or forged are Garbled."""
+    try:
+        yield
+    except NOT_OF_THE_FORM as error:
+        text = f"kernel files that are missing or incomplete, as when its memory is full ({str(error)[:SHOWN]})"
+        raise Garbled(text) from error
 
 
 def measured(
@@ -109,8 +123,14 @@ def measured(
         span: start in seconds since 1970, and elapsed seconds.
         conditions: state of the machine.
         counters: increases of the kernel's counters; the counters of the command's processes are added.
+
+    Garbled when the figures are not those of a kernel.
     """
     (state, metrics, reason), (started, elapsed) = outcome, span
+    with kernel_files():
+        figures = {**counters, **_process_counters(launched)}
+        if wrong := [name for name, value in figures.items() if not isfinite(value)]:
+            raise ValueError(f"{wrong[0]} is not a finite number")
     return Measurement(
         state=state,
         started=started,
@@ -118,32 +138,23 @@ def measured(
         metrics=metrics,
         reason=reason,
         conditions=conditions,
-        counters={**counters, **_process_counters(launched)},
+        counters=figures,
         command=launched.argv,
         stdout=launched.stdout,
         stderr=launched.stderr,
     )
 
 
-def _changed(tunable: Mapping[str, Any]) -> str:
-    """Describe a tunable of the experiment that changed during a trial (``ChangedInTrial`` in ``changes.rs``)."""
-    who = (
-        "by the workload; schedlab put the value back"
-        if tunable["put_back"]
-        else "the workload or another process; the value stays"
-    )
-    values = f"from {tunable['from']} to {tunable['to']}"
-    return f"{tunable['name']} changed {values} during the trial ({tunable['path']}: {who})"
-
-
-def _fault(launched: Launched, report: Mapping[str, Any], good_exit: int) -> str:
+def _fault(launched: Launched, report: Report, good_exit: int) -> str:
     """Describe how a command failed; empty for a successful command."""
+    if launched.changed:
+        return "; ".join(map(str, launched.changed))
     if max(len(launched.stdout), len(launched.stderr)) >= LARGEST_OUTPUT:
         return f"printed more than {LARGEST_OUTPUT >> 20} MiB and was ended"
-    if report["signal"] is not None:
-        fault, words = f"killed by signal {report['signal']}", _end_of(launched.stderr)
-    elif report["exit_code"] != good_exit:
-        fault = f"exit code {report['exit_code']}"
+    if report.signal is not None:
+        fault, words = f"killed by signal {report.signal}", _end_of(launched.stderr)
+    elif report.exit_code != good_exit:
+        fault = f"exit code {report.exit_code}"
         words = _end_of(launched.stderr) or _end_of(launched.stdout)
     else:
         return ""
@@ -158,15 +169,15 @@ def cpu_seconds(launched: Launched) -> float:
     """User and system time of the command's process tree; 0 when the command was not started."""
     if launched.report is None:
         return 0.0
-    return float(launched.report["user_us"] + launched.report["system_us"]) / 1e6
+    return float(launched.report.user_us + launched.report.system_us) / 1e6
 
 
 def _process_counters(launched: Launched) -> dict[str, float]:
     """Counters of the command's processes; see :mod:`schedlab.observe.counters.processes`."""
     if launched.report is None:
         return {}
-    usage = launched.reply.get("tree", launched.report)
-    return processes.tree(usage) | processes.parse_sched(launched.report.get("sched", ""))
+    usage = launched.report if launched.reply is None else launched.reply.tree
+    return processes.tree(usage.model_dump()) | processes.parse_sched(launched.report.sched)
 
 
 class Remarks:

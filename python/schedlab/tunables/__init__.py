@@ -7,6 +7,9 @@ ends. Every start calls `recover` first. Importing this package is cheap: the ca
 on first use.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .availability import Absent, Available, BootOnly, ReadOnly, Refused, State
 from .errors import (
     BadValue,
@@ -15,8 +18,6 @@ from .errors import (
     Unavailable,
     UnknownTunable,
 )
-from .journal.client import Lost, Outcome, Refusal
-from .journal.journal import Journal
 from .journal.recovery import pending, recover
 from .journal.script import undo_script
 from .library import catalogue, lookup, names_of
@@ -24,6 +25,11 @@ from .setting import Setting, model_setting, setting
 from .signals import Interrupted, deferred_signals, kept_handlers, received, restore_on_signals
 from .system import System
 from .terms import KernelVersion
+
+if TYPE_CHECKING:
+    from .journal.client import Lost, Refusal
+    from .journal.journal import Journal
+    from .journal.replies import Outcome
 
 __all__ = [
     "Absent",
@@ -58,3 +64,16 @@ __all__ = [
     "setting",
     "undo_script",
 ]
+
+_OF_AGENTS = {
+    "Journal": "journal.journal",
+    "Lost": "journal.client",
+    "Outcome": "journal.replies",
+    "Refusal": "journal.client",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _OF_AGENTS:
+        return getattr(import_module(f"{__name__}.{_OF_AGENTS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,6 @@ the command ends or schedlab dies.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shlex
 import subprocess
@@ -16,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from schedlab.tunables.journal.client import Client
 from schedlab.tunables.journal.local import LocalAgent
+from schedlab.tunables.journal.replies import ChangedInTrial, Report, Trial
 from schedlab.workloads.base import Command
 from schedlab.workloads.tools import SCHEDLOAD, need
 
@@ -45,12 +44,15 @@ class Launched:
     """
 
     argv: tuple[str, ...]
-    report: Mapping[str, Any] | None
+    report: Report | None
     status: int
     stdout: str
     stderr: str
-    reply: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The agent's reply: times, resources of the process ``tree``, and the files that the request names."""
+    changed: Sequence[ChangedInTrial] = ()
+    """Tunables of the experiment that changed while the command ran."""
+    reply: Trial | None = field(default=None, repr=False)
+    """The reply of the agent of this machine or of a machine reached by ssh: times, resources of the process ``tree``,
+    and the files that the request names."""
 
 
 def command_words(command: Command, options: Sequence[str], timeout: float) -> list[str]:
@@ -107,8 +109,10 @@ def run_by(
     """
     trial = request(command, timeout, str(command.cwd or agent.folder), options, files, samples)
     reply = agent.run(timeout + 3 * GRACE, every_second, **trial)
+    with agent.fitting():
+        reply.check(files, samples)
     argv = (agent.program, "exec", *command_words(command, options, timeout))
-    return Launched(argv, _report(reply["report"]), reply["status"], reply["stdout"], reply["stderr"], reply)
+    return Launched(argv, Report.parse(reply.report), reply.status, reply.stdout, reply.stderr, reply.changed, reply)
 
 
 def run(
@@ -200,15 +204,6 @@ def _parent() -> str:
     A launcher with another parent starts nothing: this process was killed before the launcher could watch it.
     """
     return f"--parent={os.getpid()}"
-
-
-def _report(text: str) -> Mapping[str, Any] | None:
-    """Parse the launcher's report; None when the launcher ended before it wrote the complete report."""
-    try:
-        report: Mapping[str, Any] = json.loads(text)
-    except ValueError:
-        return None
-    return report
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

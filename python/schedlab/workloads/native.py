@@ -65,7 +65,7 @@ class Native(Adapter[NativeParameters]):
         if metric["value"] is None:
             raise NotUnderstood(f"schedload recorded nothing for {spec.name!r}: the run was too short")
         samples = reported[self.samples[spec.name]].get("samples") if spec.name in self.samples else None
-        return Metric(spec, float(metric["value"]), samples)
+        return Metric(spec, float(metric["value"]), None if samples is None else [float(each) for each in samples])
 
     def seconds(self, parameters: NativeParameters) -> float:
         """The estimate that the workload declares."""

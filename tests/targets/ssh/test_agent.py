@@ -49,7 +49,7 @@ def test_other_texts_are_no_address(text: str) -> None:
 def test_an_agent_describes_its_machine_and_leaves_no_folder(box: Connection) -> None:
     agent = Agent(box)
     files, errors = agent.read(["/proc/sys/kernel/osrelease", "/proc/no-such-file"])
-    assert files["/proc/sys/kernel/osrelease"].decode().strip() == agent.facts["release"]
+    assert files["/proc/sys/kernel/osrelease"].decode().strip() == agent.facts.release
     assert errors == {"/proc/no-such-file": 2}
     assert (Path(agent.folder) / "schedload").is_file()
     assert agent.end() == []

@@ -295,10 +295,10 @@ def test_two_controllers_exclude_each_other(tree: Path, machine: Machine) -> Non
 def test_a_value_of_somebody_else_is_left_alone_and_reported(tree: Path, machine: Machine) -> None:
     agent = machine.start(tree)
     agent.begin("run")
-    agent.ask("put", wanted=[change(tree)])
+    agent.put([change(tree)])
     (tree / MIGRATION_COST).write_text("7\n")
     with pytest.raises(Refusal, match="another process changed"):
-        agent.ask("put", wanted=[change(tree)])
+        agent.put([change(tree)])
     (outcome,) = agent.end()
     assert outcome.how == "left"
     assert "before the run the value was 500000" in outcome.text
@@ -310,7 +310,7 @@ def test_a_damaged_journal_is_kept_reported_and_undone_as_far_as_it_can_be_read(
     before = texts(tree)
     agent = machine.start(tree)
     agent.begin("run")
-    agent.ask("put", wanted=[change(tree)])
+    agent.put([change(tree)])
     _kill_both(tree)
     with pytest.raises(Lost):
         agent.end()
@@ -331,7 +331,7 @@ def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(tmp_path: Pa
     with started(target, tmp_path / "machine", mount) as machine:
         agent = machine.start(tree)
         agent.begin("run")
-        agent.ask("put", wanted=[change(tree)])
+        agent.put([change(tree)])
         with pytest.raises(Refusal, match="nothing was changed") as refused:
             fill(agent, tree)
         assert refused.value.kind == "journal"
@@ -342,7 +342,7 @@ def test_a_full_disk_changes_nothing_and_what_was_changed_is_undone(tmp_path: Pa
 def fill(agent: Client, tree: Path) -> None:
     """Write values until the journal's disk is full."""
     for number in range(100):
-        agent.ask("put", wanted=[change(tree, new=str(number + 1))])
+        agent.put([change(tree, new=str(number + 1))])
 
 
 def _agents(tree: Path) -> tuple[int, int]:

@@ -38,8 +38,17 @@ def tree(files: Mapping[str, bytes]) -> dict[str, object]:
 
 
 def trial(files: Mapping[str, bytes]) -> dict[str, object]:
-    """Return the body of the reply to a trial, from the files of :meth:`schedlab.targets.vm.results.Reply.trial`."""
-    body: dict[str, object] = {name: data.decode() for name, data in files.items() if "/" not in name}
+    """Return the body of the reply to a trial, from its output and the files ``before/PATH`` and ``after/PATH``."""
+    usage = ("user_us", "system_us", "voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+    body: dict[str, object] = {
+        "status": 0,
+        "started": 1.0,
+        "elapsed": 1.0,
+        "tree": dict.fromkeys(usage, 0),
+        "samples": [],
+        "changed": [],
+    }
+    body |= {name: data.decode() for name, data in files.items() if "/" not in name}
     for when in ("before", "after"):
         start = f"{when}/"
         body[when] = tree({path.removeprefix(start): data for path, data in files.items() if path.startswith(start)})

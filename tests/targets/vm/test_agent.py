@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.targets.vm import jobs
-from schedlab.targets.vm.results import Reply, Stream
+from schedlab.targets.vm.results import Stream, content
+from schedlab.tunables.journal.replies import AllWritten, Files, Reply, Trial
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm.test_initramfs import unpacked
 
@@ -47,13 +48,14 @@ def test_trials_run_one_after_another_in_order(tmp_path: Path) -> None:
     requests.write_text("\n".join([json.dumps(first), *lines[1:], ""]))
 
     written, facts, *results = replies(requests, tmp_path / "line")
-    assert [(each.place, each.shown) for each in written.written()] == [(3, "7\n")]
-    assert facts.files()["proc/uptime"]
+    assert [(each.place, each.shown) for each in content(written, AllWritten).written] == [(3, "7\n")]
+    assert content(facts, Files).files["/proc/uptime"]
     assert [reply.number for reply in results] == list(range(3, 3 + count))
-    files = [reply.trial() for reply in results]
-    assert [each["stdout"] for each in files] == [b"job %d\n" % number for number in range(count)]
-    assert [each["status"] for each in files] == [b"%d" % number for number in range(count)]
-    seconds = [[float(each[f"{when}/proc/uptime"].split()[0]) for when in ("before", "after")] for each in files]
+    done = [content(reply, Trial) for reply in results]
+    assert [each.stdout for each in done] == [f"job {number}\n" for number in range(count)]
+    assert [each.status for each in done] == list(range(count))
+    readings = [[each.before.files["/proc/uptime"], each.after.files["/proc/uptime"]] for each in done]
+    seconds = [[float(text.split()[0]) for text in pair] for pair in readings]
     ordered = [second for pair in seconds for second in pair]
     assert ordered == sorted(ordered)
 
@@ -66,5 +68,24 @@ def test_a_trial_is_skipped_when_the_command_before_it_failed(tmp_path: Path) ->
     file = tmp_path / "requests"
     file.write_text("".join(f"{json.dumps(request)}\n" for request in requests))
     _, skipped, _, runs = replies(file, tmp_path / "line")
-    assert skipped.body == {"skipped": True}
-    assert runs.trial()["stdout"] == b"runs\n"
+    assert json.loads(skipped.data)["ok"] == {"skipped": True}
+    assert content(runs, Trial).stdout == "runs\n"
+
+
+def test_a_tunable_that_a_trial_changes_is_put_back_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "steady").write_text("0\n")
+    (tmp_path / "adapted").write_text("0\n")
+    settings = [
+        {"name": name, "place": 0, "path": str(tmp_path / name), "text": "7", "steady": name == "steady"}
+        for name in ("steady", "adapted")
+    ]
+    trials = [shell(f"echo 9 | tee {tmp_path}/steady >{tmp_path}/adapted"), shell("true")]
+    lines = [{"op": "set", "settings": settings}, *({"op": "run"} | trial for trial in trials)]
+    requests = tmp_path / "requests"
+    requests.write_text("".join(f"{json.dumps({'id': id_} | line)}\n" for id_, line in enumerate(lines, 1)))
+
+    _, first, second = replies(requests, tmp_path / "line")
+    (changed,) = content(first, Trial).changed
+    assert (changed.name, changed.before, changed.after, changed.put_back) == ("steady", "7", "9", True)
+    assert content(second, Trial).changed == []
+    assert [(tmp_path / name).read_text() for name in ("steady", "adapted")] == ["7\n", "9\n"]

@@ -147,7 +147,7 @@ def test_a_missing_plugin_is_reported_with_its_repair(tmp_path: Path, monkeypatc
 LISTING = """
 console.write(b"[    0.0] Linux version 6.12\\n[    5.0] Run /init as init process\\n")
 up()
-result(stdout={text!r}, stderr=b"", report=b"", status=b"0")
+result(stdout={text!r}, stderr=b"", report=b"")
 time.sleep(60)
 """
 

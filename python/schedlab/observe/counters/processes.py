@@ -34,7 +34,8 @@ def tree(usage: Mapping[str, int]) -> dict[str, float]:
 def parse_sched(text: str) -> dict[str, float]:
     """Return ``process.NAME`` counts and ``process.NAME_ms`` times of a /proc/PID/sched.
 
-    Waiting times and wake-ups are present only while schedstats are on. Absent figures are left out.
+    Waiting times and wake-ups are present only while schedstats are on. Absent figures are left out. ValueError for a
+    text that is not from a kernel.
     """
     figures: dict[str, float] = {}
     for line in text.splitlines():

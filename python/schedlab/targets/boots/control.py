@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from schedlab.errors import CannotRunHere
+from schedlab.files.pipes import Tail
 
 TAIL = 4000
 """Bytes of the console's last output that are kept."""
@@ -48,15 +48,13 @@ def control(power: Sequence[str] | None, console: Sequence[str] | None) -> Itera
         raise CannotRunHere(
             f"cannot be started: {error.strerror}", where=f"console: {console[0]}", todo="try the command by hand"
         ) from error
-    tail = _Tail()
-    reader = threading.Thread(target=tail.read, args=(process,), daemon=True)
-    reader.start()
+    assert process.stdout is not None
+    tail = Tail(process.stdout, TAIL)
     try:
-        yield Control(switch, tail.text)
+        yield Control(switch, lambda: tail.bytes().decode(errors="replace"))
     finally:
         process.kill()
         process.wait()
-        reader.join()
 
 
 def _switch(argv: Sequence[str]) -> None:
@@ -68,20 +66,3 @@ def _switch(argv: Sequence[str]) -> None:
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[-200:] or f"status {done.returncode}"
         raise CannotRunHere(words, where=f"power: {argv[0]}", todo="try the command by hand")
-
-
-class _Tail:
-    """The last bytes of a process's output."""
-
-    def __init__(self) -> None:
-        self._bytes = b""
-
-    def read(self, process: subprocess.Popen[bytes]) -> None:
-        """Read until the output ends."""
-        assert process.stdout is not None
-        while part := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
-            self._bytes = (self._bytes + part)[-TAIL:]
-
-    def text(self) -> str:
-        """Return the output's end."""
-        return self._bytes.decode(errors="replace")

@@ -111,14 +111,15 @@ class Facts:
 def facts(shell: Shell) -> Facts:
     """Read the machine's facts; Unreachable without a connection."""
     found = sections(shell.run(_FACTS).output)
-    roots = [fields for line in found.get("mounts", "").splitlines() if (fields := line.split())[1] == "/"]
+    mounts = (line.split() for line in found.get("mounts", "").splitlines())
+    roots = [fields for fields in mounts if len(fields) > 2 and fields[1] == "/"]
     config, disabled = found.get("config", "").split(), found.get("kexec_load_disabled", "").strip()
     lockdown = re.search(r"\[(\w+)\]", found.get("lockdown", ""))
     return Facts(
         seen=_seen(found),
         architecture=found.get("architecture", "").strip(),
         is_root=found.get("user", "").strip() == "0",
-        modules=tuple(line.split()[0] for line in found.get("modules", "").splitlines()),
+        modules=tuple(fields[0] for line in found.get("modules", "").splitlines() if (fields := line.split())),
         root_type=roots[-1][2] if roots else "",
         boot=tuple(found.get("boot", "").splitlines()),
         installed=tuple(found.get("installed", "").splitlines()),

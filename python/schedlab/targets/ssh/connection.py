@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
+import select
 import shlex
 import subprocess
+import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere, SchedlabError
-from schedlab.files import scratch, shipped
+from schedlab.files import pipes, scratch
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
-from schedlab.workloads.tools import SCHEDLOAD, find
 
 CONFIG = "SCHEDLAB_SSH_CONFIG"
 """Environment variable with the path of an ssh_config(5) file in place of the user's."""
@@ -26,23 +26,19 @@ SECONDS = 60.0
 _OPTIONS = {
     # No prompt can appear: nobody answers during a run.
     "BatchMode": "yes", "RequestTTY": "no", "ForwardAgent": "no", "ForwardX11": "no", "PermitLocalCommand": "no",
-    "ControlMaster": "auto", "ControlPersist": "60", "ConnectTimeout": "60",
+    "ControlPersist": "no", "ConnectTimeout": "60",
     "ServerAliveInterval": "10", "ServerAliveCountMax": "3", "LogLevel": "ERROR",
 }  # fmt: skip
 
 SSH_FAILED = 255
 """Exit status of ssh(1) when it has no connection; remote commands seldom have it."""
 
-_ELF_MACHINE = {62: "x86_64", 183: "aarch64"}
-"""``e_machine`` of an ELF file (elf(5)) as a name of uname(2)."""
+_SHARED = "echo; exec cat >/dev/null"
+"""Command of the ssh that opens the TCP connection: it says when others can share the connection, and ends when the
+pipe from this process ends, however this process ends."""
 
-_PREPARE = (
-    "umask 077; uname -sm; "
-    'for d in "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do f="$d/schedlab-NONCE"; '
-    'mkdir "$f" 2>/dev/null && printf "#\\041/bin/sh\\nexit 0\\n" >"$f/x" && chmod 700 "$f/x" && '
-    '"$f/x" 2>/dev/null && rm "$f/x" && echo "$f" && exit 0; rm -rf "$f"; done; exit 9'
-)
-"""Makes a private folder whose programs can be executed, and prints the machine and the folder."""
+LARGEST_OUTPUT = 16 << 20
+"""Limit in bytes of the output of a short command."""
 
 
 class BadAddress(SchedlabError):
@@ -83,84 +79,107 @@ CLOSING = 10.0
 
 
 class Connection(Shell):
-    """Commands on the machine at ``address``. All commands share a TCP connection, which the first command opens."""
+    """Commands on the machine at ``address``. All commands share a TCP connection, which the first command opens.
+
+    The connection ends with this process, even if this process is killed.
+    """
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self._resources = ExitStack()
         # A socket's path has at most 108 bytes (unix(7)), so the folder is not below a long TMPDIR.
         self._folder = self._resources.enter_context(scratch.locked_folder("schedlab-connection-", Path("/tmp")))
+        self._master: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
         """End the TCP connection."""
-        if self._folder.exists():
-            self.drop()
+        self.drop()
         self._resources.close()
 
     def drop(self) -> None:
         """End the TCP connection; the next command opens another."""
-        argv = [*self._words(), "-O", "exit", self.address.host]
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=CLOSING, check=False)
-
-    def shell(self, script: str, data: bytes = b"", seconds: float = SECONDS) -> str:
-        """Run a POSIX shell script there with this input; return its output. CannotRunHere when it fails."""
-        done = self.run(script, data, seconds)
-        if done.status != 0:
-            raise self.failure(done.status, done.errors)
-        return done.output
+        master, self._master = self._master, None
+        if master is None:
+            return
+        for pipe in (master.stdin, master.stdout):
+            assert pipe is not None
+            pipe.close()
+        master.terminate()
+        try:
+            master.wait(CLOSING)
+        except subprocess.TimeoutExpired:
+            master.kill()
+            master.wait()
 
     def run(self, script: str, data: bytes = b"", timeout: float = SECONDS) -> Done:
-        """Run a POSIX shell script there with this input. Unreachable without a connection or after the timeout."""
+        """Run a POSIX shell script there with this input. Unreachable without a connection or after the timeout;
+        CannotRunHere for endless output."""
+        began = time.monotonic()
         try:
-            done = subprocess.run(
-                self._argv(script),
-                input=data,
-                capture_output=True,
-                timeout=timeout,
-                start_new_session=True,
-                check=False,
-            )
-        except FileNotFoundError as error:
-            raise CannotRunHere("there is no program 'ssh' here", todo="apt-get install openssh-client") from error
+            self._open(timeout)
+            left = max(timeout - (time.monotonic() - began), 0.0)
+            status, *texts = pipes.output(self._argv(script), data, left, LARGEST_OUTPUT)
         except subprocess.TimeoutExpired as error:
-            todo = "check that the machine runs and its network works"
-            raise Unreachable(f"no answer in {timeout:.0f} s", where=f"ssh:{self.address}", todo=todo) from error
-        output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        if done.returncode == SSH_FAILED:
-            raise self.failure(done.returncode, errors)
-        return Done(done.returncode, output, errors)
+            raise self._silent(timeout) from error
+        except pipes.TooMuch as error:
+            what = f"the machine answered a short command with more than {LARGEST_OUTPUT >> 20} MiB"
+            todo = f"look at what this command prints there: {script[:60]}"
+            raise CannotRunHere(what, where=f"ssh:{self.address}", todo=todo) from error
+        output, errors = (text.decode(errors="replace") for text in texts)
+        if status == SSH_FAILED:
+            raise self.failure(status, errors)
+        return Done(status, output, errors)
 
-    def start(self, script: str, errors: int) -> subprocess.Popen[bytes]:
-        """Start a script with pipes as input and output; ``errors`` is a file descriptor for standard error.
+    def start(self, script: str, timeout: float = SECONDS) -> subprocess.Popen[bytes]:
+        """Start a script with pipes as input, output and standard error.
 
         The process has its own session: Ctrl-C at the terminal reaches schedlab alone, which ends the agent in order.
         """
-        return subprocess.Popen(
-            self._argv(script),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
+        try:
+            self._open(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise self._silent(timeout) from error
+        return _started(self._argv(script), subprocess.PIPE)
+
+    def _open(self, timeout: float) -> None:
+        """Open the TCP connection unless it is open. Where that fails, the next command fails with the reason.
+
+        subprocess.TimeoutExpired after the timeout.
+        """
+        if self._master is not None:
+            if self._master.poll() is None:
+                return
+            self.drop()
+        argv = self._argv(_SHARED, master=True)
+        self._master = master = _started(argv, subprocess.DEVNULL)
+        assert master.stdout is not None
+        if not select.select([master.stdout], [], [], timeout)[0]:
+            self.drop()
+            raise subprocess.TimeoutExpired(argv, timeout)
+
+    def _silent(self, timeout: float) -> Unreachable:
+        todo = "check that the machine runs and its network works"
+        return Unreachable(f"no answer in {timeout:.0f} s", where=f"ssh:{self.address}", todo=todo)
 
     def failure(self, status: int, stderr: str) -> CannotRunHere:
         """Return the error for a command that ended with this status; Unreachable for OpenSSH's own failure."""
         lines = [line for line in stderr.strip().splitlines() if line.strip()]
         reason = lines[-1].strip() if lines else f"status {status}"
         if status == SSH_FAILED:
-            command = shlex.join([*self._words(user_only=True), self.address.host, "true"])
+            command = shlex.join([*self._words(), self.address.host, "true"])
             todo = f"check that '{command}' works without a prompt"
             return Unreachable(f"the connection failed: {reason}", where=f"ssh:{self.address}", todo=todo)
         todo = "log in there as the same user, and check its rights and the free space"
         return CannotRunHere(f"a command failed there: {reason}", where=f"ssh:{self.address}", todo=todo)
 
-    def _argv(self, script: str) -> list[str]:
+    def _argv(self, script: str, *, master: bool = False) -> list[str]:
         # The login shell may be any shell. Each shell reads a single-quoted word; a script with a quote or a line
         # break, as for boots, needs a login shell with the quoting of POSIX.
-        return [*self._words(), "-T", self.address.host, f"exec sh -c {shlex.quote(script)}"]
+        sharing = {"ControlMaster": "yes" if master else "no", "ControlPath": str(self._folder / "c")}
+        options = (word for name, value in (_OPTIONS | sharing).items() for word in ("-o", f"{name}={value}"))
+        return [*self._words(), *options, "-T", self.address.host, f"exec sh -c {shlex.quote(script)}"]
 
-    def _words(self, *, user_only: bool = False) -> list[str]:
+    def _words(self) -> list[str]:
         words = ["ssh"]
         if config := os.environ.get(CONFIG):
             words += ["-F", config]
@@ -168,51 +187,13 @@ class Connection(Shell):
             words += ["-p", str(self.address.port)]
         if self.address.user:
             words += ["-l", self.address.user]
-        if user_only:
-            return words
-        options = _OPTIONS | {"ControlPath": str(self._folder / "c")}
-        return [*words, *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
+        return words
 
-    def install(self, copy: str | None = None) -> str:
-        """Copy schedload to a private folder of the machine, and return the folder. CannotRunHere.
 
-        ``copy`` is the path of a schedload there, from an earlier command. The agent deletes the folder at its end, and
-        compares its program with the program here.
-        """
-        program = find(SCHEDLOAD)
-        if program is None:
-            raise CannotRunHere("schedload is missing", todo=shipped.repair())
-        *_, system, folder = self._prepared()
-        name, _, machine = system.partition(" ")
-        data = program.read_bytes()
-        ours = _ELF_MACHINE.get(int.from_bytes(data[18:20], "little"), "an unknown architecture")
-        try:
-            if (name, machine) != ("Linux", ours):
-                raise CannotRunHere(
-                    f"the machine is {system}, this schedload is for Linux {ours}",
-                    where=f"ssh:{self.address}",
-                    todo="let SCHEDLOAD name a static schedload for that machine (cargo build --target …-linux-musl)",
-                )
-            if copy is None or self.run(f'cp "{copy}" "{folder}/schedload"').status != 0:
-                self._copy(data, f"{folder}/schedload")
-        except BaseException:
-            with suppress(CannotRunHere):
-                self.shell(f'rm -rf "{folder}"')
-            raise
-        return folder
-
-    def _copy(self, data: bytes, path: str) -> None:
-        script = f'cat >"{path}" && chmod 700 "{path}" && wc -c <"{path}"'
-        if (size := self.shell(script, data, seconds=600).strip()) != str(len(data)):
-            reason = f"schedload could not be copied: {size or 0} of {len(data)} bytes arrived"
-            raise CannotRunHere(reason, where=f"ssh:{self.address}", todo="free space on the machine")
-
-    def _prepared(self) -> Sequence[str]:
-        output = self.shell(_PREPARE.replace("NONCE", secrets.token_hex(8)))
-        lines = output.splitlines()
-        if len(lines) < 2 or not re.fullmatch(r"/[\w./+@-]*", lines[-1]):
-            todo = "let the start files of the login shell print nothing without a terminal"
-            raise CannotRunHere(
-                "the remote shell printed something else than a folder", where=f"ssh:{self.address}", todo=todo
-            )
-        return lines
+def _started(argv: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+    except FileNotFoundError as error:
+        raise CannotRunHere("there is no program 'ssh' here", todo="apt-get install openssh-client") from error

@@ -28,7 +28,7 @@ class RemoteFiles:
         return files[str(path)]
 
     def check_writable(self, path: Path) -> None:
-        _raise(self._agent.ask("writable", paths=[str(path)])["errors"])
+        _raise(self._agent.unwritable([str(path)]))
 
     def matches(self, folder: Path, pattern: str) -> Iterable[Path]:
         # Reading a folder fails with EISDIR; any other error says why the folder cannot be opened.
@@ -46,7 +46,7 @@ class RemoteFiles:
     def debugfs(self) -> AbstractContextManager[object]:
         # The mount ends with the agent, which has a separate mount namespace.
         try:
-            self._agent.ask("debugfs")
+            self._agent.mount_debugfs()
         except Refusal as error:
             raise OSError(errno.EPERM, error.what) from error
         return nullcontext()

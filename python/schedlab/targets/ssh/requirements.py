@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from schedlab.experiment.model import GUEST_ONLY, Variant
 from schedlab.experiment.plan import CONTROL, Plan
@@ -48,9 +48,7 @@ def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
         yield f"runs in the folder {command.cwd} of this machine", "run it with --target host"
     words = [command.argv[0], *(server.argv[0] for server in command.servers)]
     programs = [word for word in words if not word.startswith(agent.folder)]
-    there: Mapping[str, str] = agent.ask("find", programs={word: [word] if "/" in word else [] for word in programs})[
-        "paths"
-    ]
+    there = agent.find({word: [word] if "/" in word else [] for word in programs})
     for word in programs:
         if word not in there:
             yield f"there is no program {word!r} there", f"install it on {agent.where}"

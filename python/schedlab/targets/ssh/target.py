@@ -26,7 +26,7 @@ from schedlab.targets.ssh.connection import Address, Connection
 from schedlab.targets.ssh.files import RemoteFiles
 from schedlab.targets.ssh.requirements import missing_requirements
 from schedlab.targets.ssh.trials import RemoteRow
-from schedlab.targets.trial import Remarks
+from schedlab.targets.trial import Remarks, kernel_files
 from schedlab.tunables import System, deferred_signals
 from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -87,14 +87,13 @@ class Remote(Target):
 
     def _fingerprint(self) -> Mapping[str, Any]:
         agent = self.reached()
-        files, _ = agent.read(FILES)
-        with scratch.locked_folder(FOLDER) as folder:
-            trials.write(files, folder)
+        files, facts = agent.files(FILES), agent.facts
+        with scratch.locked_folder(FOLDER) as folder, agent.fitting(), kernel_files():
+            files.write(folder)
             taken = take(folder)
-        facts = agent.facts
-        taken["kernel"] |= {"machine": facts["machine"]}
+            taken["kernel"] |= {"machine": facts.machine}
         return taken | {
-            "tools": {"schedload": facts["version"]},
+            "tools": {"schedload": facts.version},
             "root": None,
             "tunables": str(self._root),
         }
@@ -168,7 +167,7 @@ class Remote(Target):
         agent = self.reached()
         try:
             self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
-            cpus = agent.facts["cpus"]
+            cpus = agent.facts.cpus
             rows = {row.key: RemoteRow.of(row, agent) for row in measured_rows(plan, cpus)}
             system = self.system(agent)
             with (
@@ -183,7 +182,7 @@ class Remote(Target):
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
             except Lost as error:
-                self.leftovers = [*self.leftovers, f"not confirmed: {error.what}"]
+                self.leftovers = [*self.leftovers, f"not known: {error.what}"]
             finally:
                 self._end_agent()
 
@@ -217,7 +216,7 @@ class Remote(Target):
 
     def system(self, agent: Agent) -> System:
         """Return the machine with its tunables, as the agent shows it."""
-        return System(self._root, agent.facts["uid"], RemoteFiles(agent))
+        return System(self._root, agent.facts.uid, RemoteFiles(agent))
 
 
 def _leftovers(outcomes: Sequence[Outcome]) -> list[str]:
@@ -250,10 +249,10 @@ class RemoteSession:
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables and restore the others; each launch applies the variant's attributes."""
-        if left := self._values.put(variant.tunables)["left"]:
+        if left := self._values.put(variant.tunables).left:
             # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
-                f"{left[0]['text']}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
+                f"{left[0].text}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
             )
 
     def run(self, trial: Trial) -> Measurement:

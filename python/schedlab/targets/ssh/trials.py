@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from schedlab.experiment.plan import Row, Trial
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Conditions, Measurement
-from schedlab.targets.ssh.agent import Agent, contents
-from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, measured, under
+from schedlab.targets.ssh.agent import Agent
+from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, kernel_files, measured, under
 from schedlab.targets.vm.jobs import WATCHED
+from schedlab.tunables.journal.replies import Trial as Reply
 from schedlab.workloads.base import Command, Place, Tool
 from schedlab.workloads.launcher import Launched, run_by
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -41,7 +41,7 @@ class RemoteRow(PreparedRow):
         prepared = PreparedRow.of(row)
         paths = programs(prepared.adapter.tools, agent)
         folder = Path(agent.folder)
-        return cls(prepared.adapter, prepared.parameters, paths, Place(folder, folder, cpus=agent.facts["cpus"]))
+        return cls(prepared.adapter, prepared.parameters, paths, Place(folder, folder, cpus=agent.facts.cpus))
 
     @property
     def missing(self) -> list[Tool]:
@@ -65,7 +65,7 @@ def programs(tools: Iterable[Tool], agent: Agent) -> dict[str, str]:
     """Return the paths of the tools that the machine has, by the tool's program."""
     wanted = {tool.program: [path.replace("[0-9]", "*") for path in tool.paths]
               for tool in tools if tool is not SCHEDLOAD}  # fmt: skip
-    paths = dict(agent.ask("find", programs=wanted)["paths"]) if wanted else {}
+    paths = agent.find(wanted) if wanted else {}
     return paths | {SCHEDLOAD.program: agent.program}
 
 
@@ -78,14 +78,11 @@ class Observer:
         self._first = self._last = Counters(())
         self._watches: list[Watch] = []
 
-    def observed(
-        self, reply: Mapping[str, Any], launched: Launched, during: Sequence[int], cpus: int
-    ) -> tuple[dict[str, float], Conditions, list[str]]:
+    def observed(self, reply: Reply, launched: Launched, cpus: int) -> tuple[dict[str, float], Conditions, list[str]]:
         """Return counters, conditions and remarks of a trial from the agent's reply."""
-        before, after = contents(reply["before"]), contents(reply["after"])
-        write(before, self._trees[0])
-        write(after, self._trees[1])
-        if self._written != (paths := before.keys() & after.keys()):
+        reply.before.write(self._trees[0])
+        reply.after.write(self._trees[1])
+        if self._written != (paths := reply.before.files.keys() & reply.after.files.keys()):
             # Counters look once for their files, which take longer to find than to read.
             for tree in self._trees:
                 for path in self._written - paths:
@@ -97,7 +94,8 @@ class Observer:
         rises = self._first.delta(snapshot, self._last.snapshot())
         notes = [NO_PERF if note == ABSENT else note for note in self._first.notes]
         start, end = (watch.snapshot() for watch in self._watches)
-        conditions = between(start, end, during, reply["elapsed"], cpu_seconds(launched), cpus)
+        during = [int(text) for sample in reply.samples for text in sample.files.values()]
+        conditions = between(start, end, during, reply.elapsed, cpu_seconds(launched), cpus)
         return rises, conditions, notes + self._first.remarks(snapshot)
 
 
@@ -108,18 +106,9 @@ def run(
     command, variant, timeout = under(row.command(), trial.variant), trial.variant, trial.row.timeout
     launched = run_by(agent, command, timeout, attributes(variant), files=FILES, samples=samples)
     reply = launched.reply
+    assert reply is not None
     outcome = interpret(row.adapter, row.parameters, launched, timeout)
-    during = [int(text) for sample in reply["samples"] for text in contents(sample).values()]
-    counters, conditions, remarks = observer.observed(reply, launched, during, agent.facts["cpus"])
-    return measured(launched, outcome, (reply["started"], reply["elapsed"]), conditions, counters), remarks
-
-
-def write(files: Mapping[str, bytes], root: Path) -> None:
-    """Write files of another machine below ``root``, for the code that parses this machine's files."""
-    for path, data in files.items():
-        place = root / path.lstrip("/")
-        try:
-            place.write_bytes(data)
-        except FileNotFoundError:
-            place.parent.mkdir(parents=True)
-            place.write_bytes(data)
+    with agent.fitting():
+        with kernel_files():
+            counters, conditions, remarks = observer.observed(reply, launched, agent.facts.cpus)
+        return measured(launched, outcome, (reply.started, reply.elapsed), conditions, counters), remarks

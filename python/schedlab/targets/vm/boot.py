@@ -13,7 +13,8 @@ from schedlab.errors import CannotRunHere
 from schedlab.targets.vm import qemu
 from schedlab.targets.vm.console import Console, Limits
 from schedlab.targets.vm.host_files import served
-from schedlab.targets.vm.results import Garbled, Reply, Stream
+from schedlab.targets.vm.results import Stream
+from schedlab.tunables.journal.replies import Garbled, Reply
 from schedlab.workloads.launcher import background
 
 POLL = 0.05

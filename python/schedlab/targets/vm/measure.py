@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -10,36 +9,44 @@ from dataclasses import replace
 from errno import ENOENT
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import MappingProxyType
 
 from schedlab.experiment.plan import Trial
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.sched_ext.slot import note
-from schedlab.targets.trial import cpu_seconds, interpret, measured
+from schedlab.targets.trial import cpu_seconds, interpret, kernel_files, measured
 from schedlab.targets.vm.initramfs import SEE_FILES
-from schedlab.targets.vm.results import Garbled
 from schedlab.targets.vm.scripts import GuestRow, hidden
+from schedlab.tunables.journal import replies
 from schedlab.workloads.launcher import Launched
-
-REPORT_KEYS = {
-    "timed_out", "signal", "exit_code", "elapsed_ns", "user_us", "system_us", "voluntary_switches",
-    "involuntary_switches", "minor_faults", "major_faults",
-}  # fmt: skip
-"""Keys of the launcher's report that a measurement needs; a report without these keys is incomplete or forged."""
-
 
 FULL = "the guest's memory was full and its kernel killed the largest process: give the guest a larger memory_mib"
 _MISSED, _PATH = os.strerror(ENOENT), re.compile(r"/[\w.+@/-]*[\w+@]")
-_OOM_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_OOM_KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
 
 class Files:
-    """Files that a guest sent, by path: see :meth:`schedlab.targets.vm.results.Reply.trial`."""
+    """Files that a guest sent, by path without the leading slash."""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = files
+    def __init__(self, files: Mapping[str, bytes], trees: Mapping[str, replies.Files] = MappingProxyType({})) -> None:
+        """``trees`` are the readings ``before`` and ``after`` a trial; one of their files is ``before/proc/stat``."""
+        self._trees = trees
+        self._files = {**files, **replies.flattened(trees.items())}
+
+    @classmethod
+    def read(cls, reply: replies.Files) -> Files:
+        """Return the files of one reading."""
+        return cls({path.lstrip("/"): data for path, data in reply.files.items()})
+
+    @classmethod
+    def of_trial(cls, trial: replies.Trial, scheduler: str = "", reason: str = "") -> Files:
+        """Return a trial's files, with the name of the guest's sched_ext scheduler and the reason of its fault."""
+        texts = {"sched_ext.name": scheduler, "sched_ext.reason": reason}
+        return cls(
+            {name: text.encode() for name, text in texts.items()}, {"before": trial.before, "after": trial.after}
+        )
 
     def text(self, name: str) -> str:
         """Return a file's text; empty when the guest did not send the file."""
@@ -49,34 +56,20 @@ class Files:
         """Return the texts of the files in a folder, by their full path."""
         return {name: self.text(name) for name in self._files if name.startswith(f"{folder}/")}
 
-    def launched(self, argv: Sequence[str]) -> Launched:
-        """Return the finished command in the form of the host's launches."""
-        status = self.text("status").strip()
-        code = int(status) if status.isascii() and status.isdigit() else -1
-        return Launched(tuple(argv), self._report(), code, self.text("stdout"), self.text("stderr"))
-
-    def _report(self) -> Mapping[str, Any] | None:
-        try:
-            report = json.loads(self.text("report"))
-        except ValueError:
-            return None
-        return report if isinstance(report, dict) and report.keys() >= REPORT_KEYS else None
-
     def kept(self, when: str) -> set[str]:
         """Return the paths of the non-empty kernel files in the tree ``before`` or ``after``."""
         return {name.removeprefix(f"{when}/") for name, data in self._files.items() if data and name.startswith(when)}
 
     def write(self, folder: Path) -> None:
-        """Write the files below a folder."""
-        for name, data in self._files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        """Write the files of the trees below a folder."""
+        for name, tree in self._trees.items():
+            tree.write(folder / name)
 
 
 def measurement(
     trial: Trial,
     row: GuestRow,
+    reply: replies.Trial,
     files: Files,
     argv: Sequence[str],
     started: float,
@@ -86,10 +79,11 @@ def measurement(
 ) -> tuple[Measurement, list[str]]:
     """Return the trial's measurement and remarks on missing counters; Garbled when files are missing or incomplete.
 
-    ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's number of CPUs, ``scratch`` a folder
-    for the guest's files.
+    ``files`` are the files of ``reply``. ``started`` and ``elapsed`` are this machine's seconds, ``cpus`` the guest's
+    number of CPUs, ``scratch`` a folder for the guest's files.
     """
-    launched = files.launched(argv)
+    report = replies.Report.parse(reply.report)
+    launched = Launched(tuple(argv), report, reply.status, reply.stdout, reply.stderr, reply.changed)
     state, metrics, reason = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
     if state != "ok" and _killed_for_memory(files):
         reason = f"{reason}; {FULL}"
@@ -97,13 +91,8 @@ def measurement(
         reason = f"{reason}; a guest has no {path}, a file of this machine: {SEE_FILES}"
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
-    try:
+    with kernel_files():  # a guest with full memory may send empty files or no files
         counters, conditions, remarks = _observed(files, launched, cpus, scratch)
-    except (OSError, ValueError, LookupError) as error:
-        # A guest with full memory may send empty files or no files, and its root user may send arbitrary data.
-        raise Garbled(
-            f"kernel files of the trial are missing or incomplete, as when its memory is full ({error})"
-        ) from error
     return measured(launched, (state, metrics, reason), (started, elapsed), conditions, counters), remarks
 
 

@@ -19,8 +19,8 @@ from schedlab.kernels.images import Image
 from schedlab.targets.vm import qemu
 from schedlab.targets.vm.boot import BootFailed, started
 from schedlab.targets.vm.jobs import contents
-from schedlab.targets.vm.measure import Files
-from schedlab.targets.vm.results import Garbled
+from schedlab.targets.vm.results import content
+from schedlab.tunables.journal.replies import Garbled, Trial
 from schedlab.workloads.base import Command
 from schedlab.workloads.launcher import request
 
@@ -96,7 +96,7 @@ def output(image: Image, base: bytes, scratch: Path, lines: Sequence[str], topol
         with started(machine, base + jobs, scratch) as boot:
             for _ in range(2):
                 boot.answer()
-            return Files(boot.answer(_SECONDS).trial()).text("stdout")
+            return content(boot.answer(_SECONDS), Trial).stdout
     except (BootFailed, Garbled) as error:
         reason = f"the kernel cannot be probed: {error}"
         todo = "name another kernel" if image.name.startswith(BUILT) else "'schedlab kernels list' prints other kernels"

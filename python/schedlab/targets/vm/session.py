@@ -27,9 +27,12 @@ from schedlab.targets.vm.boot_parameters import doubts, files_to_keep, has_names
 from schedlab.targets.vm.jobs import MESSAGES, STEP_SECONDS, contents
 from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.qemu import Machine
-from schedlab.targets.vm.results import Garbled
+from schedlab.targets.vm.results import content
 from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
 from schedlab.targets.vm.settings import faults, settings
+from schedlab.tunables.journal.replies import AllWritten, Garbled
+from schedlab.tunables.journal.replies import Files as Reading
+from schedlab.tunables.journal.replies import Trial as Completed
 
 GRACE = 60.0
 """Seconds beyond a trial's timeout in which a guest ends the trial and sends its results."""
@@ -124,10 +127,12 @@ class GuestSession:
         name, reason = self._scheduler(running.boot, trial)
         if not_loaded:
             return Measurement("failed", started, time.monotonic() - began, reason=not_loaded, command=argv)
-        files = Files(reply.trial() | {"sched_ext.name": name.encode(), "sched_ext.reason": reason.encode()})
+        answer = content(reply, Completed)
+        files = Files.of_trial(answer, name, reason)
         measured, remarks = measurement(
             trial,
             self._rows[trial.row.key],
+            answer,
             files,
             argv,
             started,
@@ -157,7 +162,7 @@ class GuestSession:
         """
         if trial.variant.sched_ext is None:
             return "", ""
-        answer = boot.answer(STEP_SECONDS + GRACE).trial()["stdout"].decode(errors="replace")
+        answer = content(boot.answer(STEP_SECONDS + GRACE), Completed).stdout
         name, _, reason = answer.partition("\n")
         return name, reason
 
@@ -211,7 +216,8 @@ class GuestSession:
             machine.late_cpus,
         )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
-        written, files = boot.answer().written(), Files(boot.answer().files())
+        written = content(boot.answer(), AllWritten).written
+        files = Files.read(content(boot.answer(), Reading))
         if wrong := list(faults(variant, written)):
             raise CannotRunHere(
                 f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",

@@ -9,9 +9,9 @@ from schedlab.experiment.model import Variant
 from schedlab.kernels.images import Image, config_of
 from schedlab.targets.protocol import Fault
 from schedlab.targets.vm import jobs
-from schedlab.targets.vm.results import Written
 from schedlab.tunables import KernelVersion, Setting
 from schedlab.tunables.codecs import codec
+from schedlab.tunables.journal.replies import Written
 from schedlab.tunables.terms import PlaceKind
 from schedlab.tunables.tunable import Place, Tunable
 

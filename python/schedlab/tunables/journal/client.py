@@ -9,20 +9,40 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import IO, Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import ClassVar, TypeVar
 
 from schedlab.errors import CannotRunHere
 from schedlab.tunables.signals import deferred_signals
 
-PROTOCOL = 5
-"""Version of the messages (``crates/load/src/agent/protocol.rs``)."""
+from .replies import (
+    LARGEST,
+    Body,
+    Declined,
+    Described,
+    Errors,
+    Files,
+    Found,
+    Garbled,
+    Holder,
+    Journals,
+    Nothing,
+    Outcome,
+    Outcomes,
+    Put,
+    Reply,
+    Trial,
+    too_large,
+)
+
+T = TypeVar("T", bound=Body)
+L = TypeVar("L", bound="Lost")
 
 SECONDS = 60.0
 """Limit for the reply to a request that runs no trial."""
@@ -30,7 +50,13 @@ SECONDS = 60.0
 ENDING_SECONDS = 60.0
 """Limit for the end of an agent: the trial's last words, and the undo."""
 
-UNDOES = "the agent ends the trial and puts every value back"
+LARGEST_SHORT = 64 << 20
+"""Limit in bytes of a reply without the output of a command; the files of the largest machines take a few megabytes."""
+
+LARGEST_ERRORS = 64 << 10
+"""Bytes at the end of the agent's standard error that are read for its last line."""
+
+UNDOES = "the agent, or the next run on its machine, puts every value back"
 CONTINUE = "continue the run with --resume"
 WAIT = "wait for it: two runs at once would measure each other"
 
@@ -47,27 +73,8 @@ class Lost(CannotRunHere):
     """The end of the connection to an agent, which then undoes everything by itself."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What happened to a value, a resource or a journal at the end of a run.
-
-    ``how``: ``restored``, ``removed``; ``left`` (another process changed the value), ``failed`` (the journal is kept),
-    ``damaged`` (the journal is damaged and kept), ``rebooted`` (the boot has undone the changes). ``name`` is the
-    tunable or the kind of the resource, ``path`` the file or the name of the resource.
-    """
-
-    how: str
-    name: str
-    path: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    @property
-    def is_leftover(self) -> bool:
-        """Whether something is not as before the run."""
-        return self.how in {"left", "failed", "damaged"}
+class BadReply(Lost):
+    """A reply that is not a reply to the request. The connection to the agent ends."""
 
 
 class Client:
@@ -82,14 +89,25 @@ class Client:
     lease = 0.0
     """Seconds without a message after which the agent undoes everything and ends; 0 for no lease."""
 
+    ending = ENDING_SECONDS
+    """Seconds that an agent has to end after a fault of the connection."""
+
+    name = "schedload"
+    """The agent, as the subject of a message."""
+
     def __init__(
-        self, process: subprocess.Popen[bytes], errors: IO[bytes], program: str, folder: str, where: str = ""
+        self,
+        process: subprocess.Popen[bytes],
+        errors: Callable[[], bytes],
+        program: str,
+        folder: str,
+        where: str = "",
     ) -> None:
         """Speak to the agent over a process's pipes.
 
         Args:
             process: the agent, or ssh.
-            errors: the file of its standard error.
+            errors: returns the end of its standard error.
             program: the agent's ``schedload``.
             folder: the working folder of trials.
             where: the name of the machine in messages; empty for this machine.
@@ -103,8 +121,11 @@ class Client:
         assert process.stdout is not None
         self._input, self._output = process.stdin.fileno(), process.stdout.fileno()
         self._parts: list[bytes] = []
+        self._size = 0
         self._lines: deque[bytes] = deque()
         self._last = 0
+        self._allowed = 0
+        self._fault: Lost | None = None
         self._sending = threading.Lock()
         self._ended = threading.Event()
 
@@ -118,41 +139,66 @@ class Client:
         if not self.alive:
             raise self._lost()
 
-    def ask(
-        self, op: str, seconds: float = SECONDS, every_second: Callable[[], object] | None = None, **fields: object
-    ) -> Mapping[str, Any]:
-        """Send a request and return the reply. Refusal; Lost when the connection ends or no reply comes in time.
+    def _ask(
+        self,
+        op: str,
+        kind: type[T],
+        seconds: float = SECONDS,
+        every_second: Callable[[], object] | None = None,
+        largest: int = LARGEST_SHORT,
+        **fields: object,
+    ) -> T:
+        """Send a request and return the content of the reply, which has this kind and at most ``largest`` bytes.
 
-        ``every_second`` is called about once a second during the wait.
+        ``every_second`` is called about once a second during the wait. Refusal when the agent refuses the request,
+        BadReply for any other content; Lost when the connection ends or no reply comes in time.
         """
         self._last += 1
+        # The reply to an interrupted request may precede the reply to this request.
+        self._allowed = max(self._allowed, largest)
         self._send({"id": self._last, "op": op} | fields)
         deadline = time.monotonic() + seconds
         while True:
-            reply = self._reply(deadline, every_second)
-            if reply.get("id") != self._last:
-                continue  # the reply to a request that an exception has interrupted, or a greeting of the login shell
-            if (error := reply.get("error")) is not None:
-                kind = error["kind"]
-                raise Refusal(kind, error["text"], where=self.where, todo=self.todo.get(kind, ""))
-            answer: Mapping[str, Any] = reply["ok"]
-            return answer
+            line = self._line(deadline, self._allowed, every_second)
+            try:
+                if (reply := Reply.of(line)).number < self._last:
+                    continue  # the reply to a request that an exception has interrupted
+                if reply.number > self._last:
+                    raise Garbled(f"request {reply.number}, which was not sent")
+                self._allowed = 0
+                return reply.content(kind)
+            except Declined as refusal:
+                todo = self.todo.get(refusal.kind, "")
+                raise Refusal(refusal.kind, refusal.text, where=self.where, todo=todo) from None
+            except Garbled as error:
+                raise self._bad(error) from None
 
-    def run(self, seconds: float, every_second: Callable[[], object], **trial: object) -> Mapping[str, Any]:
+    def _bad(self, error: Garbled) -> BadReply:
+        """Return the error for a reply that does not fit its request; the connection ends."""
+        todo = "look at what answers there in place of schedload, such as a start file of the login shell"
+        return self._failed(BadReply(f"{self.name} answered {error}; {UNDOES}", where=self.where, todo=todo))
+
+    def _failed(self, error: L) -> L:
+        """Note the error that ends the connection, and return the error."""
+        self._ended.set()
+        self._fault = self._fault or error
+        return error
+
+    def run(self, seconds: float, every_second: Callable[[], object], **trial: object) -> Trial:
         """Run a trial and return the reply (``Trial`` in ``protocol.rs``). An exception ends the trial first."""
         try:
-            return self.ask("run", seconds, every_second, **trial)
+            return self._ask("run", Trial, seconds, every_second, LARGEST, **trial)
         except (Lost, Refusal):
             raise
         except BaseException:
             with deferred_signals(), suppress(Lost):
-                self.ask("cancel", seconds=ENDING_SECONDS)
+                self._ask("cancel", Nothing, ENDING_SECONDS)
             raise
 
     def begin(self, run: str) -> list[Outcome]:
         """Begin a run and start the lease; return the outcomes for the changes of dead agents, if ``alone``."""
         lease = self.lease
-        outcomes = _outcomes(self.ask("begin", run=run, lease=lease, alone=self.alone))
+        outcomes = self._ask("begin", Outcomes, run=run, lease=lease, alone=self.alone).outcomes
         if lease:
             threading.Thread(target=self._beat, args=(lease / 5,), daemon=True).start()
         return outcomes
@@ -162,38 +208,92 @@ class Client:
 
         Refusal when the machine cannot be locked. Changes nothing.
         """
-        holder: str | None = self.ask("holder")["holder"]
-        return holder
+        return self._ask("holder", Holder).holder
 
     def recover(self) -> list[Outcome]:
         """Undo the changes of dead agents; return the outcomes."""
-        return _outcomes(self.ask("recover"))
+        return self._ask("recover", Outcomes).outcomes
 
     def read(self, paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, int]]:
         """Return the contents of files, and the error numbers of unreadable files. A path may contain ``*``."""
-        reply = self.ask("read", paths=list(paths))
-        return contents(reply), dict(reply["errors"])
+        reply = self.files(paths)
+        return reply.files, reply.errors
+
+    def files(self, paths: Sequence[str]) -> Files:
+        """Return the reply to the request to read files."""
+        reply = self._ask("read", Files, paths=list(paths))
+        with self.fitting():
+            reply.check(paths)
+        return reply
+
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """In the block, a reply that does not fit its request ends the connection: BadReply."""
+        try:
+            yield
+        except Garbled as error:
+            raise self._bad(error) from None
+
+    def unwritable(self, paths: Sequence[str]) -> dict[str, int]:
+        """Return the number of the error for each file that cannot be opened for writing."""
+        return self._ask("writable", Errors, paths=list(paths)).errors
+
+    def find(self, programs: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """Return the paths of the programs that the machine has; ``programs`` are patterns of their paths by name."""
+        return self._ask("find", Found, programs=dict(programs)).paths
+
+    def mount_debugfs(self) -> None:
+        """Let the agent see debugfs; Refusal."""
+        self._ask("debugfs", Nothing)
+
+    def journals(self) -> list[Described]:
+        """Return a description of each journal. Changes nothing."""
+        return self._ask("journals", Journals).journals
+
+    def watch(self, files: Sequence[Mapping[str, object]]) -> None:
+        """Watch all files that the run will change, with their original values (``Original`` in ``protocol.rs``)."""
+        self._ask("watch", Nothing, files=list(files))
+
+    def put(self, wanted: Sequence[Mapping[str, object]]) -> Put:
+        """Give files their new values, and the other files of the run their original values; Refusal."""
+        return self._ask("put", Put, wanted=list(wanted))
+
+    def made(self, what: str, name: str) -> None:
+        """Record that the run is about to make a resource; Refusal."""
+        self._ask("made", Nothing, what=what, name=name)
+
+    def gone(self, what: str, name: str) -> None:
+        """Record that the run has removed a resource."""
+        self._ask("gone", Nothing, what=what, name=name)
 
     def end(self) -> list[Outcome]:
-        """End the trial, undo everything, and end the agent; return the outcomes. Lost if the agent does not answer."""
+        """End the trial, undo everything, and end the agent; return the outcomes.
+
+        Lost if the agent does not answer, or did not answer an earlier request: what was undone is then not known.
+        """
+        if self._fault is not None:
+            raise self._fault
         if self._ended.is_set():
             return []
         with deferred_signals():
             try:
-                return _outcomes(self.ask("end", seconds=ENDING_SECONDS))
+                return self._ask("end", Outcomes, ENDING_SECONDS).outcomes
             finally:
                 self.close()
 
     def close(self) -> None:
-        """Close the connection to the agent, which then ends by itself."""
+        """Close the connection to the agent, which then ends by itself. An agent that does not end is killed."""
         self._ended.set()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
         try:
-            self._process.wait(ENDING_SECONDS)
+            self._process.wait(ENDING_SECONDS if self._fault is None else self.ending)
         except subprocess.TimeoutExpired:
+            # The process is not reaped, so that no other process has its number or leads a group of this number.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
 
@@ -211,51 +311,37 @@ class Client:
             except OSError as error:
                 raise self._lost() from error
 
-    def _reply(self, deadline: float, every_second: Callable[[], object] | None = None) -> Mapping[str, Any]:
-        """Return the next line that is a JSON object."""
-        while True:
-            while self._lines:
-                with suppress(ValueError):
-                    body = json.loads(self._lines.popleft())
-                    if isinstance(body, dict):
-                        return body
+    def _line(self, deadline: float, largest: int, every_second: Callable[[], object] | None = None) -> bytes:
+        """Return the next line of at most ``largest`` bytes; BadReply for a longer line, Lost after the deadline."""
+        while not self._lines:
             left = deadline - time.monotonic()
             wait = left if every_second is None else min(left, 1.0)
             if left > 0 and select.select([self._output], [], [], wait)[0]:
-                self._receive()
+                self._receive(largest)
             elif left <= 0:
-                raise Lost(f"no answer in time; {UNDOES}", where=self.where, todo=CONTINUE)
+                raise self._failed(Lost(f"no answer in time; {UNDOES}", where=self.where, todo=CONTINUE))
             elif every_second is not None:
                 every_second()
+        return self._lines.popleft()
 
-    def _receive(self) -> None:
+    def _receive(self, largest: int) -> None:
         """Read available output. A line may have many megabytes, so each byte is copied once."""
         data = os.read(self._output, 1 << 20)
         if not data:
             raise self._lost()
         first, *rest = data.split(b"\n")
         self._parts.append(first)
+        self._size += len(first)
+        if self._size > largest:
+            raise self._bad(too_large(largest))
         for part in rest:
             self._lines.append(b"".join(self._parts))
-            self._parts = [part]
+            self._parts, self._size = [part], len(part)
 
     def _lost(self) -> Lost:
-        self._ended.set()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(2)
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        lines = self._errors()[-LARGEST_ERRORS:].decode(errors="replace").strip().splitlines()
         reason = f" ({lines[-1].strip()})" if lines else ""
-        return Lost(f"the connection to the agent is lost{reason}; {UNDOES}", where=self.where, todo=CONTINUE)
-
-
-def contents(reply: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the files of a reply: texts, or bytes as hexadecimal digits."""
-    return {
-        path: text.encode() if isinstance(text, str) else bytes.fromhex(text["hex"])
-        for path, text in reply["files"].items()
-    }
-
-
-def _outcomes(reply: Mapping[str, Any]) -> list[Outcome]:
-    return [Outcome(**outcome) for outcome in reply["outcomes"]]
+        text = f"the connection to the agent is lost{reason}; {UNDOES}"
+        return self._failed(Lost(text, where=self.where, todo=CONTINUE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -15,12 +16,17 @@ from schedlab.tunables.errors import JournalError, Unavailable
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
 
-from .client import Lost, Outcome
+from .client import Lost
 from .local import LocalAgent
-from .recovery import recover
+from .recovery import PendingJournal, pending, recover
+from .replies import Outcome
 from .values import Values
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+KILLED_SECONDS = 5.0
+"""Limit for the end of the processes of an agent that was killed."""
 
 
 class Journal:
@@ -99,8 +105,8 @@ class Journal:
                     raise
                 self._debugfs.enter_context(self._system.debugfs())
                 done = values.put(wanted)
-        self.left_alone = [left["text"] for left in done["left"]]
-        return int(done["writes"])
+        self.left_alone = [left.text for left in done.left]
+        return done.writes
 
     def made(self, what: str, name: str) -> None:
         """Record, on disk, that the run is about to make a resource (`schedlab.files.scratch`).
@@ -108,13 +114,13 @@ class Journal:
         `close` removes the resource unless `gone` was called. Raises Refusal if the agent cannot record the resource.
         """
         with deferred_signals():
-            self._started().ask("made", what=what, name=name)
+            self._started().made(what, name)
 
     def gone(self, what: str, name: str) -> None:
         """Record that the run has removed the resource."""
         # An agent that was killed has left a journal, and finds no resource of this name.
         with deferred_signals(), suppress(Lost):
-            self._started().ask("gone", what=what, name=name)
+            self._started().gone(what, name)
 
     def check(self) -> None:
         """Raise Lost if the agent was killed: the values are being put back, under a trial."""
@@ -142,8 +148,24 @@ class Journal:
             with suppress(Lost):
                 return agent.end()
         agent.close()
-        # The agent was killed.
-        return recover(self.directory)
+        # The agent was killed, here if it did not answer. Its processes take a moment to end.
+        outcomes = recover(self.directory)
+        deadline = time.monotonic() + KILLED_SECONDS
+        while (left := self._left()) and any(journal.live for journal in left) and time.monotonic() < deadline:
+            time.sleep(0.05)
+            outcomes += recover(self.directory)
+        text = "its changes are not undone: 'schedlab tunables undo' puts the values back"
+        failed = {outcome.path for outcome in outcomes if outcome.is_leftover}
+        return outcomes + [
+            Outcome("failed", "", str(journal.path), f"the journal {journal.path} is left, {text}")
+            for journal in left
+            if journal.live or not failed
+        ]
+
+    def _left(self) -> list[PendingJournal]:
+        """Return the journals of this run that are left."""
+        every = pending(self.directory)
+        return [each for each in every if each.run_id == self.run_id and each.process == self._pid]
 
     def _started(self) -> LocalAgent:
         if self._agent is None:

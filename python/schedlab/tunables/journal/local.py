@@ -12,7 +12,7 @@ from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.files.folders import state_variable
 
-from .client import CONTINUE, WAIT, Client
+from .client import CONTINUE, LARGEST_ERRORS, WAIT, Client
 
 
 class LocalAgent(Client):
@@ -59,4 +59,9 @@ class LocalAgent(Client):
                 where=str(program),
                 todo=shipped.repair(),
             ) from error
-        super().__init__(process, errors, str(program), os.getcwd())
+
+        def end_of_errors() -> bytes:
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - LARGEST_ERRORS))
+            return errors.read()
+
+        super().__init__(process, end_of_errors, str(program), os.getcwd())

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.tunables import mounts
 from schedlab.tunables.signals import deferred_signals
 
-from .client import Outcome
-from .local import LocalAgent
+if TYPE_CHECKING:
+    from .local import LocalAgent
+    from .replies import Outcome
 
 SUFFIX = ".journal"
 
@@ -57,14 +58,14 @@ def pending(directory: Path) -> list[PendingJournal]:
     with _agent(directory) as agent:
         return [
             PendingJournal(
-                Path(each["path"]),
-                each["live"],
-                each["fault"],
-                each["opened"] or {},
-                tuple(each["values"]),
-                tuple(each["made"]),
+                Path(each.path),
+                each.live,
+                each.fault,
+                {} if each.opened is None else each.opened.model_dump(),
+                tuple(value.model_dump() for value in each.values),
+                tuple(resource.model_dump() for resource in each.made),
             )
-            for each in agent.ask("journals")["journals"]
+            for each in agent.journals()
         ]
 
 
@@ -94,6 +95,9 @@ def recover(directory: Path) -> list[Outcome]:
 
 @contextmanager
 def _agent(directory: Path) -> Iterator[LocalAgent]:
+    # Replies need pydantic, which takes longer to import than all else at the start of a command.
+    from .local import LocalAgent
+
     agent = LocalAgent(directory)
     try:
         yield agent

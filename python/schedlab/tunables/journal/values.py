@@ -13,6 +13,7 @@ from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.system import System
 
 from .client import Client
+from .replies import Put
 
 Change = dict[str, Any]
 """A value of a file, as the agent's protocol has it."""
@@ -44,9 +45,9 @@ class Values:
             if isinstance(here, Available):
                 files |= self._files(goal, here)
         if files:
-            self._agent.ask("watch", files=list(files.values()))
+            self._agent.watch(list(files.values()))
 
-    def put(self, wanted: Mapping[str, object]) -> Mapping[str, Any]:
+    def put(self, wanted: Mapping[str, object]) -> Put:
         """Give the system its original values except for ``wanted``: settings or texts, by name.
 
         From one variant to the next, only the differences are written. Return the number of ``writes``, and the values
@@ -80,8 +81,8 @@ class Values:
             self._send(before)
             raise
 
-    def _send(self, changes: list[Change]) -> Mapping[str, Any]:
-        done = self._agent.ask("put", wanted=changes)
+    def _send(self, changes: list[Change]) -> Put:
+        done = self._agent.put(changes)
         self._now = changes
         return done
 

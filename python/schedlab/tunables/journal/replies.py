@@ -1,0 +1,450 @@
+"""Replies of ``schedload agent``, decoded once and the same for this machine, other machines and guests.
+
+Root of another machine or of a guest can send any bytes. A reply is therefore bounded before it is parsed, and has
+exactly the fields of ``crates/load/src/agent/protocol.rs``, each of its type. Paths cannot leave the folder below which
+this machine writes the files. Every other reply is :class:`Garbled`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
+
+PROTOCOL = 5
+"""Version of the messages (``crates/load/src/agent/protocol.rs``)."""
+
+LARGEST = 512 << 20
+"""Limit in bytes of a reply, which is kept in memory until the store contains the trial."""
+
+LARGEST_STRUCTURE = 4 << 20
+"""Limit in bytes of a reply without its texts: few bytes of JSON could be objects of many bytes."""
+
+SHOWN = 60
+"""Bytes of a reply that a message quotes."""
+
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+
+
+class Garbled(Exception):
+    """Bytes that are not the reply to the request, because bytes were lost or mixed with other output, or were never
+    the agent's."""
+
+
+class Declined(Exception):
+    """A request that the agent refused; ``kind`` is the agent's word for the reason (``Kind`` in ``protocol.rs``)."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+
+
+def _path(path: str) -> str:
+    parts = path.split("/")
+    if parts[0] or ".." in parts or not path.isprintable() or len(path) > 4095 or max(map(len, parts)) > 255:
+        raise ValueError(f"{path[:SHOWN]!r} is not a path of a file")
+    return path
+
+
+def _content(content: object) -> object:
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, dict) and content.keys() == {"hex"} and isinstance(content["hex"], str):
+        return bytes.fromhex(content["hex"])
+    raise ValueError("is not the content of a file")
+
+
+FilePath = Annotated[str, AfterValidator(_path)]
+Content = Annotated[bytes, BeforeValidator(_content)]
+Errno = Annotated[int, Field(ge=0, lt=4096)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Number = Annotated[int, Field(ge=-(1 << 31), lt=1 << 32)]
+Name = Annotated[str, Field(max_length=4096)]
+Message = Annotated[str, Field(max_length=1 << 20)]
+
+_EXACT = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class Body(BaseModel):
+    """The content of a reply; a class for each kind of request."""
+
+    model_config = _EXACT
+
+
+class Nothing(Body):
+    """Reply to ``debugfs``, ``watch``, ``made``, ``gone`` and ``cancel``."""
+
+
+class Facts(Body):
+    """Reply to ``hello``: the agent and its machine."""
+
+    protocol: Count
+    version: Name
+    checksum: Count
+    boot_id: Name
+    uid: Count
+    machine: Name
+    release: Name
+    hostname: Name
+    cpus: Annotated[int, Field(ge=1, le=1 << 16)]
+    ticks_per_second: Annotated[int, Field(ge=1, le=1 << 20)] | None
+    pid: Count
+    journals: FilePath
+
+    @model_validator(mode="before")
+    @classmethod
+    def _version(cls, data: object) -> object:
+        # First: the other fields of another version are not known.
+        if isinstance(data, dict) and data.get("protocol") != PROTOCOL:
+            raise ValueError(f"version {data.get('protocol')!r} of the agent's protocol, not {PROTOCOL}")
+        return data
+
+
+class Files(Body):
+    """Reply to ``read``: the contents of files, and the number of the error for each unreadable file."""
+
+    files: dict[FilePath, Content]
+    errors: dict[FilePath, Errno]
+
+    @field_validator("files")
+    @classmethod
+    def _not_a_file_and_a_folder(cls, files: dict[str, bytes]) -> dict[str, bytes]:
+        folders: set[str] = set()
+        for path in files:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in folders:
+                folders.add(folder)
+                folder = folder.rpartition("/")[0]
+        if both := folders & {path.rstrip("/") for path in files}:
+            raise ValueError(f"{min(both)!r} is a file and a folder")
+        return files
+
+    def check(self, patterns: Sequence[str]) -> None:
+        """Raise Garbled if a file fits no pattern, or a path without ``*`` has neither content nor error."""
+        fits = _fitting(tuple(patterns))
+        for path in (*self.files, *self.errors):
+            if fits.fullmatch(path) is None:
+                raise Garbled(f"{path!r}, a file that was not requested")
+        for pattern in patterns:
+            if "*" not in pattern and pattern not in self.files and pattern not in self.errors:
+                raise Garbled(f"nothing about {pattern!r}")
+
+    def write(self, root: Path) -> None:
+        """Write the files below a folder of this machine, for the code that parses this machine's files."""
+        for path, data in self.files.items():
+            place = root / path.lstrip("/")
+            try:
+                place.write_bytes(data)
+            except FileNotFoundError:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+
+
+@lru_cache(maxsize=256)
+def _fitting(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the regular expression of the paths that fit a pattern."""
+    words = ("[^/]*".join(map(re.escape, pattern.split("*"))) for pattern in patterns)
+    return re.compile("|".join(words) or "(?!)")
+
+
+class Errors(Body):
+    """Reply to ``writable``: the number of the error for each file that cannot be opened for writing."""
+
+    errors: dict[FilePath, Errno]
+
+
+class Found(Body):
+    """Reply to ``find``: paths of programs by name."""
+
+    paths: dict[Name, FilePath]
+
+
+class Holder(Body):
+    """Reply to ``holder``: who has locked the machine."""
+
+    holder: Message | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to a value, a resource or a journal at the end of a run.
+
+    ``how``: ``restored``, ``removed``; ``left`` (another process changed the value), ``failed`` (the journal is kept),
+    ``damaged`` (the journal is damaged and kept), ``rebooted`` (the boot has undone the changes). ``name`` is the
+    tunable or the kind of the resource, ``path`` the file or the name of the resource.
+    """
+
+    __pydantic_config__: ClassVar = _EXACT
+
+    how: Literal["restored", "removed", "left", "failed", "damaged", "rebooted"]
+    name: Name
+    path: Name
+    text: Message
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def is_leftover(self) -> bool:
+        """Whether something is not as before the run."""
+        return self.how in {"left", "failed", "damaged"}
+
+
+class Outcomes(Body):
+    """Reply to ``begin``, ``recover``, ``undo`` and ``end``."""
+
+    outcomes: list[Outcome]
+
+
+class Put(Body):
+    """Reply to ``put``: the number of writes, and the values that another process has changed."""
+
+    writes: Count
+    left: list[Outcome]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A setting that the agent has written: number of its place, file, number of the error, contents afterwards."""
+
+    __pydantic_config__: ClassVar = _EXACT
+
+    name: Name
+    place: Annotated[int, Field(ge=0, lt=4096)]
+    path: FilePath
+    error: Errno | None
+    shown: str
+
+
+class AllWritten(Body):
+    """Reply to ``set``."""
+
+    written: list[Written]
+
+
+class Opened(Body):
+    """The first record of a journal."""
+
+    format: Count
+    run: Name
+    root: Name
+    boot_id: Name
+    host: Name
+    namespace: Name
+    pid: Number
+    controller: Number | None
+
+
+class Value(Body):
+    """A value of a file: the text to write, and the texts by which the file shows the value."""
+
+    write: str
+    shown: list[str]
+
+
+class Changed(Body):
+    """A value that a run has changed; ``ours`` are the values that the file may have because of the run."""
+
+    name: Name
+    path: Name
+    form: Literal["whole", "word"]
+    steady: bool
+    original: Value
+    ours: list[Value]
+
+
+class Resource(Body):
+    """A resource that a run has made (:mod:`schedlab.files.scratch`)."""
+
+    what: Name
+    name: Name
+
+
+class Described(Body):
+    """A journal."""
+
+    path: Name
+    live: bool
+    opened: Opened | None
+    fault: Message | None
+    values: list[Changed]
+    made: list[Resource]
+
+
+class Journals(Body):
+    """Reply to ``journals``."""
+
+    journals: list[Described]
+
+
+class Times(Body):
+    """Times of one run of a repeated command."""
+
+    elapsed_ns: Count
+    user_us: Count
+    system_us: Count
+
+
+class Usage(Body):
+    """Resources that processes have used (``Usage`` of schedload)."""
+
+    user_us: Count
+    system_us: Count
+    max_rss_kib: Count = 0
+    voluntary_switches: Count
+    involuntary_switches: Count
+    minor_faults: Count
+    major_faults: Count
+
+
+class Report(Usage):
+    """The launcher's account of a command (``crates/load/src/launcher/report.rs``)."""
+
+    version: Count = Field(default=1, alias="schema")
+    elapsed_ns: Count
+    runs: list[Times] = []
+    exit_code: Number | None
+    signal: Number | None
+    timed_out: bool
+    interrupted_by: Number | None = None
+    strays_killed: Count = 0
+    attributes: dict[Name, JsonValue] = {}
+    sched: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the report; None for a text that is not a complete report, because the launcher was killed, or
+        because the text was never the launcher's."""
+        try:
+            return cls.model_validate_json(text)
+        except ValueError:
+            return None
+
+
+class ChangedInTrial(Body):
+    """A tunable of the experiment that changed while a trial ran; ``put_back`` if a process of the trial wrote it."""
+
+    name: Name
+    path: FilePath
+    before: str = Field(alias="from")
+    after: str = Field(alias="to")
+    put_back: bool
+
+    def __str__(self) -> str:
+        who = "the workload or another process; the value stays"
+        if self.put_back:
+            who = "by the workload; schedlab put the value back"
+        return f"{self.name} changed from {self.before} to {self.after} during the trial ({self.path}: {who})"
+
+
+class Trial(Body):
+    """Reply to ``run``: exit status and output of the launcher, times, and files before, after and during the trial."""
+
+    status: Number
+    stdout: str
+    stderr: str
+    report: str
+    started: Annotated[float, Field(ge=0, lt=1e11)]
+    elapsed: Annotated[float, Field(ge=0, lt=1e9)]
+    tree: Usage
+    before: Files
+    after: Files
+    samples: list[Files]
+    changed: list[ChangedInTrial]
+
+    def check(self, files: Sequence[str], samples: Sequence[str]) -> None:
+        """Raise Garbled if the trial's files are not the requested files; see :meth:`Files.check`."""
+        for reply in (self.before, self.after):
+            reply.check(files)
+        for reply in self.samples:
+            reply.check(samples)
+
+
+class _Failure(Body):
+    kind: Name
+    text: Message
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    id: Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
+class _Refused(Body):
+    id: int
+    error: _Failure
+
+
+T = TypeVar("T", bound=Body)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply to the request of this number. The request determines the kind of its content."""
+
+    number: int
+    data: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Reply:
+        """Return the reply in these bytes: a JSON object. Garbled for bytes that are not a reply to any request."""
+        if len(data) > LARGEST:
+            raise too_large(LARGEST)
+        if len(data) > LARGEST_STRUCTURE and len(_TEXT.sub(b"", data)) > LARGEST_STRUCTURE:
+            raise Garbled("a reply with too many parts")
+        try:
+            return cls(_Frame.model_validate_json(data).id, data)
+        except ValidationError as error:
+            raise Garbled(f"{data[:SHOWN]!r}, which is not a reply ({_why(error)})") from None
+
+    def content(self, kind: type[T]) -> T:
+        """Return the content of this kind. Declined when the agent refused the request; Garbled for other contents."""
+        try:
+            return _answer(kind).model_validate_json(self.data).ok  # type: ignore[attr-defined, no-any-return]
+        except ValidationError as error:
+            try:
+                refused = _Refused.model_validate_json(self.data).error
+            except ValidationError:
+                raise Garbled(f"{self.data[:SHOWN]!r}, which is not the expected reply ({_why(error)})") from None
+        raise Declined(refused.kind, refused.text)
+
+
+@lru_cache(maxsize=64)
+def _answer(kind: type[Body]) -> type[Body]:
+    """Return the model of a whole reply with a content of this kind."""
+    return create_model("Answer", __base__=Body, id=(int, ...), ok=(kind, ...))
+
+
+def _why(error: ValidationError) -> str:
+    """Return place and reason of the first fault."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part)[:SHOWN] for part in first["loc"] if part != "ok")
+    return f"{place}: {first['msg']}" if place else first["msg"]
+
+
+def too_large(limit: int) -> Garbled:
+    """Return the error for a reply of more bytes than the limit."""
+    return Garbled(f"a reply of more than {limit >> 20} MiB")
+
+
+def flattened(trees: Iterable[tuple[str, Files]]) -> dict[str, bytes]:
+    """Return the files of several readings by name of the reading and path: ``before/proc/stat``."""
+    return {f"{name}{path}": data for name, files in trees for path, data in files.files.items()}
