@@ -178,7 +178,7 @@ REFUSED = {
     ("1:changed",): "is a single variant",
     ("1", "1:base"): "compared with itself",
     ("--baseline", "bse"): "no column is called 'bse' ; the columns are base, changed",
-    ("--output", "/nowhere/at/all"): "/nowhere/at/all: cannot be written",
+    ("--output", "/nowhere/at/all"): "/nowhere/at/all: its folder /nowhere/at does not exist",
     ("--output", "/dev"): "/dev: is a folder",
     ("--output", "/dev/full"): "/dev/full: cannot be written: No space left on device",
 }

@@ -124,6 +124,7 @@ def test_a_store_that_cannot_be_written_is_read_without_a_file_beside_it(
     tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a ?%#" / "store.sqlite"
+    path.parent.mkdir()
     engine = open_store(path, create=True)
     begin(engine, plan(experiment, 1))
     engine.dispose()

@@ -24,8 +24,12 @@ def error_of(path: Path, *, create: bool = True) -> str:
     return str(caught.value)
 
 
-def test_a_new_store_is_created_with_its_folder_and_opened_again(tmp_path: Path) -> None:
+def test_the_default_store_is_created_with_its_folder_and_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a" / "b" / "store.sqlite"
+    assert f"its folder {path.parent} does not exist" in error_of(path, create=True)
+    monkeypatch.setenv("SCHEDLAB_STORE", str(path))
     open_store(path, create=True).dispose()
     with open_store(path, create=False).connect() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"

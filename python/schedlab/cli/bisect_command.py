@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenPageFormat, GivenTarget, Output, PageFormat, Store, Sysroot, store_path
+from schedlab.cli.options import (
+    GivenPageFormat,
+    GivenTarget,
+    NoStore,
+    Output,
+    PageFormat,
+    Store,
+    Sysroot,
+    measured_path,
+    store_path,
+)
 
 BLOCKS = 400
 """Default limit of a search, in blocks."""
@@ -57,6 +67,7 @@ def bisect(
         str | None, typer.Option(metavar="WORKLOAD", help="Search with this workload of the file, by its label.")
     ] = None,
     store: Store = None,
+    no_store: NoStore = False,
     show: Annotated[
         int | None,
         typer.Option(
@@ -98,9 +109,10 @@ def bisect(
     if show is not None:
         bisection_run.print_result(open_store(store_path(store), create=False), show, form, output)
         return
+    where = measured_path(store, no_store=no_store, resume=resume)
     request = bisection_run.Request(
         file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, config=config, states=states, run=run,
-        blocks=blocks, budget=budget, delta=delta, only=only, store=store_path(store), resume=resume, seed=seed,
+        blocks=blocks, budget=budget, delta=delta, only=only, store=where, resume=resume, seed=seed,
         target=target, sysroot=sysroot,
     )  # fmt: skip
     if dry_run:

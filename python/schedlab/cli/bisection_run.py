@@ -17,7 +17,7 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import PageFormat, seconds_of, store_words
+from schedlab.cli.options import PageFormat, again, seconds_of, store_words
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError
 from schedlab.execution.bisection import bisection, measuring_seconds, pilot_noise
@@ -103,7 +103,7 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
     plan = plan if begun is None else replace(plan, seed=begun.seed)
     target = choose(request.target, experiment, request.sysroot)
     with (
-        ending(aside, UNDONE, ["schedlab", *request.words, "--resume"]),
+        ending(aside, UNDONE, again(request.store, ["schedlab", *request.words, "--resume"])),
         measuring(aside, target),
         _builds(request, plan, aside) as build,
     ):
@@ -112,7 +112,8 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
         run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
         search(plan, target, engine, run_id, budget, Points(aside, {plan.variants[0].name}), build)
     print_result(engine, run_id, form, output)
-    aside.hint("again:", shlex.join(["schedlab", "bisect", "--show", str(run_id), *store_words(request.store)]))
+    shown = ["schedlab", "bisect", "--show", str(run_id), *store_words(request.store)]
+    aside.hint("again:", shlex.join(again(request.store, shown)))
     return Exit.FINE
 
 

@@ -131,7 +131,9 @@ def runs(context: typer.Context, incomplete: str) -> Answers:
     """Return the numbers of the newest runs in the store that the command line names."""
     import sqlite3
 
+    from schedlab.errors import StoreError
     from schedlab.store import location
+    from schedlab.store.sqlite import check_schema
 
     given = context.params.get("store")
     where = given if isinstance(given, location.Location) else location.location(given) if given else location.default()
@@ -139,11 +141,14 @@ def runs(context: typer.Context, incomplete: str) -> Answers:
     if where.path is None:
         return answers  # a server may be slow to answer, and may ask for a password
     path = where.path
+    if not path.is_file():
+        return answers  # opening a pipe may take for ever
     # "immutable": not even a lock is taken, and no file is made beside the store.
     with (
-        suppress(sqlite3.Error),
+        suppress(sqlite3.Error, StoreError),
         closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as store,
     ):
+        check_schema(store, path)
         query = "SELECT id, name, target FROM run ORDER BY id DESC LIMIT ?"
         answers = [(str(number), f"{name} on {target}") for number, name, target in store.execute(query, (_MOST,))]
     return _starting(incomplete, answers)

@@ -53,8 +53,9 @@ class Console(RichConsole):
         self.print(Text.assemble((escaped(label), style), " ", escaped(text)), soft_wrap=True)
 
     def hint(self, label: str, text: str) -> None:
-        """Print a line as :meth:`command` does, but not under ``--quiet``: the command succeeds without the line."""
-        if not appearance.quiet:
+        """Print a line as :meth:`command` does, but not under ``--quiet``: the command succeeds without the line. An
+        empty text is not printed."""
+        if text and not appearance.quiet:
             self.command(label, text, "dim")
 
 

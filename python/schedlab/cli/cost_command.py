@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from schedlab.cli.appearance import appearance
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path, store_words
+from schedlab.cli.options import (
+    GivenPageFormat,
+    NoStore,
+    Output,
+    PageFormat,
+    Store,
+    again,
+    measured_path,
+    store_words,
+)
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -62,6 +71,7 @@ def cost(
         Compared, typer.Option(help="Compare each kernel with the first kernel, or with the kernel before.")
     ] = Compared.FIRST,
     store: Store = None,
+    no_store: NoStore = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and missing requirements; boot nothing.")
     ] = False,
@@ -134,7 +144,8 @@ def cost(
         *_repeated("--fail-on", fail_on),
     ]
     source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
-    request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
+    where = measured_path(store, no_store=no_store, resume=resume)
+    request = experiment_run.Request(source, where, False, seed, resume, None)
     if dry_run:
         as_json = form is PageFormat.JSON
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
@@ -153,8 +164,8 @@ def cost(
             write(page.render(table, by_function, by_line), output)
     if folded is not None and by_function is not None:
         write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)))
-    shown = shlex.join(["schedlab", "report", str(found.run.id), *store_words(request.store)])
-    make(stderr=True).hint("verdicts:", shown)
+    shown = ["schedlab", "report", str(found.run.id), *store_words(request.store)]
+    make(stderr=True).hint("verdicts:", shlex.join(again(request.store, shown)))
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 

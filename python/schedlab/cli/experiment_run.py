@@ -16,7 +16,7 @@ from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
 from schedlab.cli.interruption import UNDONE, ending, measuring
-from schedlab.cli.options import store_words
+from schedlab.cli.options import again, store_words
 from schedlab.errors import Exit, RunStopped, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
@@ -146,8 +146,9 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
         echo(to_json(build(results)), nl=False)
     else:
         _print(console, results)
-        console.hint("\nstore:", str(request.store))
-    aside.hint("again:", shlex.join(["schedlab", "report", str(results.run.id), *store_words(request.store)]))
+        console.hint("\nstore:", "" if request.store.temporary else str(request.store))
+    shown = ["schedlab", "report", str(results.run.id), *store_words(request.store)]
+    aside.hint("again:", shlex.join(again(request.store, shown)))
     return verdict_code(results, fail_on, exit_as)
 
 
@@ -161,7 +162,7 @@ def judged(request: Request, aside: Console, *, complete: bool = False) -> Findi
     unfinished = None
     if request.resume:
         unfinished = unfinished_run(open_store(request.store, create=False), request, complete=complete)
-    with ending(aside, UNDONE, resuming(request)):
+    with ending(aside, UNDONE, again(request.store, resuming(request))):
         engine, run_id = measure(request, aside, unfinished)
     return findings(engine, run_id)
 

@@ -26,7 +26,7 @@ from schedlab.cli.experiment_run import Request, examined, resuming, same_place,
 from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
 from schedlab.cli.interruption import UNDONE, ending, exit_code
 from schedlab.cli.json_output import print_json
-from schedlab.cli.options import store_words
+from schedlab.cli.options import again, store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
@@ -92,7 +92,7 @@ def run_and_summarise(
     show(judged, as_json=as_json)
     number = next(machine.run.id for machine in machines if machine.run)
     for words in (["report", "RUN"], ["report", str(number), "--machines"]):
-        aside.hint("again:", shlex.join(["schedlab", *words, *store_words(request.store)]))
+        aside.hint("again:", shlex.join(again(request.store, ["schedlab", *words, *store_words(request.store)])))
     return code(judged, fail_on, exit_as)
 
 
@@ -206,7 +206,7 @@ class _Process:
 
 def _run(processes: Sequence[_Process], aside: Console, request: Request) -> None:
     """Run the processes side by side until all have ended. A signal ends all of them, and the command."""
-    with ending(aside, UNDONE, resuming(request)):
+    with ending(aside, UNDONE, again(request.store, resuming(request))):
         try:
             for process in processes:
                 process.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from math import inf
 from pathlib import Path
@@ -59,6 +61,9 @@ GivenFormat = Annotated[OutputFormat, typer.Option("--format", help="text for pe
 STORE_HELP = "The store: a file, or postgresql://HOST/DATABASE; default $SCHEDLAB_STORE or "
 STORE_HELP += "~/.local/share/schedlab/schedlab.sqlite."
 Store = Annotated[Location | None, typer.Option("--store", metavar="STORE", parser=location.location, help=STORE_HELP)]
+NoStore = Annotated[
+    bool, typer.Option("--no-store", help="Keep nothing: the store is temporary, and removed when the command ends.")
+]
 Sysroot = Annotated[
     Path | None,
     typer.Option(
@@ -118,6 +123,33 @@ def store_path(named: Location | None) -> Location:
     return named or location.default()
 
 
+def measured_path(named: Location | None, *, no_store: bool, resume: bool = False) -> Location:
+    """Return the store of a command that measures: a temporary store with ``--no-store``.
+
+    Its folder is removed when this process ends, or by the next such command after a kill.
+    """
+    if not no_store:
+        return store_path(named)
+    if named is not None or resume:
+        other = "--store" if named is not None else "--resume"
+        raise SchedlabError(f"cannot be used with {other}", where="--no-store", todo="omit one of these options")
+    import atexit
+
+    from schedlab.files.scratch import locked_folder
+
+    stack = ExitStack()
+    atexit.register(stack.close)
+    # The making of a store locks the store's folder, and this process has the lock of the outer folder.
+    folder = stack.enter_context(locked_folder("schedlab-no-store-")) / "store"
+    folder.mkdir()
+    return Location(folder / "store.sqlite", temporary=True)
+
+
 def store_words(store: Location) -> list[str]:
     """Return the words with which another command uses this store: no words for the default store."""
     return [] if store == location.default() else ["--store", str(store)]
+
+
+def again(store: Location, words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a further command on this store; no words if the store ends with this command."""
+    return [] if store.temporary else words

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
+from schedlab.files.destination import Unsuitable
 from schedlab.files.replacement import replacing
 
 
@@ -18,14 +19,10 @@ class OutputError(SchedlabError):
 def write_whole(path: Path, data: str | bytes) -> None:
     """Write data to ``path`` in one step, so that a reader never sees half of it; OutputError when that fails.
 
-    An existing file stays until then. A device or a pipe (``/dev/stdout``) is written to directly.
+    An existing file stays until then. A device or a pipe (``/dev/stdout``) gets the data.
     """
-    raw = data.encode() if isinstance(data, str) else data
-    with output(path, "--output") as file, file.open("wb") as stream:
-        stream.write(raw)
-        stream.flush()
-        if file != path:
-            os.fsync(stream.fileno())
+    with output(path, "--output") as file:
+        file.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 def require_new(path: Path, option: str) -> None:
@@ -48,7 +45,7 @@ def output(path: Path, option: str) -> Iterator[Path]:
         with replacing(path) as file:
             yield file
     except OSError as error:
-        fault, remedy = f"cannot be written: {error.strerror or error}", "a file in an existing, writable folder"
-        if isinstance(error, IsADirectoryError):
-            fault, remedy = "is a folder", "a file"
-        raise OutputError(fault, where=str(path), todo=f"name {remedy} with {option}") from error
+        reason = error.strerror or str(error)
+        fault = reason if isinstance(error, Unsuitable) else f"cannot be written: {reason}"
+        todo = f"name a file in an existing, writable folder with {option}"
+        raise OutputError(fault, where=str(path), todo=todo) from error

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Store, store_path
+from schedlab.cli.options import GivenPageFormat, NoStore, Output, PageFormat, Store, measured_path
 
 
 def reproduce(
@@ -25,6 +25,7 @@ def reproduce(
         bool, typer.Option("--guest", help="Also count on a real kernel in deterministic guests, which takes minutes.")
     ] = False,
     store: Store = None,
+    no_store: NoStore = False,
     form: GivenPageFormat = PageFormat.TEXT,
     output: Output = None,
 ) -> None:
@@ -43,8 +44,10 @@ def reproduce(
 
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
     aside = make(stderr=True)
-    with ending(aside, "\ninterrupted; the same command goes on"):
-        results = reproduced(names, store_path(store), aside, quick=quick, guest=guest)
+    where = measured_path(store, no_store=no_store)
+    message = "\ninterrupted" if where.temporary else "\ninterrupted; the same command goes on"
+    with ending(aside, message):
+        results = reproduced(names, where, aside, quick=quick, guest=guest)
     match form:
         case PageFormat.TEXT:
             present_text(reproduction.render(results, tables=not scores), output)

@@ -12,12 +12,13 @@ import typer
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import GivenTarget, OutputFormat, SshConfig, Store, Sysroot, store_path
+from schedlab.cli.options import GivenTarget, NoStore, OutputFormat, SshConfig, Store, Sysroot, measured_path
 
 
 def run(
     file: Annotated[Path, typer.Argument(help="The experiment file (TOML).")],
     store: Store = None,
+    no_store: NoStore = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="The smallest useful size: as many blocks as a verdict needs.")
     ] = False,
@@ -72,7 +73,8 @@ def run(
     source = experiment_run.file_source(
         file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
     )
-    request = experiment_run.Request(source, store_path(store), quick, seed, resume, sysroot, target, fleet)
+    where = measured_path(store, no_store=no_store, resume=resume)
+    request = experiment_run.Request(source, where, quick, seed, resume, sysroot, target, fleet)
     as_json = form is OutputFormat.JSON
     if fleet:
         end_with_input()

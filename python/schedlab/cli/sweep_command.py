@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import Output, Store, SweepFormat, store_path
+from schedlab.cli.options import NoStore, Output, Store, SweepFormat, measured_path, store_path
 
 
 def sweep(
@@ -21,6 +21,7 @@ def sweep(
         int | None, typer.Option(metavar="N", min=1, help="Processes on this machine; default one for each CPU.")
     ] = None,
     store: Store = None,
+    no_store: NoStore = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted sweep of this file.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print points and cells, and start nothing.")] = False,
@@ -45,7 +46,8 @@ def sweep(
     from schedlab.cli import sweep_run
 
     if show is None:
-        request = sweep_run.Request(sweep_run.named(file), ray, jobs, store_path(store), seed, resume)
+        where = measured_path(store, no_store=no_store, resume=resume)
+        request = sweep_run.Request(sweep_run.named(file), ray, jobs, where, seed, resume)
         if dry_run:
             sweep_run.show_points(request)
             return

@@ -18,7 +18,7 @@ from schedlab.cli.console import Console, make
 from schedlab.cli.experiment_run import show_download
 from schedlab.cli.interruption import INTERRUPTED, ending
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import SweepFormat
+from schedlab.cli.options import SweepFormat, again
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.cells import target_of
@@ -116,7 +116,7 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
     given_up: list[int] = []
     if begun is None or begun.state != "complete":
         with (
-            ending(aside, INTERRUPTED, [*request.words, "--resume"]),
+            ending(aside, INTERRUPTED, again(request.store, [*request.words, "--resume"])),
             _progress(aside, whole) as progress,
         ):
             given_up = run_sweep(whole, text, engine, run_id, Place(request.ray, request.jobs), progress)
@@ -124,7 +124,7 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
     if given_up:
         names = ", ".join(whole.plan.trials[index].variant.name for index in given_up[:10])
         aside.say("given up:", f"{counted(len(given_up), 'cell')} ended their workers: {names}", "red")
-        aside.hint("repeat them:", shlex.join([*request.words, "--resume"]))
+        aside.hint("repeat them:", shlex.join(again(request.store, [*request.words, "--resume"])))
     return Exit.TRIALS_FAILED if failed or given_up else Exit.FINE
 
 

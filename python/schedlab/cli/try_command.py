@@ -10,7 +10,7 @@ import typer
 from schedlab.cli import complete
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import GivenTarget, OutputFormat, Store, store_path
+from schedlab.cli.options import GivenTarget, NoStore, OutputFormat, Store, measured_path
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -49,6 +49,7 @@ def try_(
         Path | None, typer.Option(metavar="FILE", help="Write the experiment to a new file instead of printing it.")
     ] = None,
     store: Store = None,
+    no_store: NoStore = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the experiment, its plan and missing requirements; run nothing.")
     ] = False,
@@ -84,7 +85,8 @@ def try_(
         make().print(text, style="dim", soft_wrap=True)
     name = str(save) if save else f"{experiment.experiment.name}.toml"
     source = experiment_run.Source(name, ["try", *words, *options], lambda: (experiment, text))
-    request = experiment_run.Request(source, store_path(store), False, seed, resume, None)
+    where = measured_path(store, no_store=no_store, resume=resume)
+    request = experiment_run.Request(source, where, False, seed, resume, None)
     if dry_run:
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenFormat, GivenTarget, Output, OutputFormat, Store, Sysroot, store_path
+from schedlab.cli.options import (
+    GivenFormat,
+    GivenTarget,
+    NoStore,
+    Output,
+    OutputFormat,
+    Store,
+    Sysroot,
+    measured_path,
+    store_path,
+)
 
 POINTS = 30
 """Default number of points of a search."""
@@ -76,6 +86,7 @@ def tune(
         typer.Option(metavar="N", min=1, help="Points at the same time, on simulated machines and counted guests."),
     ] = None,
     store: Store = None,
+    no_store: NoStore = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest search of this file.")] = False,
     show: Annotated[
@@ -97,10 +108,11 @@ def tune(
     if show is not None:
         tune_run.print_result(store_path(store), show, form, output)
         return
+    where = measured_path(store, no_store=no_store, resume=resume)
     request = tune_run.Request(
         file=file, metric=metric, objectives=tuple(objective or ()), constraints=tuple(constraint or ()),
         tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value if sampler else None,
-        warm_start=warm_start, blocks=blocks, confirm=confirm, store=store_path(store), seed=seed, resume=resume,
+        warm_start=warm_start, blocks=blocks, confirm=confirm, store=where, seed=seed, resume=resume,
         target=target, sysroot=sysroot, ray=ray, jobs=jobs,
     )  # fmt: skip
     raise typer.Exit(tune_run.tune_and_print(request, form, output))

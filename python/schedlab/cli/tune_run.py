@@ -12,7 +12,7 @@ from schedlab.cli import experiment_run
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
 from schedlab.cli.json_output import json_text
-from schedlab.cli.options import OutputFormat, seconds_of
+from schedlab.cli.options import OutputFormat, again, seconds_of
 from schedlab.cli.report_output import present_text, write
 from schedlab.errors import CannotRunHere, Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.loop import execute, require_runnable
@@ -115,7 +115,7 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
     if warm and warm.cold and begun is None:
         aside.say("warm start:", warm.cold, "yellow")
     progress = Points(aside, {search_plan.variants[0].name, CONTROL})
-    with ending(aside, UNDONE, [*request.words, "--resume"]), measuring(aside, target):
+    with ending(aside, UNDONE, again(request.store, [*request.words, "--resume"])), measuring(aside, target):
         budget = Budget(request.blocks, seconds)
         search = Search(search_plan, factors, constraints, sampler, budget, request.points, points)
         tune(search, target, engine, run_id, progress, place, request.target)

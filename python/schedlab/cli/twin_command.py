@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, SshConfig, Store, store_path
+from schedlab.cli.options import (
+    GivenPageFormat,
+    NoStore,
+    Output,
+    PageFormat,
+    SshConfig,
+    Store,
+    measured_path,
+    store_path,
+)
 
 
 def twin(
@@ -42,6 +51,7 @@ def twin(
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     store: Store = None,
+    no_store: NoStore = False,
     ssh_config: SshConfig = None,
     form: GivenPageFormat = PageFormat.TEXT,
     output: Output = None,
@@ -70,7 +80,7 @@ def twin(
         wanted = twin_run.Wanted(
             file, Changes(blocks, None, None, (), ()), target, machine, calibrated, kernel, quick, seed
         )
-        compared = twin_run.run(wanted, store_path(store), aside)
+        compared = twin_run.run(wanted, measured_path(store, no_store=no_store), aside)
     match form:
         case PageFormat.TEXT:
             present_text(report.render(compared), output)

@@ -4,6 +4,7 @@ the comparison."""
 from __future__ import annotations
 
 import secrets
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from sqlalchemy import Engine
 from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
 from schedlab.cli.interruption import UNDONE, ending
+from schedlab.cli.options import again
 from schedlab.cli.output_file import write_whole
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import require_runnable
@@ -97,7 +99,8 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
             if wanted.calibrated:
                 write_whole(wanted.calibrated, path.read_text())
         predicted = run_on(model, None)
-    console.hint("again:", f"schedlab twin --runs {measured},{predicted} --store {store}")
+    shown = ["schedlab", "twin", "--runs", f"{measured},{predicted}", "--store", str(store)]
+    console.hint("again:", shlex.join(again(store, shown)))
     return _compared(open_store(store, create=False), measured, predicted)
 
 

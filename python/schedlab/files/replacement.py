@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -11,8 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-_MOST_LINKS = 40
-"""Maximum number of symbolic links that are followed to a file, as in the kernel (MAXSYMLINKS, linux/namei.h)."""
+from schedlab.files.destination import Destination, Use, destination, is_private
 
 
 @contextmanager
@@ -20,22 +20,22 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield the path of an empty file, which replaces ``path`` in one step at the end of the block, but not after an
     exception.
 
-    A symbolic link is followed if the link and its target both belong to this user. Any other link is replaced: in a
-    folder that everybody may write, its owner could choose the file that is overwritten. A device or a pipe
-    (``/dev/stdout``) is written directly, also through links of this user. OSError when ``path`` is a folder or another
-    user's named pipe, or when its folder cannot be written.
+    The new content is on the disk before the old content is lost. A device, a named pipe or an open descriptor gets the
+    content at the end of the block. OSError (:class:`.Unsuitable`) when ``path`` cannot be written; see
+    :mod:`schedlab.files.destination`.
     """
-    if path.exists() and not path.is_file() and not has_foreign_link(path):
-        if path.is_dir():
-            raise IsADirectoryError(21, "is a folder", str(path))
-        _refuse_named_pipe_of_others(path)
-        yield path
+    place = destination(path, Use.OUTPUT)
+    if place.stream:
+        with tempfile.NamedTemporaryFile(prefix="schedlab-") as copy:
+            yield Path(copy.name)
+            with Path(copy.name).open("rb") as content, _opened(place.path) as stream:
+                shutil.copyfileobj(content, stream)
         return
-    path = _followed(path)
-    with new_file(path) as (file, name):
+    with new_file(place.path) as (file, name):
         yield Path(name)
-        os.fchmod(file.fileno(), _mode(path))
-        _move(name, path)
+        _take_over(file.fileno(), place)
+        os.fsync(file.fileno())
+        _move(name, place.path)
 
 
 @contextmanager
@@ -91,64 +91,41 @@ def _is_unnamed(name: str) -> bool:
     return name.startswith("/proc/")
 
 
-def has_foreign_link(path: Path) -> bool:
-    """Whether the path is a symbolic link of another user, or leads to such a link."""
-    end = _links_end(path)
-    return end.is_symlink() and not _trusts(end, end.lstat())
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a device, a pipe, or a descriptor of this process (``/proc/self/fd/1``). What is there already stays."""
+    if path.parent.name == "fd" and path.parent.samefile("/proc/self/fd"):
+        # A redirection keeps its position, and a socket can only be used through its descriptor.
+        handle = os.dup(int(path.name))
+    else:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(handle, "wb") as stream:
+        yield stream
 
 
-def _links_end(path: Path) -> Path:
-    """Follow symbolic links of this user and of the system. The end may be a foreign link, and need not exist."""
-    for _ in range(_MOST_LINKS):
-        state = _state(path)
-        if state is None or not stat.S_ISLNK(state.st_mode) or not _trusts(path, state):
-            return path
-        path = path.parent / path.readlink()
-    return path
+def _take_over(file: int, place: Destination) -> None:
+    """Give a new file the owner, group, mode and attributes of the file that it replaces.
 
-
-def _followed(path: Path) -> Path:
-    """Follow symbolic links of this user to files of this user. A missing file counts as a file of this user."""
-    for _ in range(_MOST_LINKS):
-        state = _state(path)
-        if state is None or not stat.S_ISLNK(state.st_mode) or not _trusts(path, state):
-            return path
-        target = path.parent / path.readlink()
-        if (state := _state(target)) is not None and not _trusts(target, state):
-            return path
-        path = target
-    return path
-
-
-def _trusts(path: Path, state: os.stat_result) -> bool:
-    """Whether the user or the system (a link of root in a folder that only root can write: /dev/stdout) owns this
-    file or link."""
-    if state.st_uid == os.geteuid():
-        return True
-    folder = path.parent.stat()
-    return stat.S_ISLNK(state.st_mode) and state.st_uid == folder.st_uid == 0 and not folder.st_mode & 0o022
-
-
-def _refuse_named_pipe_of_others(path: Path) -> None:
-    """Raise PermissionError for another user's FIFO: its owner would read the file, or let the writer wait for ever."""
-    state = _state(_links_end(path))  # None for an anonymous pipe, whose link in /proc leads to no path
-    if state is not None and stat.S_ISFIFO(state.st_mode) and state.st_uid != os.geteuid():
-        raise PermissionError(1, "is a named pipe of another user", str(path))
-
-
-def _mode(path: Path) -> int:
-    """Mode of the replaced file if this user owns the file, otherwise 0666 & ~umask."""
-    state = _state(path)
-    if state is not None and stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid():
-        return state.st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _state(path: Path) -> os.stat_result | None:
-    """Return the state of the link or file itself; None when it does not exist."""
+    A file of another user counts only in a private folder: elsewhere that user could choose who reads the content.
+    Without such a file the mode is 0666 & ~umask.
+    """
+    state = place.state
+    if state is None or not stat.S_ISREG(state.st_mode) or not _counts(place.path, state):
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(file, 0o666 & ~mask)
+        return
+    mode = state.st_mode & 0o777
     try:
-        return path.lstat()
-    except FileNotFoundError:
-        return None
+        os.fchown(file, state.st_uid, state.st_gid)
+    except OSError:
+        mode &= ~0o070 | (mode & 0o007) << 3  # the rights of that group are not for another group
+    os.fchmod(file, mode)
+    with suppress(OSError):  # a file system without attributes
+        for name in os.listxattr(place.path, follow_symlinks=False):
+            if name.startswith("user.") or name == "system.posix_acl_access":
+                os.setxattr(file, name, os.getxattr(place.path, name, follow_symlinks=False))
+
+
+def _counts(path: Path, state: os.stat_result) -> bool:
+    return state.st_uid == os.geteuid() or is_private(path.parent, state.st_uid)

@@ -28,6 +28,7 @@ class Backend(Protocol):
     def begin_snapshot(self, connection: Connection) -> None: ...
     def begin_alone(self, connection: Connection) -> None: ...
     def begin_write(self, connection: Connection) -> None: ...
+    def confirm(self, connection: Connection) -> None: ...
     def numbers(self, connection: Connection, table: str, count: int) -> list[int]: ...
     def claim(self, engine: Engine, run_id: int, state: str, process: str | None) -> bool: ...
     def release(self, engine: Engine, run_id: int) -> None: ...
@@ -84,11 +85,14 @@ def alone(engine: Engine) -> Iterator[Connection]:
         of(engine).begin_alone(connection)
         yield connection
         connection.commit()
+        of(engine).confirm(connection)
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Yield a connection in a transaction that may read rows and then write rows that depend on them."""
-    with engine.begin() as connection:
-        of(engine).begin_write(connection)
-        yield connection
+    with engine.connect() as connection:
+        with connection.begin():
+            of(engine).begin_write(connection)
+            yield connection
+        of(engine).confirm(connection)

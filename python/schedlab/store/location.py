@@ -29,10 +29,14 @@ _PASSWORD_REMEDY = (
 
 @dataclass(frozen=True)
 class Location:
-    """The place of a store: exactly one of ``path`` and ``url`` is given."""
+    """The place of a store: exactly one of ``path`` and ``url`` is given.
+
+    A ``temporary`` store ends with the command.
+    """
 
     path: Path | None = None
     url: str = ""
+    temporary: bool = False
 
     def __str__(self) -> str:
         return self.url or str(self.path)

@@ -230,6 +230,10 @@ def begin_write(connection: Connection) -> None:
     """Nothing: processes get different numbers, and transactions lock the rows that they change."""
 
 
+def confirm(connection: Connection) -> None:
+    """Nothing: the server has confirmed the commit."""
+
+
 def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending. Other processes get other numbers."""
     query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, {count:d})"

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from schedlab.errors import StoreError
 from schedlab.files.locks import lock
 from schedlab.files.processes import has_ended, is_running, this_process
-from schedlab.files.replacement import has_foreign_link, link, new_file
+from schedlab.files.replacement import link, new_file
+from schedlab.store import location
 from schedlab.store.location import Description, Location
+from schedlab.store.sqlite_files import StoreConnection, require_usable
 from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts, refusal, version_refusal
 
 if TYPE_CHECKING:
@@ -64,18 +66,17 @@ def exists(where: Location) -> bool:
 
 
 def open_engine(where: Location, *, create: bool) -> Engine:
-    """See :func:`schedlab.store.file.open_store`. A new file is for its owner alone.
-
-    With ``create`` a link of another user is refused: in a folder that everybody may write, its owner could choose the
-    file that is written.
-    """
+    """See :func:`schedlab.store.file.open_store`. A new file is for its owner alone."""
     from sqlalchemy import URL, create_engine
 
     path = where.file
-    if create and has_foreign_link(path):
-        raise StoreError("is a link of another user", where=str(path), todo="name the store's file itself")
-    if create and not (path.exists() and path.stat().st_size) and not path.is_dir():
-        _create(path)
+    if create:
+        if where == location.default():
+            with suppress(OSError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+        require_usable(path, create=True)
+        if not (path.exists() and path.stat().st_size):
+            _create(path)
     open_connection(path, create=create).close()
     read_only = is_read_only(path, create=create)
     # The address names the store in messages. It is built from parts, because a file name may contain '?' or '%'.
@@ -91,7 +92,6 @@ def _create(path: Path) -> None:
         content: bytes = connection.connection.driver_connection.serialize()  # type: ignore[union-attr]
     path = path.resolve()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.parent) as folder, new_file(path) as (file, name):
             file.write(content)
             file.flush()
@@ -147,6 +147,13 @@ def begin_write(connection: Connection) -> None:
     begin_alone(connection)
 
 
+def confirm(connection: Connection) -> None:
+    """Raise StoreError if the committed rows are in a file that was deleted or replaced."""
+    driver = rows_of(connection).connection
+    if isinstance(driver, StoreConnection):  # not a store in memory
+        driver.require_file()
+
+
 def numbers(connection: Connection, table: str, count: int) -> list[int]:
     """Return new numbers for the column ``id``, ascending; the rows are inserted in the same transaction."""
     first = connection.exec_driver_sql(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").scalar_one()
@@ -187,14 +194,14 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
 
     ``create``: the caller may have made the file, and writes to the store.
     """
-    if path.is_dir():
-        raise StoreError("is a folder, not a store", where=str(path), todo="give the path of a file")
+    require_usable(path, create=create)
     if not path.exists():
         raise StoreError("there is no store", where=str(path), todo="make a store with 'schedlab run FILE'")
     read_only = is_read_only(path, create=create)
     connection = None
     try:
         connection = connect(path, read_only=read_only)
+        check_schema(connection, path)
         if is_old(_version(connection)):
             if read_only:
                 todo = "copy the store to a folder that you can write"
@@ -227,18 +234,23 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     SQLite needs files next to a store while another process may write to the store. ``immutable`` needs no such files,
     but ignores the trials that are only in a write-ahead log (``-wal``).
     """
-    if not read_only:
-        connection = sqlite3.connect(path.absolute(), check_same_thread=False)
-        try:
+    path, mode = path.absolute(), "mode=rw"  # which never creates a file
+    if read_only:
+        path = path.resolve()
+        log = path.with_name(f"{path.name}-wal")
+        mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    uri = f"{path.as_uri()}?{mode}"
+    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=StoreConnection)
+    try:
+        connection.mark(path)
+        # Functions in the schema of a foreign store could have side effects.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if not read_only:
             set_up(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-    path = path.resolve()
-    log = path.with_name(f"{path.name}-wal")
-    mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, check_same_thread=False)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def set_up(connection: sqlite3.Connection) -> None:
@@ -289,6 +301,14 @@ def _version(connection: sqlite3.Connection) -> tuple[object, str] | None:
         return None
     row: tuple[object, str] | None = connection.execute(f"SELECT version, written_by FROM {ABOUT}").fetchone()
     return row
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError for views, triggers and virtual tables: reading a view in the place of a table may never end."""
+    foreign = "type NOT IN ('table', 'index') OR type = 'table' AND rootpage = 0"
+    for kind, name in connection.execute(f"SELECT type, name FROM sqlite_master WHERE {foreign} LIMIT 1"):
+        what = "virtual table" if kind == "table" else kind
+        raise refusal(f"contains the {what} {name!r}, which stores do not have", str(path))
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,0 +1,159 @@
+"""Which files schedlab may write: the one decision for every output and every store.
+
+An output goes into a regular file, or through a character device, a named pipe or an open descriptor (``/dev/null``,
+``/dev/stdout``). A store is a regular file. Nothing is written to block devices, sockets, folders, loops of symbolic
+links, or files of the kernel (``/proc``, ``/sys``). A new file needs an existing folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+_MOST_LINKS = 40
+"""Maximum number of symbolic links that are followed to a file, as in the kernel (MAXSYMLINKS, linux/namei.h)."""
+
+_KERNEL = (
+    "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs", "fusectl", "mqueue", "nsfs",
+    "proc", "pstore", "securityfs", "selinuxfs", "smackfs", "sysfs", "tracefs",
+)  # fmt: skip
+"""Types of file systems whose files are interfaces of the kernel."""
+
+_TYPES = {
+    stat.S_IFDIR: "is a folder",
+    stat.S_IFBLK: "is a block device",
+    stat.S_IFCHR: "is a character device",
+    stat.S_IFIFO: "is a named pipe",
+    stat.S_IFSOCK: "is a socket",
+}
+
+
+class Unsuitable(OSError):
+    """A path that cannot be written as an output or a store. ``strerror`` is the reason."""
+
+    def __init__(self, reason: str, path: Path) -> None:
+        super().__init__(errno.EINVAL, reason, str(path))
+
+
+class Use(Enum):
+    """What a file is for."""
+
+    OUTPUT = "output"
+    """Links of other users, and own links to files of other users, are not followed: the output replaces the link. In
+    a folder that everybody may write, another user could otherwise choose the file that is overwritten."""
+
+    NEW_STORE = "new store"
+    """A store that this process may create. A link of another user is refused."""
+
+    STORE = "store"
+    """An existing store."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """The file behind the links that are followed; ``state`` is None for a missing file. The content is written through
+    a ``stream``, and a regular file is replaced."""
+
+    path: Path
+    state: os.stat_result | None
+    stream: bool = False
+
+
+def destination(path: Path, use: Use) -> Destination:
+    """Return the file that a path names for this use; Unsuitable for a path that schedlab must not write."""
+    named, is_output = path, use is Use.OUTPUT
+    for _ in range(_MOST_LINKS):
+        state = state_of(path)
+        file_system = _kernel_file_system(path.parent)
+        if file_system is not None:
+            if is_output and (target := _open_file(path)) is not None:
+                return _checked(Destination(path, target, stream=True), named, use)
+            raise Unsuitable(f"is in a file system of the kernel ({file_system})", named)
+        if state is None or not stat.S_ISLNK(state.st_mode):
+            return _checked(Destination(path, state), named, use)
+        if use is not Use.STORE and not _trusts(path, state):
+            if is_output:
+                return Destination(path, state)
+            raise Unsuitable("is a link of another user", named)
+        target_path = path.parent / path.readlink()
+        if is_output and _is_foreign_file(target_path):
+            return Destination(path, state)
+        path = target_path
+    raise Unsuitable("is a loop of symbolic links", named)
+
+
+def is_private(folder: Path, owner: int) -> bool:
+    """Whether a folder belongs to this user or to ``owner``, and nobody else can create files in the folder."""
+    state = folder.stat()
+    return state.st_uid in (os.geteuid(), owner) and not state.st_mode & 0o022
+
+
+def state_of(path: Path) -> os.stat_result | None:
+    """Return the state of the link or file itself; None when it does not exist."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _checked(file: Destination, named: Path, use: Use) -> Destination:
+    """Return the destination; Unsuitable for a type of file that this use does not have."""
+    if file.state is None:
+        if use is not Use.STORE and not file.path.parent.is_dir():
+            raise Unsuitable(f"its folder {file.path.parent} does not exist", named)
+        return file
+    kind = stat.S_IFMT(file.state.st_mode)
+    if kind == stat.S_IFREG or (file.stream and kind == stat.S_IFSOCK):
+        return file
+    if use is not Use.OUTPUT or kind not in (stat.S_IFCHR, stat.S_IFIFO):
+        raise Unsuitable(_TYPES[kind], named)
+    # The other user would read the content, or let the writer wait for ever. A pipe without a name is in /proc.
+    if kind == stat.S_IFIFO and not file.stream and file.state.st_uid != os.geteuid():
+        raise Unsuitable("is a named pipe of another user", named)
+    return Destination(file.path, file.state, stream=True)
+
+
+def _open_file(path: Path) -> os.stat_result | None:
+    """Return the state of the open file that a link below ``/proc/PID/fd`` stands for; None for other paths."""
+    if path.parent.name != "fd" or not path.is_symlink():
+        return None
+    return path.stat()
+
+
+def _is_foreign_file(path: Path) -> bool:
+    state = state_of(path)
+    if state is None or not (stat.S_ISREG(state.st_mode) or stat.S_ISLNK(state.st_mode)):
+        return False
+    return _kernel_file_system(path.parent) is None and not _trusts(path, state)
+
+
+def _trusts(path: Path, state: os.stat_result) -> bool:
+    """Whether the user or the system (a link of root in a folder that only root can write: /dev/stdout) owns this
+    file or link."""
+    if state.st_uid == os.geteuid():
+        return True
+    folder = path.parent.stat()
+    return stat.S_ISLNK(state.st_mode) and state.st_uid == folder.st_uid == 0 and not folder.st_mode & 0o022
+
+
+def _kernel_file_system(folder: Path) -> str | None:
+    """Return the type of the kernel's file system that contains a folder; None for other file systems.
+
+    The device of the folder is looked up in proc_pid_mountinfo(5), so that other mounts of ``/proc`` count too.
+    """
+    try:
+        device = folder.stat().st_dev
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in lines:
+        mount, _, source = line.partition(" - ")
+        kind = source.partition(" ")[0]
+        if mount.split(" ", 3)[2] == number and kind in _KERNEL:
+            return kind
+    return None
