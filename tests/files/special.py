@@ -83,7 +83,7 @@ REASONS = {
 
 def state_of(folder: Path) -> dict[str, tuple[object, ...]]:
     """Return type, device, inode and content of everything in a folder."""
-    found = {}
+    found: dict[str, tuple[object, ...]] = {}
     for path in sorted(folder.iterdir()):
         state = path.lstat()
         content: object = None

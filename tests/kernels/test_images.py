@@ -47,6 +47,20 @@ def test_a_release_can_be_requested_by_name(apt: Repository) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("damage", [b"", b"\0" * 1024])
+@pytest.mark.parametrize("file", ["image", "config"])
+def test_a_damaged_kernel_in_the_cache_is_downloaded_again(apt: Repository, file: str, damage: bytes) -> None:
+    image = fetched("debian-6.12")
+    assert image.config is not None
+    damaged = image.path if file == "image" else image.config
+    damaged.write_bytes(damage if file == "image" else b"")
+    with pytest.raises(images.NotDownloaded, match=r"damaged there\n.*schedlab kernels fetch debian-6.12"):
+        images.resolve("debian-6.12")
+    assert fetched("debian-6.12") == image
+    assert images.config_of(image) == {"CONFIG_NUMA": "y"}
+
+
+@pytest.mark.slow
 def test_a_cached_kernel_needs_no_apt_and_is_used_until_a_newer_kernel_is_fetched(
     apt: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

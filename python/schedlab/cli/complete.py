@@ -155,11 +155,12 @@ def runs(context: typer.Context, incomplete: str) -> Answers:
 
 
 def _built() -> Iterator[str]:
-    from schedlab.kernels.build_cache import BuildCache, kernel_name
+    from schedlab.kernels.build_cache import BuildCache, NotBuilt, kernel_name
 
     with suppress(OSError):
         for series, records in BuildCache.of().series().items():
-            yield from (kernel_name(series, record.prefix) for record in records)
+            if not isinstance(records, NotBuilt):
+                yield from (kernel_name(series, record.prefix) for record in records)
 
 
 def _starting(incomplete: str, answers: Iterable[tuple[str, str]]) -> Answers:

@@ -14,7 +14,7 @@ from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.errors import Exit
 from schedlab.files import cache
 from schedlab.kernels import debian, experiment_file
-from schedlab.kernels.build_cache import BuildCache, Record, kernel_name, series_name
+from schedlab.kernels.build_cache import BASE, BuildCache, NotBuilt, Record, kernel_name, series_name
 from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix, Request, build
 from schedlab.kernels.source import open_series
@@ -67,11 +67,15 @@ def build_series(arguments: Arguments) -> int:
 
 def available() -> list[tuple[str, ...]]:
     """Return the kernels in the cache: name, release (or ``gap``), size, description."""
-    built = [
-        (kernel_name(series, record.prefix), record.release or "gap", _size(record), record.reason or record.title)
-        for series, records in BuildCache.of().series().items()
-        for record in records
-    ]
+    built: list[tuple[str, ...]] = []
+    for series, records in BuildCache.of().series().items():
+        if isinstance(records, NotBuilt):
+            built.append((kernel_name(series, BASE), "damaged", "", f"{records.what}; {records.todo}"))
+            continue
+        built += [
+            (kernel_name(series, record.prefix), record.release or "gap", _size(record), record.reason or record.title)
+            for record in records
+        ]
     packages = [
         (f"debian-{package.release}", f"{package.release}-cloud-amd64", "", f"Debian's package {package.version}")
         for package in debian.cached_packages()

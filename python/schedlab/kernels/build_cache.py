@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.files import cache
-from schedlab.files.replacement import replacing
+from schedlab.kernels import bzimage
 
 BUILT = "built:"
 SERIES = "series:"
@@ -43,6 +45,8 @@ class Record:
     ``reason`` is empty where there is an image. ``seconds`` is the time to apply, configure and build, ``size`` the
     image's bytes, ``unmet`` the options of fragments that the configuration does not have as requested.
     """
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
     key: str
     prefix: str
@@ -79,12 +83,13 @@ class BuildCache:
         return self.place(key) / "bzImage"
 
     def record(self, key: str) -> Record | None:
-        """Return the record of a key; None when the prefix has to be built."""
+        """Return the record of a key; None when the prefix has to be built, or its files are damaged."""
         try:
-            record = _parse(json.loads((self.place(key) / "record.json").read_text()))
-        except OSError:
+            record = _RECORD.validate_json((self.place(key) / "record.json").read_bytes())
+            is_whole = bool(record.reason) or bzimage.checksum(self.image(key)) == record.sha256
+        except (OSError, ValidationError):
             return None
-        return record if record.reason or self.image(key).is_file() else None
+        return record if is_whole else None
 
     def keep(self, record: Record, files: Mapping[str, Path]) -> None:
         """Store a prefix: these files, by the names in the module's docstring, and its record, completely or not at
@@ -95,21 +100,23 @@ class BuildCache:
                 shutil.copyfile(path, part / name)
             (part / "record.json").write_text(json.dumps(asdict(record), indent=1))
 
-        shutil.rmtree(self.place(record.key), ignore_errors=True)
-        cache.made_once(self.place(record.key), fill)
+        cache.made_once(self.place(record.key), fill, lambda folder: False)
 
     def name(self, series: str, records: Sequence[Record]) -> None:
         """Record that the series of this name consists of these prefixes."""
-        path = self.folder / "names" / series
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as new:
-            new.write_text(json.dumps([asdict(record) for record in records], indent=1))
+        cache.write(self.folder / "names" / series, json.dumps([asdict(record) for record in records], indent=1))
 
-    def series(self) -> dict[str, list[Record]]:
-        """Return the prefixes of every series, by its name."""
+    def series(self) -> dict[str, list[Record] | NotBuilt]:
+        """Return the prefixes of every series, by its name; the error of a series whose file is damaged."""
         folder = self.folder / "names"
         names = sorted(path.name for path in folder.glob("[!.]*")) if folder.is_dir() else []
-        return {name: self._prefixes(name) for name in names}
+        found: dict[str, list[Record] | NotBuilt] = {}
+        for name in names:
+            try:
+                found[name] = self._prefixes(name)
+            except NotBuilt as error:
+                found[name] = error
+        return found
 
     def find(self, name: str) -> Record:
         """Return the record of an image named ``built:NAME`` or ``built:NAME+01``.
@@ -121,8 +128,9 @@ class BuildCache:
             log = self.place(record.key) / "log"
             todo = f"read the log of the build: {log}" if log.is_file() else "run 'schedlab kernels build' again"
             raise KernelGap(record.reason, where=name, todo=todo)
-        if not self.image(record.key).is_file():
-            raise NotBuilt("the image is no longer in the cache", where=name, todo="run 'schedlab kernels build' again")
+        if self.record(record.key) is None:
+            message = "the image is no longer in the cache, or is damaged there"
+            raise NotBuilt(message, where=name, todo="run 'schedlab kernels build' again")
         return record
 
     def expanded(self, words: Sequence[str]) -> list[str]:
@@ -163,13 +171,14 @@ class BuildCache:
         path = self.folder / "names" / series
         if not _NAME.fullmatch(series) or not path.is_file():
             return []
-        return [_parse(fields) for fields in json.loads(path.read_text())]
+        try:
+            return _RECORDS.validate_json(path.read_bytes())
+        except ValidationError as error:
+            todo = f"run 'schedlab kernels build TREE --name {series}' again: kernels that were built are kept"
+            raise NotBuilt("the list of the series' kernels is damaged", where=str(path), todo=todo) from error
 
 
-def _parse(fields: dict[str, object]) -> Record:
-    unmet = fields["unmet"]
-    assert isinstance(unmet, list)
-    return Record(**fields | {"unmet": tuple(unmet)})  # type: ignore[arg-type]
+_RECORD, _RECORDS = TypeAdapter(Record), TypeAdapter(list[Record])
 
 
 def kernel_name(series: str, prefix: str) -> str:

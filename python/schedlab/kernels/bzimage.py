@@ -91,6 +91,17 @@ def release(path: Path) -> str:
     return words[0]
 
 
+def is_whole(path: Path) -> bool:
+    """Whether the file is an image with all bytes of the kernel that its header declares."""
+    try:
+        release(path)
+        with path.open("rb") as file:
+            end = _span(file.read(_SETUP_BYTES)).stop
+        return path.stat().st_size >= end
+    except (NotABzImage, OSError):
+        return False
+
+
 def checksum(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
@@ -115,10 +126,15 @@ def unpacked(path: Path, sha256: str) -> bytes:
 
 
 def _payload(image: bytes) -> bytes:
+    return image[_span(image)]
+
+
+def _span(image: bytes) -> slice:
+    """Return the place of the packed kernel in an image, by the header."""
     sectors = int.from_bytes(image[_SETUP_SECTORS], "little") or _DEFAULT_SECTORS
     offset, length = (int.from_bytes(image[place], "little") for place in (_OFFSET, _LENGTH))
     begin = (sectors + 1) * _SECTOR + offset
-    return image[begin : begin + length]
+    return slice(begin, begin + length)
 
 
 def _decompress(data: bytes) -> bytes:

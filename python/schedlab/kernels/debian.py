@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from itertools import zip_longest
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
 from schedlab.files import cache
+from schedlab.kernels import bzimage
 from schedlab.kernels.archive import Archive, missing_programs, run
 
 _NAME = re.compile(r"debian-(?P<version>\d+\.\d+[A-Za-z0-9.+~-]*)")
@@ -76,13 +77,15 @@ def is_name(name: str) -> bool:
 
 def files(name: str, cache_folder: Path | None = None) -> tuple[Path, Path] | None:
     """Return image and configuration of the newest kernel of that name in the cache; None if the cache lacks the
-    kernel."""
+    kernel, or its files are damaged."""
     cached = newest(package for package in cached_packages(cache_folder) if _matches(package, name))
-    return None if cached is None else _contents(_store(cache_folder) / _key(cached), cached)
+    if cached is None or not _is_whole(cached, folder := _store(cache_folder) / _key(cached)):
+        return None
+    return _contents(folder, cached)
 
 
 def fetch(name: str, cache_folder: Path | None = None, max_age: float = 0.0) -> Package:
-    """Download the newest kernel of that name in Debian's suites, unless the cache has it. CannotRunHere.
+    """Download the newest kernel of that name in Debian's suites, unless the cache has it undamaged. CannotRunHere.
 
     The package lists are downloaded first, unless they are younger than ``max_age`` seconds.
     """
@@ -90,7 +93,7 @@ def fetch(name: str, cache_folder: Path | None = None, max_age: float = 0.0) -> 
     archive.update(max_age)
     package = _newest_of(name, archive)
     folder = _store(cache_folder)
-    cache.made_once(folder / _key(package), lambda part: _download(package, archive, part))
+    cache.made_once(folder / _key(package), lambda part: _download(package, archive, part), partial(_is_whole, package))
     return package
 
 
@@ -165,6 +168,12 @@ def _contents(folder: Path, package: Package) -> tuple[Path, Path]:
     if split.is_dir() and not (folder / "boot").is_dir():
         return split / "vmlinuz", split / "config"
     return folder / "boot" / f"vmlinuz-{full}", folder / "boot" / f"config-{full}"
+
+
+def _is_whole(package: Package, folder: Path) -> bool:
+    """Whether image and configuration are undamaged. Packages of superseded kernels lack a configuration."""
+    image, config = _contents(folder, package)
+    return bzimage.is_whole(image) and (not config.exists() or config.stat().st_size > 0)
 
 
 def _newest_of(name: str, archive: Archive) -> Package:

@@ -27,7 +27,7 @@ class UnknownKernel(SchedlabError):
 
 
 class NotDownloaded(CannotRunHere):
-    """A Debian kernel that is not in the cache; :func:`schedlab.kernels.debian.fetch` downloads it."""
+    """A Debian kernel that the cache lacks or has damaged; :func:`schedlab.kernels.debian.fetch` downloads it."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,8 @@ def resolve(name: str, *, cache_folder: Path | None = None) -> Image:
         return _image(name, folder / "bzImage", folder / "config")
     if debian.is_name(name):
         if (files := debian.files(name, cache_folder)) is None:
-            raise NotDownloaded(
-                "this kernel is not in the cache", where=name, todo=f"download it with 'schedlab kernels fetch {name}'"
-            )
+            todo = f"download it with 'schedlab kernels fetch {name}'"
+            raise NotDownloaded("this kernel is not in the cache, or is damaged there", where=name, todo=todo)
         return _image(name, *files)
     if name == "tree" or name.startswith("tree:"):
         return _of_tree(name, Path(name.partition(":")[2] or ".").expanduser())

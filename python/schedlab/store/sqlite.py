@@ -200,7 +200,7 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
     read_only = is_read_only(path, create=create)
     connection = None
     try:
-        connection = connect(path, read_only=read_only)
+        connection = _opened(path, read_only=read_only)
         check_schema(connection, path)
         if is_old(_version(connection)):
             if read_only:
@@ -210,8 +210,10 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
 
             connection.close()
             upgrade_file(path)
-            connection = connect(path, read_only=read_only)
+            connection = _opened(path, read_only=read_only)
         _check(connection, path)
+        if not read_only:
+            set_up(connection)  # changes the file, and so comes last
     except BaseException as error:
         if connection is not None:
             connection.close()
@@ -228,8 +230,20 @@ def is_read_only(path: Path, *, create: bool) -> bool:
     return not (create or (os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)))
 
 
-def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """Connect to a file, without checks. Any thread may use the connection.
+def connect(path: Path, *, read_only: bool) -> StoreConnection:
+    """Connect to a file, without checks. Any thread may use the connection."""
+    connection = _opened(path, read_only=read_only)
+    try:
+        if not read_only:
+            set_up(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _opened(path: Path, *, read_only: bool) -> StoreConnection:
+    """Connect to an existing file, and change nothing.
 
     SQLite needs files next to a store while another process may write to the store. ``immutable`` needs no such files,
     but ignores the trials that are only in a write-ahead log (``-wal``).
@@ -239,17 +253,10 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         path = path.resolve()
         log = path.with_name(f"{path.name}-wal")
         mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
-    uri = f"{path.as_uri()}?{mode}"
-    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=StoreConnection)
-    try:
-        connection.mark(path)
-        # Functions in the schema of a foreign store could have side effects.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        if not read_only:
-            set_up(connection)
-    except BaseException:
-        connection.close()
-        raise
+    connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, check_same_thread=False, factory=StoreConnection)
+    connection.mark(path)
+    # Functions in the schema of a foreign store could have side effects.
+    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 

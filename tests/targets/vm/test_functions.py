@@ -188,6 +188,14 @@ def test_the_abilities_of_a_kernel_are_probed_once_for_each_qemu(
     assert (list(found), found["CPUs"], found["osnoise"]) == (list(probe.ABILITIES), "2", "no")
     monkeypatch.setattr(qemu, "program", lambda: "/bin/false")
     assert probe.abilities(image, b"", tmp_path) == found
+    (stored,) = (tmp_path / "schedlab" / "kernels" / "probed").glob("*/abilities")
+    for damaged in ("", stored.read_text()[:20], "[]", "{}", "\0" * 50):
+        stored.write_text(damaged)
+        with pytest.raises(CannotRunHere, match="the kernel cannot be probed"):
+            probe.abilities(image, b"", tmp_path)
+    fake_qemu.install(tmp_path, monkeypatch, LISTING.format(text=text.encode()))
+    assert probe.abilities(image, b"", tmp_path) == found
+    monkeypatch.setattr(qemu, "program", lambda: "/bin/false")
     monkeypatch.setattr(qemu, "version", lambda: "10.0.0")
     with pytest.raises(CannotRunHere, match="the kernel cannot be probed"):
         probe.abilities(image, b"", tmp_path)

@@ -119,7 +119,18 @@ def symbols(image: Image, base: bytes, scratch: Path) -> Symbols:
 
     CannotRunHere when the kernel does not boot or has no list of its functions.
     """
-    return Symbols(made_once(folder() / "kernels" / "symbols" / image.sha256, partial(_list, image, base, scratch)))
+    place = folder() / "kernels" / "symbols" / image.sha256
+    return Symbols(made_once(place, partial(_list, image, base, scratch), _is_whole))
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether the stored functions are undamaged: as many names as ascending addresses."""
+    try:
+        addresses = [int(line, 16) for line in (place / _ADDRESSES).read_text().splitlines()]
+        names = (place / _NAMES).read_text().splitlines()
+    except (OSError, ValueError):
+        return False
+    return 0 < len(addresses) == len(names) and addresses == sorted(addresses) and all(names)
 
 
 def _list(image: Image, base: bytes, scratch: Path, place: Path) -> None:

@@ -51,6 +51,8 @@ _WORDS = {
 
 ABILITIES = (CPUS, *_FILES, *_WORDS)
 
+_NAME = "abilities"
+
 
 def abilities(image: Image, base: bytes, scratch: Path) -> dict[str, str]:
     """Return ``yes`` or ``no`` for each ability, and the CPUs of two that came up.
@@ -60,9 +62,19 @@ def abilities(image: Image, base: bytes, scratch: Path) -> dict[str, str]:
     """
     version = re.sub(r"[^\w.+-]+", "_", qemu.version() or "")
     place = cache.folder() / "kernels" / "probed" / f"{image.sha256}-{version}"
-    text = (cache.made_once(place, partial(_probe, image, base, scratch)) / "abilities").read_text()
-    found: dict[str, str] = json.loads(text)
+    found = _read(cache.made_once(place, partial(_probe, image, base, scratch), lambda folder: bool(_read(folder))))
+    assert found is not None
     return found
+
+
+def _read(place: Path) -> dict[str, str] | None:
+    """Return the stored abilities; None when the file is missing or damaged."""
+    try:
+        found = json.loads((place / _NAME).read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    is_valid = isinstance(found, dict) and set(found) == set(ABILITIES)
+    return found if is_valid and all(isinstance(value, str) for value in found.values()) else None
 
 
 def _probe(image: Image, base: bytes, scratch: Path, place: Path) -> None:
@@ -73,7 +85,10 @@ def _probe(image: Image, base: bytes, scratch: Path, place: Path) -> None:
     cpus = f"printf '{CPUS}\\t%s\\n' $(grep -c ^processor /proc/cpuinfo)"
     text = output(image, base, scratch, [cpus, *files, *words], MACHINE)
     pairs = dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
-    (place / "abilities").write_text(json.dumps({name: pairs[name] for name in ABILITIES}))
+    if missing := [name for name in ABILITIES if name not in pairs]:
+        reason = f"the kernel cannot be probed: the guest did not print {', '.join(missing)}"
+        raise CannotRunHere(reason, where=image.name, todo="name another kernel")
+    (place / _NAME).write_text(json.dumps({name: pairs[name] for name in ABILITIES}))
 
 
 def output(image: Image, base: bytes, scratch: Path, lines: Sequence[str], topology: Topology) -> str:
