@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -123,6 +124,36 @@ def test_verbose_output_and_reports_of_bugs_contain_no_escape_sequences(
     done = schedlab("noise", "--cpus", "0")
     assert done.code == 70
     assert "\x1b" not in done.err
+
+
+@pytest.mark.parametrize("mebibytes", [200, 700])
+@pytest.mark.parametrize("words", ["publish site --store none", "run examples/first.toml --dry-run"])
+def test_a_limit_of_the_address_space_is_a_sentence_with_the_memory_that_is_needed(words: str, mebibytes: int) -> None:
+    limited = f"ulimit -v {mebibytes << 10}; exec {sys.executable} -m schedlab {words}"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert re.match(r"error: ulimit -v: the command needs at least [\d,]+ MiB of address space", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+class PanicException(BaseException):
+    """As the panics of Rust's libraries, which are not Exceptions."""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [(MemoryError(), 3, "the memory of this machine does not suffice"), (PanicException("worker"), 70, "is a bug")],
+)
+def test_exhausted_memory_and_a_panic_have_their_exit_codes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, text: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("schedlab.cli.noise_run.measured", fails)
+    done = runner(monkeypatch, capsys)("noise", "--cpus", "0")
+    assert done.code == code
+    assert text in done.words
 
 
 def test_plain_output_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:

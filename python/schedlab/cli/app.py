@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn, TextIO
 import typer
 from typer.exceptions import TyperException
 
+from schedlab.cli import memory
 from schedlab.cli.appearance import appearance
 from schedlab.cli.commands import Commands, CommandsByName, Group, usage_error
 from schedlab.cli.echo import echo
@@ -107,6 +108,7 @@ def run() -> None:
 def _run() -> None:
     _make_streams_safe()
     appearance.reset()
+    memory.watch_limit()
     try:
         recover_at_start(sys.argv[1:])
         code = typer.main.get_command(app).main(prog_name="schedlab", standalone_mode=False)
@@ -131,16 +133,24 @@ def _run() -> None:
         if isinstance(error, NotADirectoryError):
             todo = "give a path in a folder: a part of this path is a file"
         _fail(SchedlabError(error.strerror or str(error), where=error.filename or "", todo=todo))
-    except Exception as error:
-        if number := _signal():
-            sys.exit(128 + number)
-        if sys.modules.keys() & {"sqlite3", "psycopg"} and (explained := _store_error(error)) is not None:
-            _fail(explained)
-        from schedlab.cli.console import make
+    except MemoryError:
+        _fail(memory.not_enough())
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # also the panics of polars
+        _fail_unexpectedly(error)
 
-        _print_traceback(error)
-        make(stderr=True).say("error:", "this is a bug in schedlab; please report the lines above", "red")
-        sys.exit(Exit.BUG)
+
+def _fail_unexpectedly(error: BaseException) -> NoReturn:
+    if number := _signal():
+        sys.exit(128 + number)
+    if sys.modules.keys() & {"sqlite3", "psycopg"} and (explained := _store_error(error)) is not None:
+        _fail(explained)
+    from schedlab.cli.console import make
+
+    _print_traceback(error)
+    make(stderr=True).say("error:", "this is a bug in schedlab; please report the lines above", "red")
+    sys.exit(Exit.BUG)
 
 
 def _make_streams_safe() -> None:
@@ -153,11 +163,11 @@ def _make_streams_safe() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _store_error(error: Exception) -> SchedlabError | None:
+def _store_error(error: BaseException) -> SchedlabError | None:
     from schedlab.store import backends
 
     cause = getattr(error, "orig", error)  # SQLAlchemy's error contains the error of the driver
-    return backends.explain(cause, "the store")
+    return backends.explain(cause, "the store") if isinstance(cause, Exception) else None
 
 
 def _fail(error: SchedlabError) -> NoReturn:
@@ -172,7 +182,7 @@ def _fail(error: SchedlabError) -> NoReturn:
     sys.exit(error.exit_code)
 
 
-def _print_traceback(error: Exception) -> None:
+def _print_traceback(error: BaseException) -> None:
     echo("".join(traceback.format_exception(error)), nl=False, err=True)
 
 
