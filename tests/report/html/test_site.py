@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from schedlab.cli import serve_run
 from schedlab.cli.publish_run import publish
 from schedlab.store.file import open_store
 from tests import histories as stored
@@ -20,6 +25,13 @@ pytestmark = pytest.mark.slow
 NAME = "<img src=x onerror=alert(1)>"
 
 Open = Callable[..., Page]
+
+HOSTILE = """<script>
+const got = [];
+const schedlab = new Proxy({}, { get: (_, name) => (...all) => got.push(name) });
+</script>
+"""
+"""A page of another site, which calls the scripts of a site of schedlab."""
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +148,50 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(visit: Open, name: st
     assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
     page.get_by_role("button", name="Dark" if scheme == "light" else "Light").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != background
+
+
+class Plain(SimpleHTTPRequestHandler):
+    """A web server without rules, such as a web server of the user's network."""
+
+    def log_message(self, *arguments: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def served(server: ThreadingHTTPServer) -> Iterator[str]:
+    """Serve during the block; yield the address."""
+    with server:
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # seconds between polls
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def plain(folder: Path) -> ThreadingHTTPServer:
+    return ThreadingHTTPServer(("127.0.0.1", 0), partial(Plain, directory=str(folder)))
+
+
+@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab serve"])
+def test_a_site_from_a_server_shows_its_rows_and_plots(chromium: Browser, site: Path, is_plain: bool) -> None:
+    server = plain(site) if is_plain else serve_run.server(serve_run.Site(site, lambda: None), "127.0.0.1", 0, "")
+    with served(server) as address, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{address}/index.html")
+        expect(page.locator("#runs tr").first).to_be_visible()
+        page.goto(f"{address}/history.html")
+        opened(page)
+
+
+@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab serve"])
+def test_a_page_of_another_site_does_not_get_the_data(
+    chromium: Browser, site: Path, is_plain: bool, tmp_path: Path
+) -> None:
+    server = plain(site) if is_plain else serve_run.server(serve_run.Site(site, lambda: None), "127.0.0.1", 0, "")
+    (one,) = [*(site / "data/series").iterdir()][:1]
+    with served(server) as address, served(plain(tmp_path)) as hostile, chromium.new_context() as context:
+        files = ("data/runs.js", "data/series.js", f"data/series/{one.name}", "assets/plots.js")
+        scripts = "".join(f'<script src="{address}/{file}"></script>' for file in files)
+        (tmp_path / "index.html").write_text(HOSTILE + scripts)
+        page = context.new_page()
+        page.goto(f"{hostile}/index.html", wait_until="load")
+        # The script without data shows that scripts of a server without rules are called.
+        assert page.evaluate("got") == (["plots"] if is_plain else [])
