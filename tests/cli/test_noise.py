@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
+from schedlab.files import folders
 from schedlab.workloads.tools import SCHEDLOAD, need
 from tests.cli.in_process import Schedlab, runner
 from tests.targets.ssh import loopback
@@ -242,6 +243,40 @@ def test_the_trace_of_a_dead_measurement_is_removed_and_those_of_others_stay(tmp
     removed = json.loads((tmp_path / "noise.json").read_text())["tracing"]["removed"]
     assert "schedlab-noise-4194305-77" in removed
     assert not set(names) & set(removed)
+
+
+@pytest.mark.root
+@pytest.mark.slow
+def test_the_next_command_removes_the_trace_of_a_killed_measurement_also_without_tracefs(schedlab: Schedlab) -> None:
+    require_tracefs()
+    left = ["schedlab-noise-4194305-78", "schedlab-noise-4194305-78-requests"]
+    folder = f"{MOUNTED} cd /sys/kernel/tracing/instances;"
+    in_namespace(f"{folder} mkdir {' '.join(left)}", Path())
+    record = folders.traces() / left[0]
+    record.parent.mkdir()
+    record.touch()
+    schedlab("machines", "list")
+    assert not record.exists()
+    assert in_namespace(f"{folder} ls -d {' '.join(left)} 2> /dev/null || true", Path()) == []
+
+
+@pytest.mark.root
+@pytest.mark.slow
+def test_a_measurement_records_its_trace_until_its_end(tmp_path: Path) -> None:
+    require_tracefs()
+    script = (
+        MOUNTED
+        + """
+"$1" noise --cpus "$2" --for 1h > /dev/null &
+owner=$!
+while ! ls $SCHEDLAB_STATE/traces/* > /dev/null 2>&1; do kill -0 $owner; sleep 0.01; done
+basename $SCHEDLAB_STATE/traces/schedlab-noise-$owner-*
+kill $owner
+wait $owner || true
+ls $SCHEDLAB_STATE/traces
+"""
+    )
+    assert len(in_namespace(script, tmp_path)) == 1
 
 
 # How long the threads of a killed process keep its files open depends on the load.

@@ -41,6 +41,10 @@ def recover_at_start(arguments: Sequence[str], folder: Path | None = None) -> No
         remove_dead(left)
     folder = folders.journals() if folder is None else folder
     lines = _recovered(folder) if _is_anything_left(folder) else []
+    if _has_traces():
+        from schedlab.tunables.journal.recovery import remove_dead_traces
+
+        remove_dead_traces(folder)
     if os.geteuid() != 0:
         lines += _runs_of_root(folders.journals(uid=0))
     if arguments[0] in OF_STORES:
@@ -61,6 +65,13 @@ def _is_anything_left(folder: Path) -> bool:
             return True
     with suppress(OSError):
         return "\nschedlab /sys/kernel/debug debugfs " in Path("/proc/self/mounts").read_text(errors="replace")
+    return False
+
+
+def _has_traces() -> bool:
+    """Whether 'schedlab noise' has made an instance of the kernel's trace, which may outlive it."""
+    with suppress(OSError), os.scandir(folders.traces()) as entries:
+        return os.geteuid() == 0 and any(entries)
     return False
 
 

@@ -57,6 +57,11 @@ def journals(uid: int | None = None) -> Path:
     return _state(os.geteuid() if uid is None else uid) / "journal"
 
 
+def traces() -> Path:
+    """Return root's folder of records of trace instances (``crates/load/src/noise/instances.rs``)."""
+    return _state(0) / "traces"
+
+
 def state_variable(uid: int | None = None) -> str:
     """Return the environment variable that moves the state of this user. For root, the variable names the folder;
     for other users, the parent folder."""

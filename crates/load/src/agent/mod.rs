@@ -18,7 +18,7 @@ mod changes;
 mod files;
 mod journal;
 mod lock;
-mod place;
+pub(crate) mod place;
 mod protocol;
 mod records;
 mod recovery;
@@ -102,6 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
                 kill_descendants(&[]);
                 // Failures stay in the journals.
                 let _ = recovery::recover(&arguments.journals());
+                crate::noise::remove_dead_traces();
             }
             arguments.delete_folder();
             Ok(if how == How::Exited(0) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

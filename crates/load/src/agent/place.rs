@@ -26,6 +26,11 @@ pub fn journals() -> PathBuf {
     state().join("journal")
 }
 
+/// The folder of records of trace instances ([`crate::noise`]), beside the journals.
+pub fn traces() -> PathBuf {
+    state().join("traces")
+}
+
 fn state() -> PathBuf {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if geteuid().is_root() {

@@ -107,6 +107,7 @@ impl Session {
             poll_until(&mut sources, Some(Instant::now() + CONTROLLER_ENDING))?;
         }
         let outcomes = self.changes.as_mut().map(Changes::undo).unwrap_or_default();
+        crate::noise::remove_dead_traces();
         drop(self.lock.take());
         if let Ok(End::Asked(id)) = end {
             self.lease = Some(Duration::from_secs(5));
@@ -245,7 +246,10 @@ impl Session {
                 Ok(()) => Ok(json!({})),
                 Err(error) => Err(Refusal::new(Kind::System, format!("debugfs cannot be mounted: {error}"))),
             },
-            Request::Recover => Ok(json!({ "outcomes": self.recover()? })),
+            Request::Recover => {
+                crate::noise::remove_dead_traces();
+                Ok(json!({ "outcomes": self.recover()? }))
+            }
             Request::Journals => recovery::journals(&self.journals).map_err(|error| self.unusable(&error)),
             Request::Holder => Ok(json!({ "holder": MachineLock::holder()? })),
             Request::Begin { run, lease, alone } => self.begin(&run, lease, alone),

@@ -1,8 +1,9 @@
 //! Instances of the kernel's trace (Documentation/trace/ftrace.rst, "Instances"): folders of tracefs.
 //!
-//! An instance outlives its processes. Its name contains number and start time of its owner, so that the next start removes
-//! the instances of killed owners. The kernel refuses to remove an instance with open files, which protects the instances of
-//! owners that this process cannot see, in other containers.
+//! An instance outlives its processes, and the mount in which it was made. Its name contains number and start time of its
+//! owner, and a record on disk has the same name, so that the next command removes the instances of killed owners also where
+//! tracefs is not mounted. The kernel refuses to remove an instance with open files, which protects the instances of owners
+//! that this process cannot see, in other containers.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -60,36 +61,58 @@ fn is_dead(name: &str) -> bool {
     start_time(pid) != Some(began)
 }
 
-/// Remove the instances of dead owners. Return the names of the instances that were removed.
-pub fn remove_dead() -> Vec<String> {
-    let instances = Path::new(TRACEFS).join("instances");
-    let entries = fs::read_dir(&instances).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let dead: Vec<String> = names.filter(|name| is_dead(name)).collect();
-    let deadline = Instant::now() + CLOSING;
-    dead.into_iter().filter(|name| remove_when_closed(&instances.join(name), deadline)).collect()
+/// Record an instance before it is made.
+pub fn record(name: &str, records: &Path) -> io::Result<()> {
+    fs::create_dir_all(records)?;
+    File::create(records.join(name))?.sync_all()?;
+    File::open(records)?.sync_all()
 }
 
-/// Remove an instance; false unless it is removed before the deadline. The threads of a killed process close its files
-/// after its first thread has ended, and an open file keeps the instance.
-fn remove_when_closed(instance: &Path, deadline: Instant) -> bool {
+/// Remove the instances of dead owners. Return the names of the instances that were removed.
+pub fn remove_dead(records: &Path) -> Vec<String> {
+    let names_in = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| is_dead(name))
+            .collect()
+    };
+    let recorded = names_in(records);
+    // Without tracefs no instance is seen, and the records stay.
+    if !recorded.is_empty() && mount().is_err() {
+        return Vec::new();
+    }
+    let dead = names_in(&Path::new(TRACEFS).join("instances"));
+    let removed = dead.into_iter().filter(|name| remove_one(name).is_ok()).collect();
+    for name in recorded {
+        let _ = remove(&name, records);
+    }
+    removed
+}
+
+/// Remove both instances of an owner by their name, then the record. An instance that does not exist is not an error.
+pub fn remove(name: &str, records: &Path) -> io::Result<()> {
+    remove_one(name).and(remove_one(&format!("{name}{REQUESTS}")))?;
+    absent_is_fine(fs::remove_file(records.join(name)))
+}
+
+/// Remove an instance. The threads of a killed process close its files after its first thread has ended, and an open file
+/// keeps the instance.
+fn remove_one(name: &str) -> io::Result<()> {
+    let instance = Path::new(TRACEFS).join("instances").join(name);
+    let deadline = Instant::now() + CLOSING;
     loop {
-        match fs::remove_dir(instance) {
+        match fs::remove_dir(&instance) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            result => return result.is_ok(),
+            result => return absent_is_fine(result),
         }
     }
 }
 
-/// Remove both instances of an owner by their name. An instance that does not exist is not an error.
-pub fn remove(name: &str) -> io::Result<()> {
-    remove_one(name).and(remove_one(&format!("{name}{REQUESTS}")))
-}
-
-fn remove_one(name: &str) -> io::Result<()> {
-    match fs::remove_dir(Path::new(TRACEFS).join("instances").join(name)) {
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -126,7 +149,6 @@ impl Clock {
 /// The files of an instance. Dropping the value removes the instance, unless one of the files is open.
 #[derive(Debug)]
 pub struct Folder {
-    name: String,
     /// Folder of the instance.
     pub path: PathBuf,
 }
@@ -136,7 +158,7 @@ impl Folder {
     pub fn create(name: &str) -> io::Result<Self> {
         let path = Path::new(TRACEFS).join("instances").join(name);
         fs::create_dir(&path)?;
-        let folder = Self { name: name.to_owned(), path };
+        let folder = Self { path };
         folder.put("tracing_on", "0")?;
         // When a buffer is full, the oldest events remain: an event without its predecessors has no meaning.
         folder.put("options/overwrite", "0")?;
@@ -177,7 +199,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = remove_one(&self.name);
+        let _ = fs::remove_dir(&self.path);
     }
 }
 

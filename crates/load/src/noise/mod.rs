@@ -19,7 +19,8 @@
 //! guardian            removes the instance when the measurement ends in any way
 //!   └─ measurement    main thread: empties the trace from another CPU; one thread of the loop on each CPU
 //! ```
-//! The measurement removes the instance when the guardian is killed. When both are killed, the next start removes the instance.
+//! The measurement removes the instance when the guardian is killed. When both are killed, the agent or the next command
+//! removes the instance.
 
 mod document;
 mod instances;
@@ -40,11 +41,10 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-pub use document::Document;
-pub use instances::remove_dead as remove_dead_traces;
-
+use crate::agent::place::traces;
 use crate::error::LoadError;
 use crate::sys::{process, signals};
+pub use document::Document;
 use measure::measure;
 
 /// A measurement to make.
@@ -64,6 +64,11 @@ pub struct Order {
     pub has_parts: bool,
 }
 
+/// Remove the traces of killed measurements.
+pub fn remove_dead_traces() {
+    instances::remove_dead(&traces());
+}
+
 /// Measure, and pass the document to `print`. Return the exit status.
 ///
 /// With a trace, a child measures, and this process removes the trace's instance when the child ends in any way.
@@ -78,9 +83,12 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
             .and_then(|done| print(&done))
             .map(|()| 0);
     }
-    let removed = instances::remove_dead();
+    let records = traces();
+    let removed = instances::remove_dead(&records);
     let guardian = process::own_pid();
     let name = instances::name_of(guardian);
+    instances::record(&name, &records)
+        .map_err(LoadError::system(format!("recording the trace instance in {}", records.display())))?;
     match process::fork()? {
         process::Forked::Child => {
             let measured =
@@ -107,7 +115,7 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
                     ended => break ended?,
                 }
             };
-            instances::remove(&name)
+            instances::remove(&name, &records)
                 .map_err(LoadError::system(format!("removing the trace instance {name}")))?;
             match ended.how {
                 process::How::Exited(status) => Ok(status as u8),

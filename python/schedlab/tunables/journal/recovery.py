@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schedlab.errors import CannotRunHere
 from schedlab.tunables import mounts
 from schedlab.tunables.signals import deferred_signals
 
@@ -91,6 +92,12 @@ def recover(directory: Path) -> list[Outcome]:
     if os.geteuid() == 0:
         mounts.unmount_leftover()
     return outcomes
+
+
+def remove_dead_traces(directory: Path) -> None:
+    """Remove the trace instances of killed measurements (``crates/load/src/noise/instances.rs``)."""
+    with deferred_signals(), suppress(CannotRunHere), _agent(directory) as agent:
+        agent.recover()
 
 
 @contextmanager
