@@ -5,27 +5,42 @@
 Each campaign has 100 candidates without an effect. The adversary asks every candidate five times, eight blocks each,
 and keeps any candidate that is called better after any block. The usual rule, on the same blocks, is a one-sided t test
 at 5 % after each question. Noise is from the study of verdicts.
+
+The table of failures has one candidate a campaign, asked up to 400 times, whose lost trials depend on its figures. The
+words are those of :func:`schedlab.analysis.anytime.judge_candidate` after each block. Beside them is the rule that
+leaves lost trials out.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from benches.study.noise import draw, generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from schedlab.analysis.anytime import judge_candidate
+from schedlab.analysis.cells import TOLERATED, Blocks
 from schedlab.analysis.eprocess import log_wealth, share
+from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Word
 
-ALPHA, CANDIDATES, QUESTIONS, BLOCKS = 0.05, 100, 5, 8
+ALPHA, DELTA, CANDIDATES, QUESTIONS, BLOCKS = 0.05, 0.01, 100, 5, 8
 SEED = 21
 KINDS = ("normal", "drifting", "two-level", "persistent modes", "heavy-tailed")
 EFFECT = 0.03
 POSITIONS = (1, 10, 100)
 CAMPAIGNS_AT_ONCE = 50
+LONGEST = 400
+"""Blocks of a campaign in the table of failures."""
+
+FAILING_KINDS = ("normal", "log-normal", "two-level", "heavy-tailed")
 DOCUMENT = Path(__file__).parents[1] / "docs" / "judge.md"
 
 Floats = NDArray[np.float64]
@@ -77,6 +92,91 @@ def power(kind: str, campaigns: int) -> tuple[float, list[float]]:
     return float(np.median([row.std(ddof=1) for row in drawn])), found
 
 
+@dataclass(frozen=True)
+class Failing:
+    """A candidate that loses trials: the slowest ``slowest`` of its trials, and ``random`` of all trials of a variant.
+
+    ``faster`` is the relative gain of its other trials. ``both``: the baseline loses trials in the same way.
+    """
+
+    title: str
+    slowest: float = 0.0
+    random: float = 0.0
+    faster: float = 0.0
+    both: bool = False
+    null: bool = False
+
+
+FAILING = (
+    Failing("equal, its slowest 4 % fail", slowest=0.04, null=True),
+    Failing("equal, the slowest 4 % of both fail", slowest=0.04, both=True, null=True),
+    Failing("2 % faster, hangs in 4 %", random=0.04, faster=0.02),
+    Failing("3 % faster, 1 % of both fail by chance", random=0.01, faster=0.03, both=True),
+    Failing("3 % faster, no failures", faster=0.03),
+)
+
+
+def campaign(
+    case: Failing, kind: str, rng: np.random.Generator, slow: float, blocks: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Draw the trials of baseline and candidate, and which trials are lost; both have shape (blocks, 2).
+
+    ``slow`` is the time from which the slowest trials fail.
+    """
+    trials = draw(kind, rng, 1, 2 * blocks, 1)[0, :, 0].reshape(blocks, 2)
+    trials = np.where(rng.integers(2, size=(blocks, 1)) == 1, trials, trials[:, ::-1])
+    lost = (trials > slow) if case.slowest else np.zeros(trials.shape, dtype=bool)
+    lost |= rng.random(trials.shape) < case.random
+    lost[:, 0] &= case.both
+    return trials / np.array([1.0, 1 + case.faster]), lost
+
+
+def words(trials: Floats, lost: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the block after which the candidate, the first of a campaign, is called better: if lost trials are left
+    out, and by ``schedlab judge``; 0 for never."""
+    alpha, question = ALPHA * share(1), Question("w", "{}", "time", "s", "lower")
+    both: NDArray[np.bool_] = np.asarray(~lost.any(axis=1))
+    kept = np.flatnonzero(both)
+    gains = np.log(trials[kept, 0]) - np.log(trials[kept, 1])
+    reached = kept[log_wealth(gains) >= -log(alpha)] if len(kept) else kept
+    if not len(reached):
+        return 0, 0
+    share_lost = np.cumsum(~both) / np.arange(1, len(both) + 1)
+    after = np.arange(reached[0], len(both))
+    out = next((int(block) + 1 for block in after if share_lost[block] <= TOLERATED), 0)
+    # A candidate that lost more trials than the baseline is not called better: such answers need no computation.
+    asked = after[np.diff(np.cumsum(lost, axis=0)[after], axis=1)[:, 0] <= 0]
+    names = ("base", "new")
+    frame = pl.DataFrame(
+        {
+            "block": np.repeat(np.arange(1, len(trials) + 1), 2),
+            "variant": names * len(trials),
+            "value": np.where(lost, np.nan, trials).ravel(),
+        }
+    ).with_columns(workload=pl.lit("w"), parameters=pl.lit("{}"), metric=pl.lit("time"))
+    numbers = range(1, len(trials) + 1)
+    whole = Blocks(frame, {("w", "{}", name): dict.fromkeys(numbers, 1) for name in names})
+    for block in asked:
+        found = judge_candidate(whole.upto(int(block) + 1), question, *names, alpha, DELTA)
+        if found.word is not Word.INCONCLUSIVE:
+            return out, int(block) + 1 if found.word is Word.BETTER else 0
+    return out, 0
+
+
+def failures(campaigns: int) -> Iterator[str]:
+    """Yield the rows of the table of failures."""
+    for case in FAILING:
+        for kind in FAILING_KINDS:
+            rng = generator(kind, SEED, LONGEST)
+            slow = float(np.quantile(draw(kind, rng, 10_000, 2, 1), 1 - case.slowest))
+            blocks = LONGEST if case.null else QUESTIONS * BLOCKS
+            found = np.array([words(*campaign(case, kind, rng, slow, blocks)) for _ in range(campaigns)]) > 0
+            shares = " | ".join(
+                f"{100 * share:.1f} ± {100 * sqrt(share * (1 - share) / campaigns):.1f}" for share in found.mean(axis=0)
+            )
+            yield f"| {case.title} | {kind} | {blocks} | {shares} |"
+
+
 def tables(campaigns: int) -> dict[str, list[str]]:
     """Return the lines of both tables by name."""
     bound = 100 * (ALPHA + 2 * sqrt(ALPHA * (1 - ALPHA) / campaigns))
@@ -95,7 +195,12 @@ def tables(campaigns: int) -> dict[str, list[str]]:
         alarms.append(f"| {kind} | {counts} |")
         spread, shares = power(kind, campaigns)
         found.append(f"| {kind} | {100 * spread:.1f} % | " + " | ".join(f"{100 * s:.0f}" for s in shares) + " |")
-    return {"false-alarms": alarms, "power": found}
+    lost = [
+        '| candidate | noise | blocks | lost trials left out: "better", % | `schedlab judge`: "better", % |',
+        "|---|---|---:|---:|---:|",
+        *failures(campaigns),
+    ]
+    return {"false-alarms": alarms, "power": found, "failures": lost}
 
 
 def main() -> None:

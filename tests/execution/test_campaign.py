@@ -117,7 +117,17 @@ def test_failing_blocks_end_a_question_and_give_no_verdict(bench: Bench) -> None
     bench.fault = lambda trial: Measurement("failed", 1.0, 1.0, reason="broke") if trial.variant.name == "c" else None
     result = bench.ask(bench.candidate(), 20)
     assert (result.word, result.blocks, result.failed) == (Word.INCONCLUSIVE, 0, FAILURES)
-    assert "3 of 3 blocks failed" in result.reason
+    assert "3 of 3 trials of c failed" in result.reason
+
+
+@pytest.mark.slow
+def test_a_faster_candidate_that_hangs_once_has_no_verdict(bench: Bench) -> None:
+    bench.factor = 0.9
+    hung = Measurement("timeout", 1.0, 1.0, reason="took too long")
+    bench.fault = lambda trial: hung if trial.variant.name == "c" and trial.block == 4 else None
+    result = bench.ask(bench.candidate(), 24)
+    assert (result.word, result.blocks, result.failed) == (Word.INCONCLUSIVE, 23, 1)
+    assert "1 of 24 trials of c and 0 of 24 of base have no value" in result.reason
 
 
 def test_equal_states_are_one_candidate_and_later_candidates_may_spend_less(bench: Bench) -> None:

@@ -171,6 +171,11 @@ class Blocks:
         recorded = self._recorded.get((*row[:2], variant), {})
         return sum(self.lost(row, variant).values()), sum(recorded.values())
 
+    def describe_lost(self, row: RowKey, baseline: str, variant: str) -> str:
+        """Compare the lost trials of two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
+        (base_lost, base_trials), (lost, trials) = (self.count_lost(row, name) for name in (baseline, variant))
+        return f"{lost} of {trials} trials of {variant} and {base_lost} of {base_trials} of {baseline} have no value"
+
     def not_fair(self, row: RowKey, variant: str) -> str:
         """Return why the trials of a cell are not a fair sample; empty if they are a fair sample."""
         lost, recorded = self.count_lost(row, variant)

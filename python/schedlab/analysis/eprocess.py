@@ -104,6 +104,16 @@ def evidence(differences: Floats, level: float) -> Evidence:
     )
 
 
+def weaker(first: Evidence, second: Evidence) -> Evidence:
+    """Return what both analyses of the same blocks show."""
+    return Evidence(
+        low=min(first.low, second.low),
+        high=max(first.high, second.high),
+        log_above=min(first.log_above, second.log_above),
+        log_below=min(first.log_below, second.log_below),
+    )
+
+
 def _best(differences: Floats, centre: float, spread: Floats) -> float:
     return max(float(log_wealth(differences, centre, spread).max()), 0.0)
 

@@ -20,7 +20,7 @@ from schedlab.analysis.scales import Compared, compare
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.simultaneous import by_block, step_down
-from schedlab.analysis.verdicts import Options, Question, Verdict, Word, families, tests_of, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, Word, disagreement, families, tests_of, word
 from schedlab.notation.units import counted
 from schedlab.results.metrics import Direction
 
@@ -241,10 +241,8 @@ class _Judging:
         if pair.resolution == inf and verdict.n >= EQUIVALENT_FROM:
             reason = steps_unknown(verdict.question.metric)
         if finding.word is not worst[last if decided is None else decided].word:
-            reason = (
-                f"{self._failures(pair)}; with the worst values for these trials the row would be "
-                f"{worst[last].word}, without these trials {finding.word}"
-            )
+            lost = self._blocks[-1].describe_lost(_row(verdict.question), self._baseline, verdict.variant)
+            reason = disagreement(lost, finding.word, worst[last].word)
         return replace(
             verdict,
             p=p_value(pair.compared.scores, self._options.seed),
@@ -323,12 +321,6 @@ class _Judging:
             needed = blocks_for_a_verdict(rule)
             reason = f"{counted(verdict.n, 'block')} cannot show any difference here; {needed} can"
         return replace(verdict, reason=reason)
-
-    def _failures(self, pair: _Pair) -> str:
-        """Compare the lost trials of the two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
-        row, names = _row(pair.draft.question), (pair.draft.variant, self._baseline)
-        (lost, trials), (base_lost, base_trials) = (self._blocks[-1].count_lost(row, name) for name in names)
-        return f"{lost} of {trials} trials of {names[0]} and {base_lost} of {base_trials} of {names[1]} have no value"
 
 
 def _row(question: Question) -> RowKey:

@@ -192,3 +192,12 @@ def word(question: Question, ratio: float, p_different: float, p_same: float, al
     if p_different <= alpha and ratio != 1:
         return Word.BETTER if (ratio > 1) == (question.direction == "higher") else Word.WORSE
     return Word.INCONCLUSIVE
+
+
+def disagreement(lost: str, measured: Word, worst: Word) -> str:
+    """Return the reason of a row without a verdict whose words differ without the lost trials and with their worst
+    values.
+
+    ``lost`` describes the lost trials, see :meth:`schedlab.analysis.cells.Blocks.describe_lost`.
+    """
+    return f"{lost}; with the worst values for these trials the row would be {worst}, without these trials {measured}"

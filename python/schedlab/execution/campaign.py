@@ -6,13 +6,14 @@ Every answer is computed from the store, so that a killed question loses at most
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, isfinite, log, log1p, nan
+from math import exp, isfinite, log, nan
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.cells import TOLERATED, Blocks, average_blocks
-from schedlab.analysis.eprocess import Evidence, Floats, evidence, share
-from schedlab.analysis.paired import log_ratios, ratio_of, steps_unknown
+from schedlab.analysis.anytime import judge_candidate
+from schedlab.analysis.cells import Blocks, average_blocks
+from schedlab.analysis.eprocess import share
+from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Word, event_share
 from schedlab.errors import StoreError
@@ -123,53 +124,25 @@ def answer(engine: Engine, campaign: Campaign, candidate: Candidate) -> Answer:
     (question,) = run.design.questions
     recorded_blocks = reader.trial_counts(engine, run.id)
     blocks = Blocks(average_blocks(read_cells(engine, run)), recorded_blocks)
-    row = (question.workload, question.parameters, question.metric)
     baseline, name = run.design.variants
-    means = blocks.means(row, baseline), blocks.means(row, name)
     try:
-        logs = log_ratios(*means)
+        found = judge_candidate(blocks, question, baseline, name, alpha, campaign.delta)
     except ValueError as error:
         todo = "name a metric of the workload that is always above 0"
         raise StoreError(f"{question.metric} cannot be judged: {error}", todo=todo) from None
-    tried = set.intersection(*(set(recorded_blocks.get((*row[:2], each), {})) for each in (baseline, name)))
-    failed = len(tried) - len(logs)
-    gains = logs if question.direction == "higher" else -logs
-    shown = evidence(gains, alpha)
+    row, logs, shown = (question.workload, question.parameters), found.logs, found.shown
+    tried = set.intersection(*(set(recorded_blocks.get((*row, each), {})) for each in (baseline, name)))
     low, high = (shown.low, shown.high) if question.direction == "higher" else (-shown.high, -shown.low)
-    found, reason = _word(gains, shown, alpha, campaign.delta, blocks.resolution(row, (baseline, name)), question)
-    if failed > TOLERATED * len(tried):
-        found, reason = Word.INCONCLUSIVE, f"{failed} of {len(tried)} blocks failed; the others are not a fair sample"
     return Answer(
         candidate=candidate,
         question=question,
-        word=found,
+        word=found.word,
         ratio=ratio_of(float(logs.mean())) if len(logs) else nan,
         low=exp(low) if isfinite(low) else nan,
         high=exp(high) if isfinite(high) else nan,
         alpha=alpha,
         e_value=exp(min(shown.log_above, 700.0)),
         blocks=len(logs),
-        failed=failed,
-        reason=reason,
+        failed=len(tried) - len(logs),
+        reason=found.reason,
     )
-
-
-def _word(
-    gains: Floats, shown: Evidence, alpha: float, delta: float, resolution: float, question: Question
-) -> tuple[Word, str]:
-    """Return the verdict, and why there is no verdict. Positive gains are better.
-
-    Equivalence is the conclusion that both bounds lie inside the margin (Schuirmann 1987). Figures in coarse steps
-    narrow the margin, see :func:`schedlab.analysis.paired.p_equivalent`.
-    """
-    margin, coarse = log1p(delta), len(gains) > 1 and float(gains.std(ddof=1)) < resolution
-    if coarse:
-        margin -= resolution
-    if -margin < shown.low and shown.high < margin:
-        return Word.EQUIVALENT, ""
-    limit = -log(alpha)
-    if shown.log_above >= limit:
-        return Word.BETTER, ""
-    if shown.log_below >= limit:
-        return Word.WORSE, ""
-    return Word.INCONCLUSIVE, steps_unknown(question.metric) if coarse and resolution == inf else ""
