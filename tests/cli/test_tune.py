@@ -16,6 +16,7 @@ from schedlab.cli import tune_run
 from schedlab.execution import studies, tuning, workers
 from schedlab.execution.pairs import Pairs
 from schedlab.execution.workers import Chunk, Ended, Lane, Next, Work
+from schedlab.store import reader
 from schedlab.store.copying import copy_store
 from schedlab.store.file import open_store
 from schedlab.targets.protocol import Target
@@ -96,6 +97,37 @@ def test_a_search_goes_on_with_more_points(schedlab: Schedlab, file: Path) -> No
     found = json.loads(done.out)
     assert (found["run"], len(found["points"])) == (first["run"], 4)
     assert found["points"][:2] == first["points"]
+
+
+def test_each_confirmation_spends_a_share_of_the_error_rate_for_all_its_winners(schedlab: Schedlab, file: Path) -> None:
+    options = ("--trials", 6, "--format", "json")
+    first = json.loads(schedlab("tune", file, *options).out)["confirmation"]
+    assert (first["run"], first["number"], first["alpha"]) == (2, 1, pytest.approx(0.04))
+    more = json.loads(schedlab("tune", file, *options, "--resume", "--confirm", 8).out)["confirmation"]
+    assert (more["run"], more["number"], more["alpha"]) == (3, 2, pytest.approx(0.008))
+    again = json.loads(schedlab("tune", file, *options, "--resume", "--confirm", 6).out)["confirmation"]
+    assert (again["run"], again["number"]) == (3, 2)
+    text = " ".join(schedlab("tune", "--show", 1).out.split())
+    assert "confirmation 2 of this search: at most 0.8 % chance of any false verdict (1 verdict)" in text
+    assert "all its confirmations together: 5 %" in text
+    engine = open_store(file.parent / "s.sqlite", create=False)
+    assert [run.design.family for run in reversed(reader.runs(engine))] == ["variant", "run", "run"]
+
+
+def test_new_winners_are_not_shown_with_the_verdicts_of_other_winners(
+    schedlab: Schedlab, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search finds another winner, and is killed before its confirmation begins."""
+    first = json.loads(schedlab("tune", file, "--seed", 4, "--trials", 1, "--format", "json").out)
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_run, "_confirm", killed)
+    assert schedlab("tune", file, "--seed", 4, "--trials", 2, "--resume").code == 130
+    found = json.loads(schedlab("tune", "--show", 1, "--format", "json").out)
+    assert found["winner"] != first["winner"]
+    assert (first["confirmation"] is None, found["confirmation"]) == (False, None)
 
 
 def test_the_text_shows_the_optimistic_figure_beside_the_verdict(schedlab: Schedlab, file: Path) -> None:

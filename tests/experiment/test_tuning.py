@@ -49,10 +49,11 @@ def test_a_point_is_the_default_with_other_tunables() -> None:
 
 
 def test_the_confirmation_compares_the_default_with_the_winner() -> None:
-    experiment, text = confirmation(FILE, space(parse(FILE, "f")), [VALUES], 12)
+    experiment, text = confirmation(FILE, space(parse(FILE, "f")), [VALUES], 12, 0.04)
     assert [variant.name for variant in experiment.variant] == ["default", "winner"]
     assert experiment.variant[1].tunables["sched.migration_cost_ns"].text == "65000"
     assert (experiment.design.blocks, experiment.sweep) == (12, None)
+    assert (experiment.analysis.family, experiment.analysis.alpha) == ("run", 0.04)
     assert parse(text, "again") == experiment
 
 
@@ -62,7 +63,7 @@ def test_scheduling_attributes_are_searched_and_confirmed() -> None:
     )
     factors, values = space(parse(text, "f")), {"sched.migration_cost_ns": 65_000, "variant.slice": 3_000_000}
     assert point_variant(parse(text, "f").baseline, factors, values).slice == 3_000_000
-    experiment, _ = confirmation(text, factors, [values], None)
+    experiment, _ = confirmation(text, factors, [values], None, 0.04)
     assert [variant.slice for variant in experiment.variant] == [None, 3_000_000]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from schedlab.analysis.multiplicity import confirmation_share
 from schedlab.cli import experiment_run
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
@@ -189,7 +190,7 @@ def print_result(store: Location, run_id: int, form: OutputFormat, output: Path 
     experiment = _searched(engine, run_id, str(store))
     factors = files.space(experiment)
     found = tuning(engine, run_id, factors, files.roles(experiment)[1])
-    confirmed = _confirmed(engine, run_id, len(found.winners))
+    confirmed = _confirmed(engine, found, factors, found.run.experiment_file)
     ranked = files.first_points(experiment, factors)
     if form is OutputFormat.JSON:
         write(json_text(report.to_json(found, confirmed, ranked)), output)
@@ -273,12 +274,19 @@ def _confirm(
     progress: Points,
 ) -> None:
     """Measure the winners on fresh blocks, or the rest of an interrupted confirmation of the same winners."""
-    experiment, confirming = files.confirmation(
-        text, factors, [point.values for point in found.winners], request.confirm
+    earlier = _confirmations(engine, found.run.id)
+    number = next(
+        (
+            number
+            for number, run in enumerate(earlier, 1)
+            if run.experiment_file == _confirming(found, factors, text, request.confirm, number)[1]
+        ),
+        len(earlier) + 1,
     )
-    trial_plan = plan(experiment, confirmation_seed(found.run.seed))
-    begun = _confirming(engine, found.run.id)
-    if begun is not None and begun.experiment_file == confirming:
+    experiment, confirming = _confirming(found, factors, text, request.confirm, number)
+    trial_plan = plan(experiment, confirmation_seed(found.run.seed, number))
+    if number <= len(earlier):
+        begun = earlier[number - 1]
         if begun.state == "complete":
             return
         run_id = begun.id
@@ -291,18 +299,29 @@ def _confirm(
         execute_blocks(trial_plan, engine, run_id, progress, place)
 
 
-def _confirming(engine: Engine, run_id: int) -> Run | None:
-    """Return the newest run that confirms a search."""
-    return next((run for run in reader.runs(engine) if run.validated().design.confirms == run_id), None)
+def _confirming(
+    found: Tuning, factors: Mapping[str, Factor], text: str, blocks: int | None, number: int
+) -> tuple[Experiment, str]:
+    """Return the experiment of a confirmation of the winners, numbered from 1, and its text."""
+    alpha = found.run.design.alpha * confirmation_share(number)
+    return files.confirmation(text, factors, [point.values for point in found.winners], blocks, alpha)
 
 
-def _confirmed(engine: Engine, run_id: int, winners: int) -> report.Confirmed | None:
-    """Return number and verdicts of the complete run that confirms a search."""
-    run = _confirming(engine, run_id)
-    if run is None or run.state != "complete":
+def _confirmations(engine: Engine, run_id: int) -> list[Run]:
+    """Return the runs that confirm a search, the oldest first. Each of them may have shown its verdicts."""
+    return [run for run in reversed(reader.runs(engine)) if run.validated().design.confirms == run_id]
+
+
+def _confirmed(engine: Engine, found: Tuning, factors: Mapping[str, Factor], text: str) -> report.Confirmed | None:
+    """Return the newest complete confirmation of the search's winners."""
+    if not found.winners:
         return None
-    names = files.winner_names(winners)
-    if set(names) - set(run.validated().design.variants):
-        return None
-    verdicts = findings(engine, run).verdicts
-    return run.id, [[verdict for verdict in verdicts if verdict.variant == name] for name in names]
+    expected = _confirming(found, factors, text, None, 1)[0].variant
+    numbered = [*enumerate(_confirmations(engine, found.run.id), 1)]
+    for number, run in reversed(numbered):
+        if run.state == "complete" and parse(run.experiment_file, f"run {run.id}").variant == expected:
+            judged = findings(engine, run)
+            names = files.winner_names(len(found.winners))
+            verdicts = [[verdict for verdict in judged.verdicts if verdict.variant == name] for name in names]
+            return report.Confirmed(run.id, number, judged.options.alpha, verdicts)
+    return None

@@ -29,10 +29,10 @@ def guest_seed(seed: int, block: int) -> int:
     return int.from_bytes(_digest(seed, block, "guest")[:8], "big") >> 1
 
 
-def confirmation_seed(seed: int) -> int:
-    """Return the 63-bit seed of the run that confirms the winner of a search: the winner was chosen by the search's
-    own seeds."""
-    return int.from_bytes(_digest(seed, 0, "confirmation")[:8], "big") >> 1
+def confirmation_seed(seed: int, number: int) -> int:
+    """Return the 63-bit seed of a run that confirms the winners of a search: the winners were chosen by the search's
+    own seeds. Each confirmation, numbered from 1, has fresh blocks."""
+    return int.from_bytes(_digest(seed, number - 1, "confirmation")[:8], "big") >> 1
 
 
 def study_seed(seed: int, number: int) -> int:

@@ -158,15 +158,16 @@ def winner_names(number: int) -> list[str]:
 
 
 def confirmation(
-    text: str, factors: Mapping[str, Factor], points: Sequence[Mapping[str, Value]], blocks: int | None
+    text: str, factors: Mapping[str, Factor], points: Sequence[Mapping[str, Value]], blocks: int | None, alpha: float
 ) -> tuple[Experiment, str]:
-    """Return the experiment of the baseline and the winners, and its text.
+    """Return the experiment of the baseline and the winners, and its text. All its verdicts are corrected together.
 
     Args:
         text: text of the search's file.
         factors: the search space.
         points: the values of each winner.
         blocks: number of blocks; default the file's.
+        alpha: error rate of all verdicts together.
     """
     data = {key: value for key, value in toml_data.read(text, "the search").items() if key not in ("sweep", "tune")}
     (baseline,) = data["variant"]
@@ -182,6 +183,7 @@ def confirmation(
         for name, values in zip(winner_names(len(points)), points, strict=True)
     ]
     data["variant"] = [baseline, *winners]
+    data["analysis"] = data.get("analysis", {}) | {"family": "run", "alpha": alpha}
     if blocks is not None:
         data["design"] = data.get("design", {}) | {"blocks": blocks}
     confirming = toml_text.document(data)

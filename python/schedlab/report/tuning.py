@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import expm1
 from typing import Any
 
@@ -27,8 +28,23 @@ LISTED = 5
 WARM = "warm start: "
 """Beginning of a run's note on the points of another search."""
 
-Confirmed = tuple[int, Sequence[Sequence[Verdict]]]
-"""Number of the confirming run, and the verdicts of each winner: on the objectives, then on the constraints."""
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The confirmation of a search's winners.
+
+    Attributes:
+        run: number of the confirming run.
+        number: position among the confirmations of the search, from 1.
+        alpha: error rate of all verdicts of the confirmation together.
+        verdicts: the verdicts of each winner: on the objectives, then on the constraints.
+    """
+
+    run: int
+    number: int
+    alpha: float
+    verdicts: Sequence[Sequence[Verdict]]
+
 
 Values = Mapping[str, Value]
 
@@ -60,14 +76,16 @@ def to_json(found: Tuning, confirmed: Confirmed | None, first: Sequence[Values])
         "warm_start": _warm_start(found, first),
         "winner": None if best is None else dict(best.values),
         "optimistic_ratio": None if best is None else found.ratio(best, objective),
-        "confirmation": None if confirmed is None else _confirmation(confirmed[0], confirmed[1][0][0]),
+        "confirmation": None if confirmed is None else _confirmation(confirmed, confirmed.verdicts[0][0]),
         "winners": [
             {
                 "values": dict(point.values),
                 "optimistic_ratios": _ratios(found, point),
                 "confirmation": None
                 if confirmed is None
-                else {verdict.question.metric: _confirmation(confirmed[0], verdict) for verdict in confirmed[1][place]},
+                else {
+                    verdict.question.metric: _confirmation(confirmed, verdict) for verdict in confirmed.verdicts[place]
+                },
             }
             for place, point in enumerate(found.winners)
         ],
@@ -90,14 +108,17 @@ def _ratios(found: Tuning, point: SearchedPoint) -> dict[str, float]:
     return {question.metric: found.ratio(point, question) for question in questions}
 
 
-def _confirmation(run_id: int, verdict: Verdict) -> dict[str, Any]:
+def _confirmation(confirmed: Confirmed, verdict: Verdict) -> dict[str, Any]:
     return {
-        "run": run_id,
+        "run": confirmed.run,
+        "number": confirmed.number,
+        "alpha": confirmed.alpha,
         "verdict": str(verdict.word),
         "event_share": finite(verdict.event_share),
         "ratio": finite(verdict.ratio),
         "interval": [finite(verdict.low), finite(verdict.high)],
         "p": finite(verdict.p),
+        "p_adjusted": finite(verdict.p_adjusted),
         "blocks": verdict.n,
         "reason": verdict.reason,
     }
@@ -160,10 +181,22 @@ def _parts(
         points = counted(len(found.points), "point")
         yield Text(f"in the search: {changes}, optimistic as the best of {points}", style="dim")
         if confirmed is not None:
-            for verdict in confirmed[1][place]:
-                yield from _verdict(found, name, confirmed[0], verdict, len(questions))
+            for verdict in confirmed.verdicts[place]:
+                yield from _verdict(found, name, confirmed.run, verdict, len(questions))
     if confirmed is None:
         yield Text("not confirmed yet: the same command with --resume measures fresh blocks", style="yellow")
+    else:
+        yield Text(_error_rate(found, confirmed), style="dim")
+
+
+def _error_rate(found: Tuning, confirmed: Confirmed) -> str:
+    """Return what the confirmation may spend of the search's error rate."""
+    verdicts = counted(sum(map(len, confirmed.verdicts)), "verdict")
+    spent, whole = (f"{100 * share:.3g} %" for share in (confirmed.alpha, found.run.design.alpha))
+    return (
+        f"confirmation {confirmed.number} of this search: at most {spent} chance of any false verdict ({verdicts}); "
+        f"all its confirmations together: {whole}"
+    )
 
 
 def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions: int) -> Iterator[Text]:
