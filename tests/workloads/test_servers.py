@@ -189,13 +189,15 @@ def test_private_shared_memory_contains_the_folder_alone(place: Place) -> None:
     assert not Path(f"/dev/shm/{place.scratch.name}-probe").exists()
 
 
-def test_copying_the_database_ends_when_the_run_is_killed(place: Place, tmp_path: Path) -> None:
+def test_copying_the_database_ends_when_the_run_is_killed(place: Place) -> None:
     """A copy that continued would write into the folder that the next start removes."""
     require("pgbench")
-    (tmp_path / "cp").write_text('#!/bin/sh\n/bin/cp "$@"; exec sleep 60\n')
-    (tmp_path / "cp").chmod(0o755)
+    programs = place.scratch / "bin"  # the server's user, who copies, can reach this folder
+    programs.mkdir()
+    (programs / "cp").write_text('#!/bin/sh\n/bin/cp "$@"; exec sleep 60\n')
+    (programs / "cp").chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         with killed_when("pgbench", place, {"mode": "rw"}, lambda: running("sleep", place), COPY):
             assert eventually(lambda: not running("sleep", place))
 

@@ -1,7 +1,13 @@
 """Private PostgreSQL cluster of a run: in a separate folder, with a separate socket and no TCP, never the system's.
 
 The server refuses to run as root. Root starts PostgreSQL as ``postgres``, or as ``nobody`` if there is no user
-``postgres``.
+``postgres``. That user may change everything in the server's folders at any time. Root therefore opens no file there,
+believes no number there, and sends no signal because of them: programs with the user's rights do so.
+
+    pg-SCALE/           root's: load.log, load.report, and the link ``cluster`` to schedlab-pg-…
+      sockets/          the user's
+    schedlab-pg-…/      root's
+      data/, copy/      the user's
 """
 
 from __future__ import annotations
@@ -10,7 +16,6 @@ import os
 import pwd
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -77,14 +82,19 @@ class Cluster:
     place: Place
 
     @property
+    def folder(self) -> Path:
+        """Folder of the cluster's files that the server's user cannot change."""
+        return self.place.scratch / f"pg-{self.scale}"
+
+    @property
     def sockets(self) -> Path:
         """Folder of the socket."""
-        return self.place.scratch / f"pg-{self.scale}"
+        return self.folder / "sockets"
 
     @property
     def pristine(self) -> Path:
         """Data as loaded; only servers that change no data may run on it."""
-        return (self.sockets / "cluster").resolve() / "data"
+        return (self.folder / "cluster").resolve() / "data"
 
     @property
     def copy(self) -> Path:
@@ -95,7 +105,9 @@ class Cluster:
         """Copy the pristine data again; OSError or CannotRunHere when that fails."""
         self._remove_segment(self.copy)
         shutil.rmtree(self.copy, ignore_errors=True)
-        _run(["cp", "-a", str(self.pristine), str(self.copy)], "make room: rw needs twice the room of the tables")
+        self._make_folders(self.copy)
+        copy = [*as_owner(), "cp", "-a", f"{self.pristine}/.", str(self.copy)]
+        _run(copy, "make room: rw needs twice the room of the tables")
         self.place.register.made("segment", _segment_key(self.copy))
 
     def server(self, data: Path, clients: int, *, durable: bool = True) -> list[str]:
@@ -128,17 +140,18 @@ class Cluster:
     @contextmanager
     def loaded(self) -> Iterator[None]:
         """Run initdb, load and vacuum; delete the cluster at the exit. CannotRunHere names the step that failed."""
-        if self.sockets.is_dir():
+        if self.folder.is_dir():
             yield
             return
         needed_bytes = 2 * self.scale * SCALE_BYTES + SPARE_BYTES
         within = self.place.scratch if shutil.disk_usage(self.place.scratch).free > needed_bytes else disk_folder()
         with scratch.folder(self.place.register, within, "schedlab-pg-") as folder:
             # The server's user must be able to reach its folders.
-            for path in (self.place.scratch, folder):
+            self.folder.mkdir()
+            for path in (self.place.scratch, self.folder, folder):
                 path.chmod(0o711)
             self._make_folders(folder / "data", self.sockets)
-            (self.sockets / "cluster").symlink_to(folder)
+            (self.folder / "cluster").symlink_to(folder)
             self.place.register.made("segment", _segment_key(self.pristine))
             try:
                 self._load()
@@ -146,7 +159,7 @@ class Cluster:
             finally:
                 for data in (self.pristine, self.copy):
                     self._remove_segment(data)
-                shutil.rmtree(self.sockets, ignore_errors=True)
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def _make_folders(self, *folders: Path) -> None:
         for folder in folders:
@@ -166,8 +179,8 @@ class Cluster:
     @contextmanager
     def _running(self) -> Iterator[None]:
         """Run a server while loading. The launcher ends the server if schedlab is killed."""
-        argv, log = self.server(self.pristine, 5, durable=False), self.sockets / "load.log"
-        with launcher.background(argv, self.sockets / "load.report", log, folder=Path("/")) as process:
+        argv, log = self.server(self.pristine, 5, durable=False), self.folder / "load.log"
+        with launcher.background(argv, self.folder / "load.report", log, folder=Path("/")) as process:
             try:
                 deadline = time.monotonic() + _START_SECONDS
                 while error_of(self.client("pg_isready"), ENVIRONMENT, cwd="/"):
@@ -180,25 +193,19 @@ class Cluster:
                     time.sleep(0.05)
                 yield
             finally:
-                # SIGINT is PostgreSQL's fast shutdown: the server ends its connections and loses no data.
-                with suppress(OSError, IndexError, ValueError):
-                    os.kill(int(_postmaster(self.pristine)[0]), signal.SIGINT)
+                # A fast shutdown: the server ends its connections and loses no data.
+                stop = [*as_owner(), program("pg_ctl"), "stop", "--mode=fast", f"--pgdata={self.pristine}"]
+                launcher.error_of(stop, ENVIRONMENT, Path("/"))
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_STOP_SECONDS)
 
     def _remove_segment(self, data: Path) -> None:
-        """Remove the System V shared memory of a killed server (postmaster.pid, line 7: key and number)."""
+        """Remove the System V shared memory of a killed server."""
         with suppress(OSError):
             key = _segment_key(data)
-            with suppress(IndexError):
-                number = _postmaster(data)[6].split()[1]
-                subprocess.run(["ipcrm", "--shmem-id", number], capture_output=True, check=False)
+            words = [*as_owner(), "ipcrm", "--shmem-key", f"{int(key):#x}"]
+            subprocess.run(words, capture_output=True, check=False, cwd="/")
             self.place.register.gone("segment", key)
-
-
-def _postmaster(data: Path) -> list[str]:
-    """Return the lines of the server's lock file; OSError if there is no such file: the server has ended regularly."""
-    return (data / "postmaster.pid").read_text().splitlines()
 
 
 def _segment_key(data: Path) -> str:
