@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +27,9 @@ from schedlab.tunables import (
     Unavailable,
     UnknownTunable,
     pending,
+    recover,
 )
+from schedlab.tunables.journal import client
 from schedlab.tunables.journal.client import Client, Lost
 from schedlab.tunables.kernel_files import PlainFiles
 
@@ -292,3 +295,41 @@ def test_the_error_of_a_lost_agent_quotes_its_last_line_on_standard_error(comman
         with pytest.raises(Lost, match=re.escape(text)):
             agent.begin("run")
         agent.close()
+
+
+def processes_of(journal: Journal) -> list[int]:
+    """Return the processes of the journal's agent: the keeper, and the worker while the keeper lives."""
+    keeper = journal.agent._process.pid
+    return [keeper, *map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split())]
+
+
+def test_an_agent_that_is_stopped_is_killed_and_its_changes_are_undone(
+    fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client, "ENDING_SECONDS", 0.1)
+    monkeypatch.setattr(client, "SILENT_SECONDS", 0.1)
+    before = snapshot(fake)
+    with Journal.open(journals, "r", fake) as journal:
+        journal.put(A)
+        for pid in processes_of(journal):
+            os.kill(pid, signal.SIGSTOP)
+        assert set(hows(journal.close())) == {"restored"}
+    assert snapshot(fake) == before
+    assert pending(journals) == []
+
+
+def test_a_journal_that_is_left_is_a_change_that_is_not_undone(
+    fake: System, journals: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(client, "ENDING_SECONDS", 0.1)
+    monkeypatch.setattr("schedlab.tunables.journal.journal.KILLED_SECONDS", 0.0)
+    monkeypatch.setattr("schedlab.tunables.journal.journal.recover", lambda directory: [])
+    with Journal.open(journals, "r", fake) as journal:
+        journal.put(A)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in processes_of(journal):
+                os.kill(pid, number)
+        (outcome,) = journal.close()
+    assert outcome.is_leftover
+    assert "its changes are not undone: 'schedlab tunables undo'" in outcome.text
+    assert set(hows(recover(journals))) == {"restored"}

@@ -24,7 +24,7 @@ from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
 from schedlab.cli.experiment_run import Request, examined, resuming, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
-from schedlab.cli.interruption import UNDONE, ending, exit_code
+from schedlab.cli.interruption import UNDONE, Left, ending, exit_code
 from schedlab.cli.json_output import print_json
 from schedlab.cli.options import again, store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
@@ -34,6 +34,7 @@ from schedlab.report import machines as summary
 from schedlab.report.text import to_text_of
 from schedlab.store import reader
 from schedlab.store.file import open_store
+from schedlab.tunables import deferred_signals
 
 HINTS = ("again:",)
 """Labels of lines of a machine's run that the summary replaces."""
@@ -213,12 +214,17 @@ def _run(processes: Sequence[_Process], aside: Console, request: Request) -> Non
             for process in processes:
                 process.wait()
         except KeyboardInterrupt as error:
-            _end(processes, exit_code(error) - 128, aside)
-            raise
+            with deferred_signals():
+                left = _end(processes, exit_code(error) - 128, aside)
+            raise (Left() if left else error) from None
 
 
-def _end(processes: Sequence[_Process], signal: int, aside: Console) -> None:
-    """Pass a signal on to the processes, wait for their ends, and print the values that they could not put back."""
+def _end(processes: Sequence[_Process], signal: int, aside: Console) -> bool:
+    """Pass a signal on to the processes, wait for their ends, and print the values that they could not put back.
+
+    Return whether there are such values.
+    """
+    left = False
     started = [process for process in processes if hasattr(process, "process")]
     for process in started:
         process.mute = True
@@ -228,6 +234,8 @@ def _end(processes: Sequence[_Process], signal: int, aside: Console) -> None:
         for line in process.lines:
             if line.startswith("not put back:"):
                 aside.say(process.name, line, "red")
+                left = True
+    return left
 
 
 def _machines(engine: Engine, identity: str, names: Sequence[str], processes: Mapping[str, _Process]) -> list[Machine]:

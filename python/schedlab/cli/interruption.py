@@ -12,6 +12,7 @@ import typer
 
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
+from schedlab.errors import Exit
 from schedlab.experiment.plan import Trial
 from schedlab.results.measurement import Measurement
 from schedlab.targets.protocol import Target
@@ -19,11 +20,18 @@ from schedlab.tunables import Interrupted, restore_on_signals
 
 INTERRUPTED = "\ninterrupted"
 UNDONE = "\ninterrupted; all changes are undone"
+NOT_UNDONE = "\ninterrupted; not all changes are undone"
 """Messages of commands that a signal ended."""
+
+
+class Left(KeyboardInterrupt):
+    """The end by a signal of a command that could not undo all its changes, or does not know what was undone."""
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
     """Return the exit code of a command that a signal ended."""
+    if isinstance(interrupt, Left):
+        return Exit.CANNOT_RUN
     return interrupt.exit_code if isinstance(interrupt, Interrupted) else 128 + SIGINT
 
 
@@ -37,6 +45,8 @@ def ending(aside: Console, message: str, again: Sequence[str] = ()) -> Iterator[
         try:
             yield
         except KeyboardInterrupt as error:
+            if isinstance(error, Left):
+                message = message.replace(UNDONE, NOT_UNDONE)
             aside.print(f"{message}. Go on with:" if again else message)
             if again:
                 aside.command(" ", shlex.join(again))
@@ -45,9 +55,11 @@ def ending(aside: Console, message: str, again: Sequence[str] = ()) -> Iterator[
 
 @contextmanager
 def measuring(aside: Console, target: Target) -> Iterator[None]:
-    """After the block, name the values that could not be put back."""
+    """After the block, name the values that could not be put back. The exception of a signal then becomes Left."""
     try:
         yield
+    except KeyboardInterrupt as error:
+        raise (Left() if target.leftovers else error) from None
     finally:
         for leftover in target.leftovers:
             aside.say("not put back:", leftover, "red")

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 Prefix = Literal[
     "schedlab-connection-", "schedlab-remote-", "schedlab-packing-", "schedlab-twin-", "schedlab-probe-",
-    "schedlab-part-",
+    "schedlab-part-", "schedlab-no-store-",
 ]  # fmt: skip
 """Beginnings of the names of folders that are locked while their process lives (`schedlab.files.scratch`)."""
 

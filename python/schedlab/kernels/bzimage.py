@@ -96,7 +96,7 @@ def is_whole(path: Path) -> bool:
     try:
         release(path)
         with path.open("rb") as file:
-            end = _span(file.read(_SETUP_BYTES)).stop
+            end: int = _span(file.read(_SETUP_BYTES)).stop
         return path.stat().st_size >= end
     except (NotABzImage, OSError):
         return False

@@ -182,7 +182,7 @@ class Remote(Target):
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
             except Lost as error:
-                self.leftovers = [*self.leftovers, f"not known: {error.what}"]
+                self.leftovers = [*self.leftovers, f"not known for all values: {error.what}"]
             finally:
                 self._end_agent()
 

@@ -50,6 +50,9 @@ SECONDS = 60.0
 ENDING_SECONDS = 60.0
 """Limit for the end of an agent: the trial's last words, and the undo."""
 
+SILENT_SECONDS = 1.0
+"""Limit for the end of an agent that did not answer, because it is stopped or hangs."""
+
 LARGEST_SHORT = 64 << 20
 """Limit in bytes of a reply without the output of a command; the files of the largest machines take a few megabytes."""
 
@@ -126,6 +129,7 @@ class Client:
         self._last = 0
         self._allowed = 0
         self._fault: Lost | None = None
+        self._is_silent = False
         self._sending = threading.Lock()
         self._ended = threading.Event()
 
@@ -288,8 +292,9 @@ class Client:
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+        seconds = ENDING_SECONDS if self._fault is None else self.ending
         try:
-            self._process.wait(ENDING_SECONDS if self._fault is None else self.ending)
+            self._process.wait(SILENT_SECONDS if self._is_silent else seconds)
         except subprocess.TimeoutExpired:
             # The process is not reaped, so that no other process has its number or leads a group of this number.
             with suppress(ProcessLookupError, PermissionError):
@@ -319,6 +324,7 @@ class Client:
             if left > 0 and select.select([self._output], [], [], wait)[0]:
                 self._receive(largest)
             elif left <= 0:
+                self._is_silent = True
                 raise self._failed(Lost(f"no answer in time; {UNDOES}", where=self.where, todo=CONTINUE))
             elif every_second is not None:
                 every_second()
