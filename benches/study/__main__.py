@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from benches.study import (
@@ -21,6 +22,7 @@ from benches.study import (
     false_alarms,
     fences,
     interim,
+    labels,
     machines,
     many_rows,
     maxima,
@@ -33,10 +35,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
 CAMPAIGNS = 2000
 
+
+@cache
+def _of_labels(campaigns: int, seed: int) -> tuple[labels.Called, ...]:
+    return tuple(labels.study(campaigns, seed))
+
+
 TABLES: dict[str, Callable[[int, int], str]] = {
     "false-alarms": lambda campaigns, seed: tables.false_alarms(false_alarms.study(campaigns, seed)),
     "many-rows": lambda campaigns, seed: tables.many_rows(many_rows.study(campaigns, seed)),
     "many-rows-power": lambda campaigns, seed: tables.many_rows(many_rows.power(campaigns, seed), bounded=False),
+    "labels": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns, seed)),
+    "labels-power-1": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns // 2, seed), 1.0),
+    "labels-power-2": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns // 2, seed), 2.0),
     "families": lambda campaigns, seed: tables.families(many_rows.study_families(campaigns, seed)),
     "outliers": lambda campaigns, seed: tables.outliers(fences.study(campaigns, seed), campaigns),
     "intervals": lambda campaigns, seed: tables.intervals(

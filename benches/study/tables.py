@@ -14,6 +14,7 @@ from benches.study.events import RATIOS, Events
 from benches.study.false_alarms import ALPHA, Shares, bound
 from benches.study.fences import Outliers
 from benches.study.interim import Sequential
+from benches.study.labels import BLOCKS, EFFECTS, TESTS, Called
 from benches.study.machines import SHIFT, Summary
 from benches.study.many_rows import FAMILY_BLOCKS, ROWS, Families, ManyRows
 from benches.study.maxima import Maxima
@@ -84,6 +85,26 @@ def families(results: Iterable[Families]) -> str:
         ]
         rows.append([result.kind, *cells, f"{100 * sqrt(ALPHA * (1 - ALPHA) / result.count):.1f}"])
     return table(head, rows)
+
+
+def three_labels(results: Sequence[Called], effect: float = 0.0) -> str:
+    """Format the shares of campaigns that each test calls, for one change; a line for each noise, and their mean."""
+    head = ["noise", *(f"{blocks} blocks: {' / '.join(TESTS)}" for blocks in BLOCKS)]
+    shares = {
+        (each.kind, each.blocks): each.found[EFFECTS.index(effect)] if effect else each.alarms for each in results
+    }
+    counts = {each.count for each in results}
+    high = 1.0 if effect else bound(min(counts))
+    kinds = list(dict.fromkeys(kind for kind, _ in shares))
+    lines = [
+        [kind, *(" / ".join(percent(share, high=high) for share in shares[kind, blocks]) for blocks in BLOCKS)]
+        for kind in kinds
+    ]
+    means = [
+        " / ".join(percent(sum(of_kinds) / len(kinds)) for of_kinds in zip(*(shares[k, n] for k in kinds), strict=True))
+        for n in BLOCKS
+    ]
+    return table(head, [*lines, ["mean of these lines", *means]])
 
 
 def outliers(results: Iterable[Outliers], campaigns: int) -> str:
