@@ -184,7 +184,7 @@ def run(
     from schedlab.experiment import load
     from schedlab.experiment.plan import plan
     from schedlab.store import writer
-    from schedlab.targets.selection import choose
+    from schedlab.targets.selection import choose, table_of
     from schedlab.tunables import recover, restore_on_signals
 
     if isinstance(experiment, str) and "\n" in experiment:
@@ -193,7 +193,7 @@ def run(
         (parsed, text), path = load.load(Path(experiment)), os.fspath(experiment)
     else:
         parsed, text, path = experiment, experiment.model_dump_json(exclude_defaults=True), "experiment"
-    parsed = smallest(parsed) if quick else parsed
+    parsed = smallest(parsed, table_of(target, parsed)) if quick else parsed
     seed = parsed.design.seed if seed is None else seed
     trials = plan(parsed, secrets.randbits(32) if seed is None else seed, quick=quick)
     chosen = choose(target, parsed, None)

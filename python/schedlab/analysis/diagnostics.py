@@ -11,7 +11,7 @@ from scipy.special import bdtrc
 
 from schedlab.analysis import series, spread
 from schedlab.analysis.resolution import blocks_for_a_verdict
-from schedlab.analysis.verdicts import Options, Question, Verdict, tests_of
+from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.notation.units import counted
 from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time, is_counted
@@ -114,7 +114,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     if not compared or facts.recorded < facts.planned or options.correction == "benjamini-hochberg":
         return
     variants = len({verdict.variant for verdict in compared})
-    rule = options.rule(tests_of(questions, variants, options))
+    rule = options.rule(questions, variants)
     most = max(verdict.n for verdict in compared)
     if not rule.can_reject(most):
         yield Kind.RESOLUTION.warning(

@@ -121,7 +121,7 @@ def judge_effects(
     count = sum(len(row.logs) for row in rows)
     tests = count if options.correction != "none" else 1
     analysis = -1 if progress is None else progress.taken - 1
-    alpha, rule = options.alpha, options.rule(tests, analysis)
+    alpha, rule = options.alpha, options.rule(tests, analysis=analysis)
     if progress is not None:
         alpha = nominal(progress.looks, alpha, rule.rows)[analysis] if progress.taken else 0.0
     judged = _judged(questions, rows, options, rule, alpha, progress)
@@ -203,7 +203,7 @@ def _of_row(
             high=ratio_of(float(estimates.high[i])),
             p=float(estimates.p[i]),
             p_equivalent=p_equivalent(effects[:, i], options.delta, row.resolution),
-            detectable=detectable(float(spreads[i]), n, rule),
+            detectable=detectable(float(spreads[i]), n, rule, freedom=n - 1),
             reason=steps_unknown(question.metric) if row.resolution == inf and n >= EQUIVALENT_FROM else "",
         )
         for i, name in enumerate(row.logs)

@@ -54,6 +54,7 @@ class RowPlan:
         detectable: minimum detectable effect of the current design at the wanted power; inf if the design detects no
             effect, nan if unknown.
         blocks: blocks for the wanted effect with the design's iterations; None above 100,000.
+        blocks_if_known: the same if the measured noise were exact. The difference is the price of a small pilot.
         best_iterations: iterations a block that cost the least time for this row alone; None if unknown.
     """
 
@@ -61,6 +62,7 @@ class RowPlan:
     noise: Noise
     detectable: float
     blocks: int | None
+    blocks_if_known: int | None
     best_iterations: int | None
 
 
@@ -82,8 +84,9 @@ def row_plan(
     return RowPlan(
         question=question,
         noise=noise,
-        detectable=detectable(spread, blocks, wanted.rule, wanted.power) if has_spread else spread,
-        blocks=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power) if has_spread else None,
+        detectable=detectable(spread, blocks, wanted.rule, wanted.power, noise.freedom) if has_spread else spread,
+        blocks=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power, noise.freedom) if has_spread else None,
+        blocks_if_known=blocks_needed(spread, wanted.effect, wanted.rule, wanted.power) if has_spread else None,
         best_iterations=best_iterations(noise, cost_ratio),
     )
 
@@ -113,7 +116,9 @@ def size_for(rows: Sequence[RowPlan], iterations: int, wanted: Wanted, costs: Co
     most = 0
     for row in rows:
         spread = row.noise.of_ratio(iterations)
-        needed = None if isnan(spread) else blocks_needed(spread, wanted.effect, wanted.rule, wanted.power)
+        needed = None
+        if not isnan(spread):
+            needed = blocks_needed(spread, wanted.effect, wanted.rule, wanted.power, row.noise.freedom)
         if needed is None:
             return None
         most = max(most, needed)

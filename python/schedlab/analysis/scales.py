@@ -1,4 +1,4 @@
-"""The statistic by which a row's block values are compared: log-ratios, their signed ranks, or differences."""
+"""The statistic by which a row's block values are compared: log-ratios, ranks, or differences."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from schedlab.analysis import ranks
+from schedlab.analysis import labels, ranks
 from schedlab.analysis.paired import EQUIVALENT_FROM, Estimate, estimate, p_equivalent, ratio_of
 from schedlab.analysis.rates import Totals
+from schedlab.analysis.signflip import p_value
 
 Floats = NDArray[np.float64]
 
-Kind = Literal["logs", "ranks", "differences"]
-"""``logs``: the mean of log-ratios. ``ranks``: signed ranks of log-ratios, for worst cases. ``differences``: the mean
-of differences, for rows with a value of 0, which has no logarithm.
+Kind = Literal["logs", "aligned-ranks", "ranks", "differences"]
+"""``logs``: the mean of log-ratios. ``aligned-ranks``: aligned ranks of the logs of variant, baseline and control.
+``ranks``: for worst cases, aligned ranks if there is a control, else signed ranks of log-ratios. ``differences``: the
+mean of differences, for rows with a value of 0, which has no logarithm.
 
 The kind depends on the row and on whether any of its values is 0. An exchange of variant and baseline in a block
 changes neither, so that the choice does not bias the test.
 """
+
+EQUIVALENT_FROM_LABELS = 4
+"""Least number of blocks that can show equivalence with a control, as many as a difference needs."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +36,14 @@ class Compared:
     """Block values of a variant and the baseline in the blocks that have both.
 
     ``events_per_unit`` is the number of events that a value of 1 stands for in a block, nan if the values do not count
-    events.
+    events. ``control`` contains the A/A control in the same blocks; None if the tests compare two labels only.
     """
 
     kind: Kind
     baseline: Mapping[int, float]
     variant: Mapping[int, float]
     events_per_unit: float = nan
+    control: Mapping[int, float] | None = None
 
     @property
     def blocks(self) -> list[int]:
@@ -46,7 +52,13 @@ class Compared:
 
     @property
     def values(self) -> Floats:
-        """Log-ratios or differences, shape (blocks,); infinite where one of two worst cases is 0."""
+        """Log-ratios or differences, shape (blocks,); infinite where one of two worst cases is 0.
+
+        With a control, the log-ratios of the variant and the geometric mean of baseline and control.
+        """
+        if self.control is not None:
+            logs = self.logs
+            return np.asarray(logs[:, 0] - logs[:, 1:].mean(axis=1))
         below, above = self._arrays()
         if self.kind == "differences":
             return above - below
@@ -55,25 +67,48 @@ class Compared:
         return np.where((above == 0) & (below == 0), 0.0, logs) if self.kind == "ranks" else logs
 
     @property
+    def logs(self) -> Floats:
+        """Logarithms of variant, baseline and control, shape (blocks, 3); only with a control."""
+        assert self.control is not None
+        cells = (self.variant, self.baseline, self.control)
+        return np.log(np.array([list(cell.values()) for cell in cells], dtype=np.float64).T)
+
+    @property
     def scores(self) -> Floats:
-        """The figures whose signs the tests flip, shape (blocks,)."""
+        """The figures that the tests permute: of shape (blocks,) if they flip signs, of shape (blocks, 3) with a
+        control."""
+        if self.control is not None:
+            return labels.aligned_ranks(self.logs)
         return ranks.signed_ranks(self.values) if self.kind == "ranks" else self.values
 
-    def by_block(self) -> dict[int, float]:
+    def by_block(self) -> dict[int, Floats]:
         """Return the scores by block."""
-        return dict(zip(self.blocks, self.scores.tolist(), strict=True))
+        return dict(zip(self.blocks, self.scores, strict=True))
+
+    def p_different(self, seed: int) -> float:
+        """Return the two-sided p of "the labels are exchangeable"."""
+        if self.control is None or not self.blocks:
+            return p_value(self.scores, seed)
+        return float(labels.tails(self.scores, seed).both)
 
     def direction(self) -> float:
         """Return a number with the sign of the change; nan without blocks."""
         if not self.blocks:
             return nan
+        if self.control is not None:
+            return labels.centre(self.logs)
         return ranks.centre(self.values) if self.kind == "ranks" else float(self.values.mean())
 
+    @property
+    def equivalent_from(self) -> int:
+        """Least number of blocks that can show equivalence."""
+        return EQUIVALENT_FROM if self.control is None else EQUIVALENT_FROM_LABELS
+
     def p_equivalent(self, delta: float, resolution: float, seed: int) -> float:
-        """Return p of "the ratio lies outside 1 ± delta"; 1 for rows with a value of 0, and below six blocks."""
+        """Return p of "the ratio lies outside 1 ± delta"; 1 for rows with a value of 0, and with too few blocks."""
         if self.kind == "logs":
             return p_equivalent(self.values, delta, resolution)
-        if self.kind == "differences" or len(self.blocks) < EQUIVALENT_FROM:
+        if self.kind == "differences" or len(self.blocks) < self.equivalent_from:
             return 1.0
         values, margin = self.values, float(np.log1p(delta))
         if not np.isfinite(values).all():
@@ -81,13 +116,18 @@ class Compared:
         # As for means: figures that spread less than a step of the metric can hide a change of one step.
         if np.ptp(values) < resolution:
             margin -= resolution
-        return ranks.p_within(values, margin, seed) if margin > 0 else 1.0
+        if margin <= 0:
+            return 1.0
+        within = ranks.p_within if self.control is None else labels.p_within
+        return within(values if self.control is None else self.logs, margin, seed)
 
     def estimate(self, confidence: float, seed: int) -> Estimate:
         """Return the ratio and its interval; ``spread`` is in units of log-ratios, or of the baseline's mean."""
         n = len(self.blocks)
         if self.kind == "logs" or n == 0:
             return estimate(self.values, confidence, seed)
+        if self.control is not None:
+            return self._of_labels(confidence, seed)
         return self._of_ranks(confidence, seed) if self.kind == "ranks" else self._of_totals(confidence, seed)
 
     def means(self) -> tuple[float, float]:
@@ -99,6 +139,21 @@ class Compared:
     def _arrays(self) -> tuple[Floats, Floats]:
         baseline, variant = (np.array(list(cell.values()), dtype=np.float64) for cell in (self.baseline, self.variant))
         return baseline, variant
+
+    def _of_labels(self, confidence: float, seed: int) -> Estimate:
+        """Return the pseudo-median of the ratios variant / baseline and control, and the interval of its test.
+
+        ``spread`` is the standard deviation of the log-ratio of two measurements, as without a control.
+        """
+        logs, values, n = self.logs, self.values, len(self.blocks)
+        middle = labels.centre(logs)
+        if n == 1:
+            return Estimate(ratio_of(middle), nan, nan, nan, 1)
+        deviation = float(values.std(ddof=1))
+        half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * deviation / sqrt(n)
+        low, high = labels.interval(logs, confidence, seed) or (middle - half, middle + half)
+        # The mean of baseline and control has half the variance of a measurement.
+        return Estimate(ratio_of(middle), ratio_of(low), ratio_of(high), deviation * sqrt(2 / 1.5), n)
 
     def _of_ranks(self, confidence: float, seed: int) -> Estimate:
         values, n = self.values, len(self.blocks)
@@ -130,9 +185,16 @@ class Compared:
 
 
 def compare(
-    baseline: Mapping[int, float], variant: Mapping[int, float], *, worst: bool, events_per_unit: float = nan
+    baseline: Mapping[int, float],
+    variant: Mapping[int, float],
+    *,
+    worst: bool,
+    events_per_unit: float = nan,
+    control: Mapping[int, float] | None = None,
 ) -> Compared:
     """Choose the statistic for block values, which are given by block.
+
+    With a ``control``, the blocks that have all three are compared, unless a value is 0.
 
     Raises ValueError for a value below 0, and if all values are 0.
     """
@@ -143,5 +205,9 @@ def compare(
         raise ValueError("a value below 0 has no ratio")
     if blocks and max(*below.values(), *above.values()) == 0:
         raise ValueError("all values are 0")
+    shared = [] if control is None or least == 0 else [block for block in blocks if block in control]
+    if control is not None and shared and min(control[block] for block in shared) > 0:
+        below, above, third = ({block: cell[block] for block in shared} for cell in (baseline, variant, control))
+        return Compared("ranks" if worst else "aligned-ranks", below, above, control=third)
     kind: Kind = "ranks" if worst else "differences" if least == 0 else "logs"
     return Compared(kind, below, above, events_per_unit)

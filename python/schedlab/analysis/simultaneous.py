@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from schedlab.analysis import labels
 from schedlab.analysis.signflip import DRAWS, EXACT_UP_TO, Flips, flips
 
 Floats = NDArray[np.float64]
@@ -95,6 +96,29 @@ def step_down(effects: Floats, seed: int) -> Floats:
         p = np.minimum((hits + 1) / (DRAWS + 1), bound)
     adjusted = np.empty(count)
     adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return adjusted
+
+
+def step_down_groups(groups: Sequence[str], scores: Sequence[Mapping[int, Floats]], seed: int) -> Floats:
+    """Return each row's p, adjusted over all rows, where only the rows of a group are permuted together.
+
+    Args:
+        groups: the group of each row. The rows of the group "" flip the signs of blocks; the rows of each other group
+            permute three labels.
+        scores: the scores of each row by block: a number if its sign is flipped, else three numbers.
+        seed: random seed of drawn permutations.
+
+    The groups share the error by their numbers of rows (Bonferroni), because dependences between groups are unknown.
+    """
+    adjusted = np.ones(len(groups))
+    for group in dict.fromkeys(groups):
+        rows = [i for i, name in enumerate(groups) if name == group]
+        of_group = [scores[i] for i in rows]
+        if group:
+            p = labels.step_down(labels.by_block(of_group), seed)
+        else:
+            p = step_down(by_block([{block: float(score) for block, score in row.items()} for row in of_group]), seed)
+        adjusted[rows] = np.minimum(1.0, p * len(groups) / len(rows))
     return adjusted
 
 

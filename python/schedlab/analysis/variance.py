@@ -48,6 +48,11 @@ class Noise:
         return sqrt(self.pair_between**2 + self.pair_within**2 / iterations)
 
     @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the deviation of a paired log-ratio."""
+        return self.blocks - 1
+
+    @property
     def error(self) -> float:
         """Relative standard error of these deviations, for normal noise: 1 / √(2 (blocks − 1))."""
         return 1 / sqrt(2 * (self.blocks - 1))

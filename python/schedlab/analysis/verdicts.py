@@ -8,6 +8,7 @@ from enum import StrEnum
 from math import inf, isclose, isnan, nan
 from typing import Literal
 
+from schedlab.analysis.labels import LABELS
 from schedlab.analysis.multiplicity import Correction
 from schedlab.analysis.resolution import Rule
 from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
@@ -55,6 +56,8 @@ class Options:
         interval: method of the intervals.
         looks: blocks after which a sequential design has an interim analysis; the last number is the full size. Empty
             for a fixed design.
+        reference: name of the A/A control whose measurements take part in the tests of the other variants; empty if
+            only variant and baseline do. Interim analyses use no control.
     """
 
     alpha: float = 0.05
@@ -64,12 +67,31 @@ class Options:
     seed: int = 0
     interval: Interval = "sign-flip"
     looks: tuple[int, ...] = ()
+    reference: str = ""
 
-    def rule(self, tests: int, analysis: int = -1) -> Rule:
-        """Return the rule if a single row of ``tests`` rows differs, at an interim analysis or at the end."""
-        together = max(tests, 1) if self.correction == "max-t" else 1
-        level = self.alpha if self.correction == "max-t" else self.alpha / max(tests, 1)
-        return Rule(nominal(self.looks, level, together)[analysis] if self.looks else level, together)
+    @property
+    def three_labels(self) -> bool:
+        """Whether the tests permute three labels: variant, baseline and control."""
+        return bool(self.reference) and not self.looks
+
+    def rule(self, rows: int, variants: int = 1, analysis: int = -1) -> Rule:
+        """Return the rule if a single row of ``rows`` rows of ``variants`` variants differs.
+
+        ``analysis`` is the number of an interim analysis, from 0; −1 is the end. With three labels, the joint tests of
+        several variants have separate permutations, and share α (Bonferroni): an exchange of a common baseline and a
+        common control with all variants at once would make them too similar.
+        """
+        tests = tests_of(rows, variants, self)
+        if self.correction != "max-t":
+            level, together = self.alpha / tests, 1
+        elif self.three_labels:
+            together = max(rows, 1)
+            level = self.alpha * together / tests
+        else:
+            level, together = self.alpha, tests
+        if self.looks:
+            level = nominal(self.looks, level, together)[analysis]
+        return Rule(level, together, LABELS if self.three_labels else 2)
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,7 @@ class Verdict:
         baseline_mean, mean: geometric means of the compared block means (unpaired: of the values); their ratio is
             ``ratio``. If there is no ratio, arithmetic means of all blocks. See ``statistic`` for other rows.
         baseline_spread: standard deviation of the baseline's block means.
-        ratio: variant / baseline.
+        ratio: variant / baseline; see ``statistic``.
         low, high: interval of the ratio at 1 − level, not adjusted for many rows.
         p: raw p of "there is no difference".
         p_adjusted: p adjusted over the family's rows, and over interim analyses; compared with alpha.
@@ -98,8 +120,10 @@ class Verdict:
             have produced the ratio. The word does not depend on this field.
         exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
-        statistic: ``logs``, or in paired rows ``ranks`` for worst cases: medians of the blocks, whose ratio is the
-            median of all means of two log-ratios; ``differences`` if a value is 0: arithmetic means.
+        statistic: ``logs``, or in paired rows ``aligned-ranks``: with a control, the ratio is the pseudo-median of the
+            ratios variant / baseline and control (:func:`schedlab.analysis.labels.centre`); ``ranks`` for worst cases:
+            medians of the blocks, whose ratio is such a pseudo-median, or without a control the median of all means of
+            two log-ratios; ``differences`` if a value is 0: arithmetic means.
         method: paired by block, or two groups without pairs.
         p_mann_whitney: p of the rank test, for unpaired rows.
         level: alpha for a fixed design, the nominal level of the row's interim analysis for a sequential design.

@@ -223,7 +223,7 @@ def _plan(request: Request, unfinished: reader.Run | None) -> tuple[Plan, str]:
     is_quick = unfinished.quick if unfinished else request.quick
     seed = unfinished.seed if unfinished else request.seed
     if is_quick:
-        experiment = quick(experiment)
+        experiment = quick(experiment, table_of(request.target, experiment))
     if seed is None:
         seed = experiment.design.seed
     return plan(experiment, secrets.randbits(32) if seed is None else seed, quick=is_quick), source

@@ -99,6 +99,7 @@ def _row(row: RowPlan, iterations: int) -> dict[str, Any]:
         "measured_blocks": noise.blocks,
         "detectable": finite(row.detectable),
         "blocks": row.blocks,
+        "blocks_if_known": row.blocks_if_known,
         "best_iterations": row.best_iterations,
     }
 

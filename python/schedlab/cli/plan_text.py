@@ -123,6 +123,7 @@ def _show_doubts(console: Console, sizing: Sizing) -> None:
     error = max(row.noise.error for row in sizing.rows)
     fewest = min(row.noise.blocks for row in sizing.rows)
     console.print(f"With {fewest} blocks, the relative error of a standard deviation is about ±{100 * error:.0f} %.")
+    _show_price(console, sizing)
     if any(row.noise.clamped for row in sizing.rows):
         console.print("A negative estimate of the variance between blocks counts as 0.")
     if any(row.best_iterations is None for row in sizing.rows):
@@ -132,6 +133,18 @@ def _show_doubts(console: Console, sizing: Sizing) -> None:
         )
     for question, reason in sizing.unknown:
         _say(console, "not known:", f"{row_name(question)}: {reason}")
+
+
+def _show_price(console: Console, sizing: Sizing) -> None:
+    """Print how many more blocks the plan has because the pilot was small."""
+    needed = [(row.blocks, row.blocks_if_known) for row in sizing.rows]
+    most = max((blocks for blocks, _ in needed if blocks is not None), default=0)
+    known = max((blocks for _, blocks in needed if blocks is not None), default=0)
+    if most > known > 0 and all(blocks is not None for blocks, _ in needed):
+        console.print(
+            f"MDE and blocks allow for this error, so that the power is {sizing.wanted.power:g} on average over such "
+            f"pilots: {counted(most, 'block')} instead of {known} with known noise. A larger pilot lowers the price."
+        )
 
 
 def _show_proposals(console: Console, plan: Plan, sizing: Sizing) -> None:

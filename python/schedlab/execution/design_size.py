@@ -5,37 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.analysis.resolution import blocks_for_a_verdict
-from schedlab.analysis.signflip import smallest_p
+from schedlab.analysis.resolution import Rule, blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, tests_of
-from schedlab.experiment.model import Experiment
-from schedlab.experiment.plan import Plan, Row, rows
+from schedlab.experiment.model import Experiment, TargetTable
+from schedlab.experiment.plan import Plan, Row, plan
+from schedlab.results.kinds import DETERMINISTIC, REAL, SIMULATED
+from schedlab.store.writer import describe
+
+
+def number_of_rows(experiment: Experiment, rows: Sequence[Row]) -> tuple[int, int]:
+    """Return the number of judged rows, and of variants that are compared with the baseline."""
+    return sum(len(row.judged) for row in rows), max(len(experiment.variant) - 1, 1)
 
 
 def number_of_tests(experiment: Experiment, rows: Sequence[Row]) -> int:
     """Return the number of tests that the judging of these rows corrects together."""
     judging = experiment.analysis
     options = Options(correction=judging.correction, family=judging.family)
-    return tests_of(sum(len(row.judged) for row in rows), max(len(experiment.variant) - 1, 1), options)
+    return tests_of(*number_of_rows(experiment, rows), options)
 
 
-def quick(experiment: Experiment) -> Experiment:
+def kind_of(table: TargetTable) -> str:
+    """Return the kind of a target's figures; real figures of every origin are judged alike."""
+    return SIMULATED if table.kind == "sim" else DETERMINISTIC if table.deterministic else REAL
+
+
+def options_of(trial_plan: Plan, table: TargetTable | None = None) -> Options:
+    """Return the options of the analysis of a plan's run on a target; None for the target of the file."""
+    return describe(trial_plan).options(trial_plan.seed, kind_of(table or trial_plan.experiment.target))
+
+
+def quick(experiment: Experiment, table: TargetTable | None = None) -> Experiment:
     """Return the experiment in its smallest useful size: the blocks that a verdict needs, one iteration, one warm-up.
 
     Fewer blocks would still give figures, but no difference, however large, could be significant. The file's number
-    of blocks is never exceeded. The run is of fixed size, because with so few blocks it cannot stop early.
+    of blocks is never exceeded. The run is of fixed size, because with so few blocks it cannot stop early. ``table``
+    is the target; None for the target of the file.
     """
-    judging = Options(experiment.analysis.alpha, correction=experiment.analysis.correction)
-    needed = blocks_for_a_verdict(judging.rule(number_of_tests(experiment, rows(experiment, quick=True))))
-    design = experiment.design.model_copy(
-        update={
-            "blocks": min(needed, experiment.design.blocks),
-            "iterations": 1,
-            "warmup": min(1, experiment.design.warmup),
-            "stopping": "fixed",
-            "looks": None,
-        }
-    )
+    smallest = {"iterations": 1, "warmup": min(1, experiment.design.warmup), "stopping": "fixed", "looks": None}
+    design = experiment.design.model_copy(update=smallest)
+    one_block = experiment.model_copy(update={"design": design.model_copy(update={"blocks": 1})})
+    needed = blocks_for_a_verdict(_rule(plan(one_block, 0, quick=True), table))
+    design = design.model_copy(update={"blocks": min(needed, design.blocks)})
     return experiment.model_copy(update={"design": design})
 
 
@@ -61,19 +72,14 @@ class InterimAnalysis:
 
 def interim_analyses(plan: Plan) -> list[InterimAnalysis]:
     """Return the interim analyses of a plan; [] for a fixed run. Every analysis can show equivalence, by t tests."""
-    blocks, options = plan.experiment.design.look_blocks, _options(plan)
-    tests = number_of_tests(plan.experiment, plan.rows)
-    last = tests if options.correction == "max-t" else 1
-    rules = [(options.rule(tests, i), options.rule(last, i)) for i in range(len(blocks))]
+    blocks, options = plan.experiment.design.look_blocks, options_of(plan)
+    size = number_of_rows(plan.experiment, plan.rows)
+    last = size if options.correction == "max-t" else (1, 1)
+    rules = [(options.rule(*size, i), options.rule(*last, i)) for i in range(len(blocks))]
     return [
-        InterimAnalysis(n, first.level, last.level, smallest_p(n, first.rows))
+        InterimAnalysis(n, first.level, last.level, first.smallest_p(n))
         for n, (first, last) in zip(blocks, rules, strict=True)
     ]
-
-
-def _options(plan: Plan) -> Options:
-    judging = plan.experiment.analysis
-    return Options(judging.alpha, correction=judging.correction, looks=plan.experiment.design.look_blocks)
 
 
 def blocks_at_least(plan: Plan) -> int:
@@ -81,6 +87,10 @@ def blocks_at_least(plan: Plan) -> int:
 
     Under Benjamini-Hochberg, assume instead that all rows differ, because small p values support each other.
     """
-    options = _options(plan)
-    tests = 1 if options.correction == "benjamini-hochberg" else number_of_tests(plan.experiment, plan.rows)
-    return blocks_for_a_verdict(options.rule(tests))
+    return blocks_for_a_verdict(_rule(plan))
+
+
+def _rule(trial_plan: Plan, table: TargetTable | None = None) -> Rule:
+    options = options_of(trial_plan, table)
+    together = options.correction != "benjamini-hochberg"
+    return options.rule(*(number_of_rows(trial_plan.experiment, trial_plan.rows) if together else (1, 1)))

@@ -52,7 +52,7 @@ class InterimAnalyses:
         run = reader.run(self._engine, self._run_id)
         values = average_blocks(read_cells(self._engine, run)).filter(pl.col("block") <= block)
         recorded = reader.trial_counts(self._engine, run.id)
-        design, options = run.design, run.design.options(run.seed)
+        design, options = run.design, run.design.options(run.seed, run.kind)
         verdicts = judge(values, design.questions, design.variants, design.control, options, recorded, done=block)
         without_control = [verdict for verdict in verdicts if not verdict.control]
         return bool(without_control) and all(verdict.word is not Word.INCONCLUSIVE for verdict in without_control)

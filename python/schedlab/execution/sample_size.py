@@ -10,14 +10,14 @@ from schedlab.analysis.cells import block_values
 from schedlab.analysis.durations import Durations, durations
 from schedlab.analysis.planning import Costs, RowPlan, Size, Wanted, cheapest, row_plan, size_for
 from schedlab.analysis.variance import Noise, noise
-from schedlab.analysis.verdicts import Options, Question
+from schedlab.analysis.verdicts import Question
 from schedlab.errors import SchedlabError
-from schedlab.execution.design_size import number_of_tests
+from schedlab.execution.design_size import number_of_rows, options_of
 from schedlab.experiment.plan import Plan
 from schedlab.store import reader
 from schedlab.store.columns import variants_of
 from schedlab.store.samples import sample_table
-from schedlab.store.writer import describe, questions_of
+from schedlab.store.writer import questions_of
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,6 @@ class Sizing:
     best: Size | None
 
 
-def options_of(plan: Plan) -> Options:
-    """Return the options of the analysis of a plan's run."""
-    return describe(plan).options(plan.seed)
-
-
 def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None, power: float) -> Sizing:
     """Return the size of an experiment from a stored run (the newest when no number is given).
 
@@ -63,7 +58,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
     run = reader.run(engine, run_id)
     options, design = options_of(plan), plan.experiment.design
     wanted = Wanted(
-        options.delta if effect is None else effect, power, options.rule(number_of_tests(plan.experiment, plan.rows))
+        options.delta if effect is None else effect, power, options.rule(*number_of_rows(plan.experiment, plan.rows))
     )
     times, samples = durations(reader.times(engine, run.id)), _RunSamples(engine, run)
     rows, unknown = [], []

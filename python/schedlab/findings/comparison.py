@@ -47,14 +47,14 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     failures = {key: reader.failures(*key) for key in runs}
     matching = match({column.name: column.run.design.questions for column in columns})
     questions = [row.question for row in matching.rows]
-    values, options = _of_columns(columns, means), columns[0].run.design.options(columns[0].run.seed)
+    values, options = _of_columns(columns, means), _options(columns[0].run)
     unpaired: list[Warning] = []
     if len(runs) == 1:
-        verdicts = _paired(columns, matching.rows, values, options)
+        verdicts = _paired(columns, matching.rows, values, means[run_key(columns[0])], options)
     else:
         # Interim analyses, and joint tests of all rows by block, need the blocks of a single run.
         correction = "holm" if options.correction == "max-t" else options.correction
-        options = replace(options, looks=(), correction=correction)
+        options = replace(options, looks=(), correction=correction, reference="")
         verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
     of_runs = warnings.within_runs(columns, means, failures, questions, options)
     tables = printed.tables_of([column for column in named if not column.run.design.questions])
@@ -73,6 +73,10 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     )
 
 
+def _options(run: reader.Run) -> Options:
+    return run.design.options(run.seed, run.kind)
+
+
 def _of_columns(columns: Sequence[Chosen], frames: Mapping[RunKey, pl.DataFrame]) -> pl.DataFrame:
     """Return the lines of the columns' variants from frames of their runs, under the columns' names."""
     return pl.concat(
@@ -86,10 +90,19 @@ def _of_columns(columns: Sequence[Chosen], frames: Mapping[RunKey, pl.DataFrame]
 
 
 def _paired(
-    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, options: Options
+    columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataFrame, means: pl.DataFrame, options: Options
 ) -> list[Verdict]:
-    """Judge variants of one run, which were measured in turn."""
+    """Judge variants of one run, which were measured in turn; ``means`` are the block means of all its variants.
+
+    The run's control takes part only if the first column is the baseline, which the control repeats.
+    """
     engine, number = run_key(columns[0])
+    control = options.reference if columns[0].variant == columns[0].run.design.variants[0] else ""
+    chosen = {column.variant: column.name for column in columns}
+    if control and control not in chosen:
+        values = pl.concat([values, means.filter(pl.col("variant") == control)])
+        chosen[control] = control
+    options = replace(options, reference=chosen.get(control, ""))
     if options.interval == "bootstrap":
         # The bootstrap resamples single iterations within their blocks.
         values = sample_table(engine, columns).rename({"column": "variant"})
@@ -97,10 +110,9 @@ def _paired(
     options, done = interim(engine, columns[0].run, options)
     counts = reader.trial_counts(engine, number)
     recorded = {
-        (workload, parameters, column.name): of_blocks
+        (workload, parameters, chosen[variant]): of_blocks
         for (workload, parameters, variant), of_blocks in counts.items()
-        for column in columns
-        if column.variant == variant
+        if variant in chosen
     }
     return judge(values, questions, names, None, options, recorded, done)
 

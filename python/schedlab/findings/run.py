@@ -97,7 +97,7 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
     run = run if isinstance(run, reader.Run) else reader.run(engine, run)
     values, failures = average_blocks(read_cells(engine, run)), reader.failures(engine, run.id)
     conditions = reader.conditions(engine, run.id)
-    design, options = run.design, run.design.options(run.seed)
+    design, options = run.design, run.design.options(run.seed, run.kind)
     recorded = reader.trial_counts(engine, run.id)
     questions = design.questions
     options, done = interim(engine, run, options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from schedlab.analysis.rows import Layout, Question
+from schedlab.results.kinds import in_time
 
 if TYPE_CHECKING:
     from schedlab.analysis.verdicts import Options
@@ -54,8 +55,27 @@ class StoredDesign(BaseModel):
     confirms: int = 0
     fleet: str = ""
 
-    def options(self, seed: int) -> Options:
-        """The options of the analysis; the run's random seed draws the sign flips."""
+    def options(self, seed: int, kind: str) -> Options:
+        """Return the options of the analysis of a run of this kind; the run's random seed draws the permutations."""
         from schedlab.analysis.verdicts import Options  # slow to load, and most readers of a run judge nothing
 
-        return Options(self.alpha, self.delta, self.correction, self.family, seed, self.interval, tuple(self.looks))
+        return Options(
+            self.alpha,
+            self.delta,
+            self.correction,
+            self.family,
+            seed,
+            self.interval,
+            tuple(self.looks),
+            self._reference(kind),
+        )
+
+    def _reference(self, kind: str) -> str:
+        """Return the name of the control whose measurements take part in the tests of the variants; empty if none.
+
+        All variants of a simulated or deterministic block share a random seed, so that the control is no second
+        measurement there. The steps of a stack, the effects of a factorial, interim analyses and bootstrap intervals
+        compare two variants, and so do the verdicts beside them.
+        """
+        two = self.looks or self.stack or self.factorial or self.interval == "bootstrap" or not in_time(kind)
+        return "" if two or not self.paired else self.control or ""
