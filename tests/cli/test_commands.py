@@ -475,6 +475,7 @@ def test_resume_refuses_another_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a?b.sqlite", "p%41.sqlite", ":memory:", "[red]x[/].sqlite"])
 def test_a_store_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
+    Path(name).parent.mkdir(exist_ok=True)
     done = schedlab("run", small(tmp_path), "--store", name)
     assert done.returncode == 0, done.stderr
     assert f"store: {name}\n" in done.stdout

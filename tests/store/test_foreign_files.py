@@ -88,6 +88,24 @@ def test_a_file_beside_a_store_that_is_not_a_regular_file_is_refused(
     assert str(beside) in error_of(store, create=True)
 
 
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_rows_of_a_deleted_store_do_not_come_back_in_a_new_store(store: Path, is_empty: bool) -> None:
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE schedlab_store SET written_by = 'deleted'")
+        connection.commit()
+        log = store.with_name(f"{store.name}-wal").read_bytes()
+    store.unlink()
+    store.with_name(f"{store.name}-wal").write_bytes(log)
+    if is_empty:
+        store.touch()
+    assert f"{store}-wal: SQLite would use this file with the store, but it is of a store that was deleted" in (
+        error_of(store, create=True)
+    )
+    store.with_name(f"{store.name}-wal").unlink()
+    open_store(store, create=True).dispose()
+
+
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make files of another user")
 @pytest.mark.parametrize("ending", COMPANIONS)

@@ -22,7 +22,8 @@ def write_whole(path: Path, data: str | bytes) -> None:
     An existing file stays until then. A device or a pipe (``/dev/stdout``) gets the data.
     """
     with output(path, "--output") as file:
-        file.write_bytes(data.encode() if isinstance(data, str) else data)
+        # Names of files that are not UTF-8 are printed in the same way.
+        file.write_bytes(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
 
 
 def require_new(path: Path, option: str) -> None:

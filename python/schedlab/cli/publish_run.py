@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -145,7 +146,7 @@ def publish(
     """
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
     marks = reader.marks(engine)
-    published, is_new = _published(folder, sha256(str(engine.url.database).encode()).hexdigest()[:16])
+    published, is_new = _published(folder, sha256(os.fsencode(str(engine.url.database))).hexdigest()[:16])
     if is_new:
         # First, so that the next call takes the folder for a site, also after a kill of this call.
         _make(folder)

@@ -37,7 +37,7 @@ def serve(
     from schedlab.store.file import open_store
 
     named = store_path(store)
-    folder = cache.folder() / "sites" / sha256((named.url or os.path.abspath(named.file)).encode()).hexdigest()[:16]
+    folder = cache.folder() / "sites" / sha256(os.fsencode(named.url or os.path.abspath(named.file))).hexdigest()[:16]
 
     def update() -> None:
         # Each update may run in another thread, and a connection to SQLite belongs to its thread.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -124,7 +125,7 @@ def _refuse_repeated(columns: Sequence[Chosen]) -> None:
     for column in columns:
         # A path that is named twice is read into two stores in memory.
         name = str(column.store.url.database) if column.store and column.stored else column.run.experiment_path
-        source = column.store and (name if location.is_url(name) else str(Path(name).resolve()))
+        source = column.store and (name if location.is_url(name) else os.path.realpath(name))
         key = (source, column.run.id, column.variant)
         if key in keys:
             raise ComparisonError(

@@ -20,6 +20,7 @@ lists intended differences.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def log_folders(path: Path) -> list[Folder]:
     Raises:
         OSError: ``path`` cannot be read.
     """
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     for pattern in _LEVELS:
         inside = [path] if pattern == "." else path.glob(pattern)
         if folders := [folder for logs in inside if logs.is_dir() and (folder := _folder(logs))]:

@@ -94,7 +94,7 @@ def apply_patch(folder: Path, patch: bytes, strip: int, *, reverse: bool = False
     """Apply a patch to a folder outside any repository, or take it back, completely or not at all. Return the error, or
     empty."""
     # In a repository around the folder, git would take the patch's paths as relative to that repository's top.
-    environment = {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    environment = {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(folder))}
     words = ("apply", "--whitespace=nowarn", *(["--reverse"] if reverse else []), f"-p{strip}", "-")
     done = _run(folder, words, data=patch, environment=environment)
     return "" if done.returncode == 0 else _error(done)

@@ -75,7 +75,7 @@ Report = Callable[["Prefix | Outcome"], None]
 def prefixes(source: Source, changes: Sequence[Change], recipe: Recipe, compiler: str) -> list[Prefix]:
     """Return the prefixes of a series with their keys, base first."""
     common = (_FORMAT, recipe.digest, compiler)
-    state = hashlib.sha256(source.identity.encode()).hexdigest()
+    state = hashlib.sha256(os.fsencode(source.identity)).hexdigest()
     result = [Prefix(BASE, source.title, _key(*common, state, BASE), None)]
     for change in changes:
         state = hashlib.sha256(f"{state} {change.digest}".encode()).hexdigest()
@@ -241,7 +241,7 @@ def _work_folder(parent: Path, identity: str, register: Register) -> Iterator[Pa
     removed first. CannotRunHere while another run works on the same source.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    folder = parent / hashlib.sha256(identity.encode()).hexdigest()[:16]
+    folder = parent / hashlib.sha256(os.fsencode(identity)).hexdigest()[:16]
     with locked(parent / ".lock"):
         for other in parent.glob("[!.]*"):
             with _folder_lock(other) as is_free:

@@ -100,13 +100,13 @@ def open_source(path: Path, revision: str | None = None) -> Source:
     if git.is_repository(path):
         commit = git.commit(path, revision or "HEAD")
         _require(path, all(git.has_file(path, commit, name) for name in _MARKS))
-        return Commit(path.resolve(), commit)
+        return Commit(Path(os.path.realpath(path)), commit)
     if revision is not None:
         raise NoSource(
             "is not a git repository, so the folder has no commits", where=str(path), todo=("give --patches instead")
         )
     _require(path, all((path / name).is_file() for name in _MARKS))
-    return Folder(path.resolve())
+    return Folder(Path(os.path.realpath(path)))
 
 
 def _require(path: Path, is_kernel: bool) -> None:
@@ -143,7 +143,7 @@ def open_series(tree: str, patches: Path | None, commits: str | None, cache_fold
 
     The first use of the distribution's tarball unpacks it into the cache folder.
     """
-    path = kernel_source.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(tree).resolve()
+    path = kernel_source.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(os.path.realpath(tree))
     if not path.is_dir():
         todo = f"name a folder, or {LINUX_SOURCE} for the package of that name"
         raise SchedlabError("there is no such folder", where=tree, todo=todo)

@@ -168,7 +168,7 @@ def _verified(connection: Connection, row: DbRow, metrics: Sequence[DbRow]) -> S
 def _checksum(row: DbRow, metrics: Iterable[DbRow]) -> int:
     """Return the checksum of a row of ``cell`` and its rows of ``metric``; ValueError as for single rows."""
     of_metrics = sorted(checksum("metric", metric) for metric in metrics)
-    return zlib.crc32(repr((checksum("cell", row), of_metrics)).encode())
+    return zlib.crc32(repr((checksum("cell", row), of_metrics)).encode(errors="surrogatepass"))
 
 
 def _parsed(row: DbRow, metrics: Sequence[DbRow]) -> StoredCell:

@@ -5,6 +5,7 @@ CRC-32 finds every change of up to 32 neighbouring bits. A checksum protects fro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from zlib import crc32
 
 from schedlab.errors import StoreError
 from schedlab.store.tables import PYTHON, TABLES
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bytes: "binary data"}
 
@@ -33,8 +36,17 @@ def checksum(table: str, row: Mapping[Any, Any]) -> int:
 
 
 def sealed(table: str, row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row with its checksum."""
-    return {**row, "checksum": checksum(table, row)}
+    """Return a row that every database can store, with its checksum.
+
+    U+2400 (␀) replaces NUL, which PostgreSQL does not store: programs may print NUL. U+FFFD replaces lone surrogates,
+    with which Python represents names of files that are not UTF-8.
+    """
+    stored = {name: _storable(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {**stored, "checksum": checksum(table, stored)}
+
+
+def _storable(text: str) -> str:
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\0", "\N{SYMBOL FOR NULL}"))
 
 
 def checked(store: str, table: str, row: Mapping[Any, Any], name: str) -> Mapping[Any, Any]:

@@ -83,7 +83,7 @@ def _copy_run(origin: Connection, destination: Connection, run: int) -> int:
         for rows in origin.execute(query).mappings().partitions(_BATCH):
             trials += len(rows) if table is schema.trial else 0
             # Texts of earlier versions may contain NUL.
-            _insert(destination, table, (sealed(table.name, schema.storable(row)) for row in rows))
+            _insert(destination, table, (sealed(table.name, row) for row in rows))
     return trials
 
 

@@ -111,7 +111,7 @@ def _copy(origin: Connection, destination: Connection, run: reader.Run) -> int:
 
 def _checked(connection: Connection, query: Select[Any], table: Table, name: str) -> Iterator[dict[str, Any]]:
     for row in connection.execute(query).mappings():
-        yield schema.storable(checked(str(connection.engine.url.database), table.name, row, name))
+        yield dict(checked(str(connection.engine.url.database), table.name, row, name))
 
 
 def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:

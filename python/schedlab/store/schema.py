@@ -109,11 +109,6 @@ def store_in_memory() -> Engine:
     return engine
 
 
-def storable(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row in whose texts U+2400 (␀) replaces NUL, which PostgreSQL does not store: programs may print NUL."""
-    return {name: value.replace("\0", "␀") if isinstance(value, str) else value for name, value in row.items()}
-
-
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
     """Insert a row; return its number."""
     key = connection.execute(insert(table).values(values)).inserted_primary_key

@@ -255,6 +255,8 @@ def _opened(path: Path, *, read_only: bool) -> StoreConnection:
         mode = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, check_same_thread=False, factory=StoreConnection)
     connection.mark(path)
+    # A text that is not UTF-8 differs from its checksum: one damaged run, while the other runs can be read.
+    connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     # Functions in the schema of a foreign store could have side effects.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection

@@ -57,13 +57,15 @@ def require_usable(path: Path, *, create: bool) -> None:
     except OSError as error:
         todo = "name a regular file in an existing folder; commands that measure keep nothing with --no-store"
         raise StoreError(f"cannot be a store: {error.strerror}", where=str(path), todo=todo) from error
-    owner = None if file.state is None else file.state
     for ending in COMPANIONS:
         companion = file.path.with_name(f"{file.path.name}{ending}")
-        if (state := state_of(companion)) is not None and (fault := _fault(ending, state, owner)):
-            todo = "remove this file if no command of its owner uses the store, or keep the store in a private folder"
-            raise StoreError(f"SQLite would use this file with the store, but it {fault}", where=str(companion),
-                             todo=todo)  # fmt: skip
+        if (state := state_of(companion)) is None or not (fault := _fault(ending, state, file.state)):
+            continue
+        if file.state is None and state_of(file.path) is not None:  # another process has made the store meanwhile
+            require_usable(path, create=create)
+            return
+        todo = "remove this file if no command of its owner uses the store, or keep the store in a private folder"
+        raise StoreError(f"SQLite would use this file with the store, but it {fault}", where=str(companion), todo=todo)
 
 
 def _fault(ending: str, state: os.stat_result, store: os.stat_result | None) -> str:
@@ -72,12 +74,11 @@ def _fault(ending: str, state: os.stat_result, store: os.stat_result | None) -> 
         return "is not a regular file"
     if state.st_nlink > 1:
         return "has a second name (a hard link)"
-    if state.st_uid == os.geteuid():
-        return ""
     # A journal may name a further file, which SQLite deletes (https://www.sqlite.org/fileformat2.html, section 3).
-    if store is None or ending == JOURNAL or not _may_write(state.st_uid, store):
+    if state.st_uid != os.geteuid() and (ending == JOURNAL or store is None or not _may_write(state.st_uid, store)):
         return "belongs to another user"
-    return ""
+    # SQLite would write the rows of the deleted store into the new store.
+    return "" if store is not None and store.st_size else "is of a store that was deleted"
 
 
 def _may_write(user: int, store: os.stat_result) -> bool:

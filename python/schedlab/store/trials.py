@@ -175,7 +175,7 @@ def _trial_row(cell_id: int, trial: Trial, measurement: Measurement) -> dict[str
         "started": measurement.started,
         "counters": json.dumps(measurement.counters),
     }
-    return sealed("trial", schema.storable(values))
+    return sealed("trial", values)
 
 
 def _output_row(trial_id: int, measurement: Measurement) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _output_row(trial_id: int, measurement: Measurement) -> dict[str, Any]:
         "stdout": "" if has_samples else _ends(measurement.stdout, keep),
         "stderr": _ends(measurement.stderr, keep),
     }
-    return sealed("output", schema.storable(values))
+    return sealed("output", values)
 
 
 def sample_values(trial_id: int, name: str, samples: Iterable[float]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +24,7 @@ class Checkouts:
 
     def __init__(self, repository: Path, build: str | None) -> None:
         self._repository, self._build = repository, build
-        key = sha256(f"{repository.resolve()}\n{build}".encode()).hexdigest()[:16]
+        key = sha256(os.fsencode(f"{os.path.realpath(repository)}\n{build}")).hexdigest()[:16]
         self.folder = cache.folder() / "bisect" / key
         self._failed: dict[str, str] = {}
 

@@ -76,7 +76,7 @@ def stem(path: Path) -> str:
 
 
 def _in_folder(folder: Path, *, alone: bool) -> list[File]:
-    name = folder.resolve().name
+    name = os.path.basename(os.path.realpath(folder))
     inside = _children(folder)
     direct = [child for child in inside if child.is_file()]
     walked = ((inner.name, path) for inner in inside if _is_folder(inner) for path in _below(inner))

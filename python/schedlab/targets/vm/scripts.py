@@ -78,7 +78,7 @@ def located(program: str) -> Path | None:
 
 def hidden(path: Path) -> str | None:
     """Return the guest's folder that hides this path of this machine; None if the path is visible in the guest."""
-    forms = (path.absolute(), path.resolve())
+    forms = (path.absolute(), Path(os.path.realpath(path)))
     return next((folder for folder in HIDDEN if any(form.is_relative_to(folder) for form in forms)), None)
 
 
