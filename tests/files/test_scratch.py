@@ -72,8 +72,8 @@ def test_the_next_start_removes_the_locked_folder_of_a_killed_process_alone(tmp_
         assert process.stdout is not None
         dead = Path(process.stdout.readline().strip())
         (dead / "file").touch()
-        (tmp_path / "schedlab-twin-link").symlink_to(tmp_path)
-        (tmp_path / "schedlab-twin-open").mkdir(mode=0o755)
+        (tmp_path / "schedlab-twin-link.locked").symlink_to(tmp_path)
+        (tmp_path / "schedlab-twin-open.locked").mkdir(mode=0o755)
         with scratch.locked_folder("schedlab-twin-", tmp_path) as live:
             assert dead.exists()
             os.kill(process.pid, signal.SIGKILL)
@@ -81,4 +81,7 @@ def test_the_next_start_removes_the_locked_folder_of_a_killed_process_alone(tmp_
             with scratch.locked_folder("schedlab-twin-", tmp_path):
                 assert not dead.exists()
                 assert live.stat().st_mode & 0o777 == 0o700
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["schedlab-twin-link", "schedlab-twin-open"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "schedlab-twin-link.locked",
+        "schedlab-twin-open.locked",
+    ]

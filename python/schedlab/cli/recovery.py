@@ -1,5 +1,7 @@
 """Before every command: undo the changes of a killed run, remove the resources that it made, and report both.
 
+The temporary folders of a killed command are removed without a report.
+
 Without this step, a command would show or measure the values of a dead run as values of the machine. Messages go to
 standard error, because standard output may be a report for a program.
 """

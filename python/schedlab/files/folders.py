@@ -9,23 +9,17 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, get_args
 
-Prefix = Literal[
-    "schedlab-connection-", "schedlab-remote-", "schedlab-packing-", "schedlab-twin-", "schedlab-probe-",
-    "schedlab-part-", "schedlab-no-store-",
-]  # fmt: skip
-"""Beginnings of the names of folders that are locked while their process lives (`schedlab.files.scratch`)."""
+LOCKED = ".locked"
+"""Suffix of the names of folders that are locked while their process lives (:mod:`schedlab.files.scratch`)."""
 
 
 def locked_folders() -> Iterator[Path]:
-    """Yield the folders of living and of killed processes with a :data:`Prefix`, in the places where commands make
-    them."""
-    places = {"/dev/shm", "/tmp", os.environ.get("TMPDIR", "/tmp"), str(parts())}
-    prefixes = get_args(Prefix)
-    for place in places:
+    """Yield the locked folders of live and of killed processes, in the places where commands make them."""
+    for place in {"/dev/shm", "/tmp", os.environ.get("TMPDIR") or "/tmp", str(parts())}:
         with suppress(OSError), os.scandir(place) as entries:
-            yield from (Path(entry.path) for entry in entries if entry.name.startswith(prefixes))
+            names = [entry.name for entry in entries]
+            yield from (Path(place, each) for each in names if each.startswith("schedlab-") and each.endswith(LOCKED))
 
 
 def cache() -> Path:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from schedlab.files.folders import Prefix
+from schedlab.files.folders import LOCKED
 from schedlab.files.locks import lock, try_lock
 
 FOLDER = "folder"
@@ -56,17 +56,16 @@ def root() -> Path:
 
 
 @contextmanager
-def locked_folder(prefix: Prefix, within: Path | None = None) -> Iterator[Path]:
+def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit.
 
-    No register is needed: the folder is locked while its process lives, and the next command, or the next call with
-    this prefix, removes the folders of killed processes. All folders with this prefix must come from this function,
-    since an unlocked folder is removed.
+    No register is needed: the folder is locked while its process lives, and the next command of schedlab removes the
+    folders of killed processes (:func:`remove_dead`). ``prefix`` begins with ``schedlab-``.
     """
     within = within or root()
-    remove_dead(within.glob(f"{prefix}*"))
+    remove_dead(within.glob(f"schedlab-*{LOCKED}"))
     while True:
-        new = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+        new = Path(tempfile.mkdtemp(prefix=prefix, suffix=LOCKED, dir=within))
         file = os.open(new, _FOLDER)
         lock(file)
         if new.exists():

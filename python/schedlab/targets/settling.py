@@ -15,6 +15,7 @@ from schedlab.notation.units import format_time
 from schedlab.observe.conditions import cpu_shares
 from schedlab.results.measurement import UNSETTLED, Measurement
 from schedlab.targets.protocol import Session
+from schedlab.targets.trial import kernel_files
 
 Read = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Return the contents of the machine's files by path; a path may contain ``*``. Unreadable files are left out."""
@@ -83,17 +84,24 @@ class SettlingSession(Session):
     def _wait(self) -> str:
         """Wait until the machine has settled; return the reason if the machine has not settled by the limit."""
         deadline = time.monotonic() + self._table.limit
-        while reasons := [*disturbances(self._table, self._read), *self._noise()]:
+        while reasons := self._reasons():
             if time.monotonic() >= deadline:
                 return f"{', '.join(reasons)} after {format_time(self._table.limit)}"
             time.sleep(min(POLL, max(deadline - time.monotonic(), 0.0)))
         return ""
 
+    def _reasons(self) -> list[str]:
+        with kernel_files():
+            disturbing = list(disturbances(self._table, self._read))
+        return [*disturbing, *self._noise()]
+
     def _noise(self) -> Iterator[str]:
         """Yield what exceeds the limits of ``quiet``."""
         if (quiet := self._table.quiet) is None:
             return
-        yield from used_by_others(quiet, self._read)
+        with kernel_files():
+            used = list(used_by_others(quiet, self._read))
+        yield from used
         if quiet.worst_gap is None:
             return
         row = self._spinners

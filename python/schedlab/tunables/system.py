@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.errors import CannotRunHere
+
 from . import kconfig
 from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
 from .codecs import codec
@@ -60,8 +62,12 @@ class System:
 
     @cached_property
     def version(self) -> KernelVersion:
-        """Mainline version of the kernel."""
-        return KernelVersion.parse(self.release)
+        """Mainline version of the kernel. CannotRunHere where the kernel shows none, as on a forged machine."""
+        try:
+            return KernelVersion.parse(self.release)
+        except ValueError as error:
+            what = f"the kernel calls itself {self.release[:60]!r}, which does not begin with a version"
+            raise CannotRunHere(what, where="/proc/sys/kernel/osrelease", todo="use a machine with a Linux") from error
 
     @cached_property
     def boot_id(self) -> str:

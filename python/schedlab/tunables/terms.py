@@ -20,9 +20,9 @@ class KernelVersion(NamedTuple):
     @classmethod
     def parse(cls, release: str) -> KernelVersion:
         """Parse `6.18`, `6.18.0` or the output of `uname -r`; ValueError unless the text begins with a version."""
-        match = re.match(r"(\d+)\.(\d+)", release.strip())
+        match = re.match(r"(\d{1,9})\.(\d{1,9})", release.strip())
         if match is None:
-            raise ValueError(f"not a kernel version: {release!r}")
+            raise ValueError(f"not a kernel version: {release[:60]!r}")
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:

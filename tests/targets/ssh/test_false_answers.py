@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from schedlab.errors import CannotRunHere, Exit
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
-from schedlab.results.measurement import Measurement
+from schedlab.targets.protocol import MissingRequirement
 from schedlab.targets.ssh.target import Remote
 from schedlab.tunables.journal import client, replies
 from tests.tunables.fake_tree import build_fake_tree
@@ -171,15 +172,20 @@ PLACES = [Path(f"{folder}/{EVIL}") for folder in ("", "/dev", "/dev/shm", "/tmp"
 """Files that paths with ``..`` would name."""
 
 
-def measured(folder: Path) -> Measurement:
-    """Check, describe and measure the machine behind the stand-in, as a run does."""
+def measured(folder: Path) -> tuple[Sequence[MissingRequirement], str]:
+    """Check, describe and measure the machine behind the stand-in, as a run does.
+
+    Return the missing requirements, and the state of the measurement with the reason for another state than ok.
+    """
     run_plan = plan(parse(TEXT, "x.toml"), 1, quick=False)
     with closing(Remote("box", build_fake_tree(folder / "tree", kernel="6.12.1").root)) as target:
-        assert list(target.missing_requirements(run_plan)) == []
+        if missing := list(target.missing_requirements(run_plan)):
+            return missing, ""
         target.fingerprint()
         with target.session(run_plan, 1) as session:
             session.put_in_place(run_plan.trials[0].variant)
-            return session.run(run_plan.trials[0])
+            measurement = session.run(run_plan.trials[0])
+            return [], f"{measurement.state} {measurement.reason}".strip()
 
 
 @pytest.fixture
@@ -192,8 +198,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_a_truthful_machine_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lying.install(tmp_path / "bin", monkeypatch)
-    measurement = measured(tmp_path)
-    assert (measurement.state, measurement.reason) == ("ok", "")
+    assert measured(tmp_path) == ([], "ok")
 
 
 @pytest.mark.slow
@@ -213,13 +218,30 @@ def test_a_false_answer_ends_the_command_with_a_sentence(
     assert not list(Path("/dev/shm").glob(f"**/{EVIL}*"))
 
 
+WRITINGS = ["", "x", "0-99999999999", "9" * 5000, "9.9" + "9" * 5000, "\\0", "1e999", "a:b\\n:\\n", "-1\\n" * 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", WRITINGS)
+@pytest.mark.parametrize("part", ["", "/proc/", "osrelease", "/cpu", "/sys/"])
+def test_false_contents_of_files_end_with_a_sentence_or_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, text: str
+) -> None:
+    lie = f"ok['files'] = {{path: '{text}' if '{part}' in path else old for path, old in ok['files'].items()}}"
+    lying.install(tmp_path / "bin", monkeypatch, read=lie)
+    with suppress(CannotRunHere):
+        missing, state = measured(tmp_path)
+        assert missing or state == "ok"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("report", ["", "5", "[" * 100_000, '{"timed_out": 1}', "{}"])
 def test_a_false_account_of_the_launcher_fails_the_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
 ) -> None:
     lying.install(tmp_path / "bin", monkeypatch, run=f"ok['report'] = {report!r}")
-    assert measured(tmp_path).state == "failed"
+    missing, state = measured(tmp_path)
+    assert (missing, state.partition(" ")[0]) == ([], "failed")
 
 
 @pytest.mark.slow

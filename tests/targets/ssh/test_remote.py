@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from schedlab.files.folders import state_variable
+from schedlab.files.folders import LOCKED, state_variable
 from schedlab.observe.fingerprint import take
 from schedlab.store import reader
 from schedlab.store.file import open_store
@@ -364,3 +364,50 @@ def _kill_both(tree: Path) -> None:
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in agents:
             os.kill(pid, number)
+
+
+def locked_folders(process: int) -> list[Path]:
+    """Return the folders that a process has locked until its end."""
+    opened = (os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir())
+    return [Path(name) for name in opened if name.endswith(LOCKED)]
+
+
+def test_after_a_kill_of_the_controller_the_next_command_finds_nothing(
+    tmp_path: Path, tree: Path, server: loopback.Server
+) -> None:
+    with running(tmp_path, tree) as controller:
+        folders = locked_folders(controller.pid)
+        (there,) = {Path(f"/proc/{pid}/exe").readlink().parent for pid in _agents(tree)}
+        controller.kill()
+        controller.wait()
+    assert {folder.name.rpartition("-")[0] for folder in folders} == {"schedlab-connection", "schedlab-remote"}
+    eventually(lambda: not loopback.processes(str(server.config)), "a process of the connection is left")
+    eventually(lambda: not there.exists(), "the agent has left its folder")
+    assert [folder.is_dir() for folder in folders] == [True, True]
+    subprocess.run([sys.executable, "-m", "schedlab", "runs", "--store", str(tmp_path / "store.sqlite")], check=True)
+    assert [folder.exists() for folder in folders] == [False, False]
+
+
+def test_a_controller_that_is_killed_while_it_copies_schedload_leaves_no_folder(
+    tmp_path: Path, server: loopback.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import os, sys; from schedlab.targets.ssh import agent; from schedlab.targets.ssh.connection import *\n"
+        "agent.Agent._write = lambda self, data, deadline: print(self.folder, flush=True) or os.kill(os.getpid(), 9)\n"
+        "agent.Agent(Connection(Address('box')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    folder = Path(done.stdout.strip())
+    assert folder.is_absolute()
+    eventually(lambda: not folder.exists(), "the folder for the copy is left")
+
+
+def test_any_agent_removes_the_folders_of_killed_agents(connection: Connection, tree: Path) -> None:
+    first = Agent(connection, tree)
+    folder = Path(first.folder)
+    _kill_both(tree)
+    first.close()
+    assert folder.is_dir()
+    Agent(connection, tree).close()
+    assert not folder.exists()

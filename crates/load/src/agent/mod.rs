@@ -80,6 +80,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let _lock = arguments.folder.as_deref().map(place::lock_folder).transpose()?;
+    if let Some(folder) = &arguments.folder {
+        place::remove_dead_folders(folder);
+    }
     let keeper = process::own_pid();
     match process::fork().map_err(LoadError::system("starting the worker"))? {
         Forked::Child => {

@@ -309,7 +309,6 @@ impl Session {
         if alone {
             let lock = MachineLock::take()?;
             outcomes = self.recover()?;
-            place::remove_dead_folders(&self.folder);
             crate::noise::remove_dead_traces();
             self.lock = Some(lock);
         }

@@ -174,6 +174,7 @@ class Remote(Target):
                 ExitStack() as stack,
                 system.debugfs() if any(variant.tunables for variant in plan.variants) else nullcontext(),
             ):
+                stack.enter_context(agent.fitting())
                 # In memory, because files are written at each trial.
                 observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
                 session = RemoteSession(agent, system, rows, plan.variants, observer)
