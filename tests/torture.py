@@ -14,6 +14,8 @@ kills fall into the work of a command instead of its start.
 2. Stores with random damage: every command ends with an exit code that schedlab documents.
 3. Experiment files with random damage: as for stores.
 4. A full disk, of several sizes.
+5. Signals at random moments of all commands that change something (``torture_signals.py``): no traceback, no folder
+   that the next command refuses, and the same checks as after a kill.
 
 The program prints a table, and ends with 1 if a goal is missed. The program is not part of the tests: the number of
 kills depends on the machine's speed.
@@ -55,6 +57,7 @@ from tests.kernels.kernel_files import bzimage  # noqa: E402
 from tests.kernels.tiny_tree import repository_with_series  # noqa: E402
 from tests.targets.test_vm_untrusted_guests import GUEST  # noqa: E402
 from tests.targets.vm import fake_qemu  # noqa: E402
+from tests.torture_signals import send_signals  # noqa: E402
 from tests.tunables.fake_tree import build_fake_tree  # noqa: E402
 
 INSIDE = "SCHEDLAB_TORTURE"
@@ -275,8 +278,9 @@ class Machine:
         segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
         journals = [str(path) for path in Path("/var/lib/schedlab").rglob("*") if path.is_file()]
         temporary = [str(path) for path in self.work.rglob(".*")]
-        work = [str(path) for path in (self.folder / "cache/schedlab").rglob("work/[!.]*")]
-        return [*processes, *folders, *segments, *journals, *temporary, *work]
+        cache = self.folder / "cache/schedlab"
+        work = [str(path) for path in (*cache.rglob("work/[!.]*"), *cache.glob("parts/*"), *cache.rglob("*.part"))]
+        return [*processes, *folders, *segments, *journals, *temporary, *work, *_traces()]
 
 
 def _processes() -> Iterator[str]:
@@ -286,6 +290,13 @@ def _processes() -> Iterator[str]:
             state = (path / "stat").read_text().rpartition(")")[2].split()[0]
             if state != "Z" and int(path.name) != os.getpid():
                 yield f"process {(path / 'cmdline').read_text().replace(chr(0), ' ')[:80]}"
+
+
+def _traces() -> list[str]:
+    """Instances of the kernel's trace, which other processes of the machine may have too."""
+    script = "mount -t tracefs none /sys/kernel/tracing && ls /sys/kernel/tracing/instances"
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
+    return [name for name in done.stdout.split() if name.startswith("schedlab-noise-")]
 
 
 def _agents() -> list[int]:
@@ -514,11 +525,16 @@ def _disk(place: Path, size: int) -> Iterator[None]:
         subprocess.run(["umount", place], check=True)
 
 
+def signals(machine: Machine, number: int) -> None:
+    """Send signals to commands at random moments."""
+    send_signals(machine, number, _check)
+
+
 def load_modules() -> None:
     """Import all modules that commands load when they need them, so that each forked command finds them loaded."""
     names = [module.name for module in pkgutil.walk_packages(schedlab.__path__, "schedlab.")]
     for name in [*names, "sqlalchemy.dialects.sqlite"]:
-        if not name.endswith(("__main__", "migrations.env")):
+        if not name.endswith(("__main__", "migrations.env", "._tcg")):  # the last is a plug-in for QEMU
             importlib.import_module(name)
     gc.freeze()
 
@@ -543,9 +559,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=20.0, help="limit for all parts together")
-    for name, number in (("kills", 300), ("stores", 60), ("files", 200), ("disks", 12)):
+    for name, number in (("kills", 300), ("signals", 150), ("stores", 60), ("files", 200), ("disks", 12)):
         parser.add_argument(f"--{name}", type=int, default=number)
     options = parser.parse_args()
+    # A shell ignores SIGINT in background jobs, and commands inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if INSIDE not in os.environ:
         enter_namespaces()
     hide_machine()
@@ -554,8 +572,8 @@ def main() -> int:
     for name in ("tracebacks", "orphans", "trials lost", "values not restored", "stores not readable"):
         figures.add(name, 0)
     parts: list[tuple[Callable[[Machine, int], None], int, float]] = [
-        (fill, options.disks, 0.1), (corrupt, options.stores, 0.25), (mutate, options.files, 0.5),
-        (kill, options.kills, 1.0),
+        (fill, options.disks, 0.1), (corrupt, options.stores, 0.2), (mutate, options.files, 0.3),
+        (signals, options.signals, 0.6), (kill, options.kills, 1.0),
     ]  # fmt: skip
     for part, number, share in parts:
         # In memory: SIGKILL loses no data of the page cache, so a disk would only slow the commands. Not a

@@ -6,7 +6,9 @@ The functions are imported on first use, so that importing ``schedlab`` takes no
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# As typing.TYPE_CHECKING, without the import: Ctrl-C in the time before ``schedlab.cli.main`` prints a traceback.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from schedlab.api import open_store, run

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-from types import FrameType
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def main() -> None:
@@ -27,6 +31,7 @@ def end_in_silence() -> None:
     """Let SIGINT end the command at once and without a traceback, in place of Python's handler.
 
     Python's handler raises an exception in the middle of an import, where libraries replace it by errors of their own.
+    Modules that are imported before this call import little, because the handler of Python is active until then.
     A command that has something to put back catches signals later (``restore_on_signals``). A SIGINT that the process
     ignores from its start stays ignored.
     """
