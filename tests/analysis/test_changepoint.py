@@ -6,12 +6,14 @@ from math import log1p
 
 import numpy as np
 import pytest
+from benches.bisection import Case, shares
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.analysis.changepoint import (
     CONFIDENCE,
     START,
+    STOP,
     Evidence,
     Posterior,
     information,
@@ -22,8 +24,8 @@ from schedlab.analysis.changepoint import (
 DELTA = 0.01
 
 
-def observe(states: int, values: dict[int, list[float]], delta: float = DELTA) -> Posterior:
-    evidence = Evidence(states, delta)
+def observe(states: int, values: dict[int, list[float]], delta: float = DELTA, step: float = 0.0) -> Posterior:
+    evidence = Evidence(states, delta, step)
     for state, logs in values.items():
         for value in logs:
             evidence.add(state, value)
@@ -35,7 +37,7 @@ def search(states: int, changes: dict[int, float], spread: float, seed: int) -> 
     rng, evidence, blocks = np.random.default_rng(seed), Evidence(states, DELTA), 0
     while True:
         posterior = evidence.posterior()
-        if posterior.probability(posterior.candidates()) >= CONFIDENCE:
+        if posterior.decides(blocks):
             return posterior.candidates(), blocks
         state = next_state(posterior, blocks, np.ones(states))
         evidence.add(state, sum(size for place, size in changes.items() if state >= place) + rng.normal(0, spread))
@@ -161,6 +163,50 @@ def test_successive_blocks_of_the_reference_show_the_noise() -> None:
     assert alone.probability([3]) > CONFIDENCE
     assert noisy.probability([3]) < alone.probability([3])
     assert noisy.noise > 3 * alone.noise
+
+
+def test_equal_figures_in_coarse_steps_do_not_look_like_tiny_noise() -> None:
+    down = log1p(-0.1)
+    coarse = {15: [down] * 4, 7: [down], 0: [0.0, 0.0]}
+    fine = observe(16, coarse).culprit[1:8].sum()
+    assert fine > STOP
+    assert observe(16, coarse, step=0.1).culprit[1:8].sum() < CONFIDENCE
+
+
+def test_two_modes_of_the_machine_are_noise_and_no_change() -> None:
+    """Each value is near 0 or near a gap of 0.1, in either direction; the last state has a change of the same size."""
+    values = {
+        0: [0.01, 0.01, -0.01, 0.01, -0.1, 0.01],
+        15: [-0.11, -0.12, -0.2, -0.1],
+        7: [-0.1, -0.01],
+        4: [0.01], 6: [0.1], 11: [0.01], 13: [-0.001], 14: [-0.001, -0.01],
+    }  # fmt: skip
+    posterior = observe(16, values)
+    assert posterior.culprit[12] + posterior.culprit[13] + posterior.culprit[14] > 0.02
+    assert posterior.noise > 0.05
+
+
+def test_a_search_does_not_end_before_the_first_blocks_of_the_last_state() -> None:
+    posterior = observe(8, {7: [0.0, 0.0], 0: [0.0]})
+    assert posterior.probability([None]) > STOP
+    assert not posterior.decides(START - 1)
+    assert posterior.decides(START)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("normal", 16, (-0.10,), 0.03, coarse=0.10),
+        Case("normal", 16, (-0.10,), 0.03, coarse=0.10, between=True),
+        Case("normal", 16, (-0.10,), 0.002, modes=0.10),
+    ],
+)
+def test_searches_in_coarse_steps_and_with_two_modes_are_seldom_wrong(case: Case) -> None:
+    """A part of the study with a fixed random seed."""
+    found = shares(case, 40)
+    assert found.wrong <= 0.05
+    assert found.covered >= CONFIDENCE
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from statistics import stdev
 import pytest
 from sqlalchemy import Engine
 
+from schedlab.analysis.changepoint import START
 from schedlab.errors import CannotRunHere, StoreError
 from schedlab.execution.bisection import bisection, pilot_noise
 from schedlab.execution.loop import Measure, pause_of, recorded
@@ -20,6 +21,7 @@ from schedlab.execution.search import REFERENCE_FAILURES, Budget, search
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, rows, variants
 from schedlab.experiment.states import of_file
+from schedlab.report.bisection import sentence, to_json
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
@@ -211,6 +213,44 @@ def test_a_search_in_which_every_other_state_fails_ends_undecided(bench: Bench) 
     result = bisection(bench.engine, bench.run)
     assert len(result.skipped) == len(NAMES) - 1
     assert result.blocks == 0
+
+
+def test_figures_in_coarse_steps_show_no_change_below_a_step(bench: Bench) -> None:
+    """The noise is 3 % of 10 units, and no state changes the figure."""
+    bench.script = lambda trial: round(10 * random.Random(trial.index).lognormvariate(0, 0.03))
+    bench.search()
+    result = bisection(bench.engine, bench.run)
+    assert (result.candidates, result.decided, result.all_equal) == ([None], True, False)
+    assert result.least == pytest.approx(0.1, rel=0.1)
+    fields = to_json(result, {})
+    assert (fields["result"], fields["culprit"], fields["least_change"]) == ("ends equal", None, result.least)
+    step = f"{100 * result.least:.3g} %, one step of its figures, or more"
+    assert f"'s11' does not differ from 's0' in time by {step}" in sentence(result)
+
+
+def test_a_change_of_one_coarse_step_is_found(bench: Bench) -> None:
+    bench.script = lambda trial: round(10 * value(trial))
+    bench.search()
+    result = bisection(bench.engine, bench.run)
+    assert (result.candidates, result.decided) == ([CULPRIT], True)
+    assert result.blocks >= START
+
+
+def test_equal_figures_say_that_the_last_state_equals_the_first(bench: Bench) -> None:
+    bench.script = lambda trial: 1234.0
+    bench.search()
+    result = bisection(bench.engine, bench.run)
+    assert (result.candidates, result.all_equal, result.blocks) == ([None], True, START)
+    assert sentence(result).startswith("'s11' equals 's0': all figures of time are equal, whose steps are unknown")
+
+
+def test_a_change_that_a_later_state_takes_back_is_not_denied(bench: Bench) -> None:
+    """The search measures the last state first, which equals the first state."""
+    bench.script = lambda trial: value(trial) / (1.1 if trial.variant.name == NAMES[-1] else 1.0)
+    bench.search()
+    result = bisection(bench.engine, bench.run)
+    assert (result.candidates, result.least) == ([None], result.run.design.delta)
+    assert sentence(result).startswith("'s11' does not differ from 's0' in time by 1 % or more (probability 9")
 
 
 def test_another_kind_of_run_is_not_a_bisection(

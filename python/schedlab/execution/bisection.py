@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import numpy as np
 import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.analysis.cells import Cell, average_blocks, block_means
+from schedlab.analysis.cells import Blocks, Cell, average_blocks, block_means
 from schedlab.analysis.changepoint import CONFIDENCE, Evidence, Floats, Posterior
 from schedlab.analysis.paired import Estimate, estimate, log_ratios
 from schedlab.analysis.rows import Question
@@ -49,7 +50,8 @@ class Bisection:
     """A run whose variants are states in order; the first state is the reference.
 
     ``reference`` has the log-ratios of the reference's values in successive blocks; each block counts once.
-    ``reference_failed`` is the number of last blocks in which the reference failed.
+    ``reference_failed`` is the number of last blocks in which the reference failed. ``step`` is the smallest step
+    between two figures, relative to the figures; inf if all figures are equal.
     """
 
     run: reader.Run
@@ -57,6 +59,7 @@ class Bisection:
     states: tuple[State, ...]
     reference: Floats
     reference_failed: int
+    step: float
 
     @property
     def blocks(self) -> int:
@@ -76,7 +79,7 @@ class Bisection:
     @cached_property
     def posterior(self) -> Posterior:
         """Probabilities of each state to be the first changed state."""
-        evidence = Evidence(len(self.states), self.run.design.delta)
+        evidence = Evidence(len(self.states), self.run.design.delta, 0.0 if self.all_equal else self.step)
         for index, state in enumerate(self.states):
             for value in state.logs:
                 evidence.add(index, float(value))
@@ -98,7 +101,18 @@ class Bisection:
     @property
     def decided(self) -> bool:
         """Whether the search has reached its goal."""
-        return self.probability >= CONFIDENCE
+        return self.posterior.decides(self.blocks, self.skipped)
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether all figures are equal, so that their steps are unknown."""
+        return self.step == inf
+
+    @property
+    def least(self) -> float:
+        """The least relative change that the figures can show: the margin, or a step of the metric that is larger."""
+        delta = self.run.design.delta
+        return delta if self.all_equal else max(delta, self.step)
 
 
 def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
@@ -108,7 +122,8 @@ def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
         todo = "'schedlab report' prints its verdicts; 'schedlab bisect' makes a bisection"
         raise StoreError(f"run {run.id} is not a bisection", where=str(engine.url.database), todo=todo)
     (question,) = run.design.questions
-    means = block_means(average_blocks(read_cells(engine, run)))
+    averaged = average_blocks(read_cells(engine, run))
+    means = block_means(averaged)
     tried = reader.trial_counts(engine, run.id)
     row = (question.workload, question.parameters)
     measured = [means.get((*row, question.metric, name), {}) for name in run.design.variants]
@@ -128,7 +143,8 @@ def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
         if block in measured[0]:
             break
         last += 1
-    return Bisection(run, question, states, _noise(measured[0], question), last)
+    step = Blocks(averaged).resolution((*row, question.metric), run.design.variants)
+    return Bisection(run, question, states, _noise(measured[0], question), last, step)
 
 
 def measuring_seconds(engine: Engine, run: int) -> dict[str, float]:

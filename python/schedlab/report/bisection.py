@@ -16,7 +16,7 @@ from schedlab.report.numbers import change, interval
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 MOST = 24
@@ -43,6 +43,7 @@ def to_json(result: Bisection, seconds: Mapping[str, float]) -> dict[str, Any]:
         "ratio": change_of(result),
         "credible_set": posterior.credible_set(),
         "no_change": posterior.no_change,
+        "least_change": result.least,
         "second_change": posterior.two_changes,
         "posterior": [float(chance) for chance in posterior.culprit],
         "blocks": result.blocks,
@@ -59,7 +60,7 @@ def _result(result: Bisection) -> str:
     if not result.decided:
         return "undecided"
     if result.candidates == [None]:
-        return "no change"
+        return "ends equal"
     return "found" if len(result.candidates) == 1 else "skipped"
 
 
@@ -120,17 +121,23 @@ def sentence(result: Bisection) -> str:
     names = [result.states[state].name for state in result.candidates if state is not None]
     sure = f"(probability {percent(result.probability)})"
     if not names:
-        words = f"no state changes {result.question.metric} by {result.run.design.delta:.2g} or more"
-        words = words.replace(f"{result.run.design.delta:.2g}", f"{100 * result.run.design.delta:g} %")
-        return (
-            f"{words[0].upper()}{words[1:]} {sure}." if result.decided else f"Undecided: no change is likeliest {sure}."
-        )
+        return f"{_ends(result)} {sure}." if result.decided else f"Undecided: equal ends are likeliest {sure}."
     size = f"{result.question.metric} {change(change_of(result))}"
     if not result.decided:
         return f"Undecided: {names[0]!r} is likeliest {sure}."
     if len(names) > 1:
         return f"The change came with one of {', '.join(map(repr, names))} {sure}: {size} from then on."
     return f"The change came with {names[0]!r} {sure}: {size} from then on."
+
+
+def _ends(result: Bisection) -> str:
+    """Say that the last measured state equals the first state. A state in between may differ."""
+    measured = [state.name for state in result.states if len(state.logs)]
+    first, last, metric = result.states[0].name, measured[-1], result.question.metric
+    if result.all_equal:
+        return f"{last!r} equals {first!r}: all figures of {metric} are equal, whose steps are unknown"
+    step = ", one step of its figures," if result.least > result.run.design.delta else ""
+    return f"{last!r} does not differ from {first!r} in {metric} by {100 * result.least:.3g} %{step} or more"
 
 
 def percent(chance: float) -> str:
@@ -146,7 +153,7 @@ def size_of(result: Bisection) -> str:
 
 
 def _names(result: Bisection) -> str:
-    names = ["no change" if state is None else result.states[state].name for state in result.posterior.credible_set()]
+    names = ["ends equal" if state is None else result.states[state].name for state in result.posterior.credible_set()]
     return listed(names, 8)
 
 
