@@ -103,3 +103,23 @@ def test_a_changed_record_is_refused(engine: Engine, tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("test.toml", "best.toml"))
     with pytest.raises(StoreError, match="run 2 is damaged: the checksum does not match"):
         read_export(path)
+
+
+def test_an_export_with_many_figures_for_few_samples_is_refused(engine: Engine, tmp_path: Path) -> None:
+    path = exported(engine, tmp_path / "run.csv")
+    table = pl.read_csv(path)
+    far = [table.with_columns(pl.col("block") + 10 * copy, iteration=pl.lit(999_999, pl.Int64)) for copy in range(6)]
+    path.write_text(
+        pl.concat([table, *(each.with_columns(pl.lit(None, pl.String).alias(RECORD)) for each in far)]).write_csv()
+    )
+    with pytest.raises(StoreError, match="more than 30,000,000 figures"):
+        read_export(path)
+
+
+def test_an_export_of_too_many_samples_is_refused(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schedlab.store.exports._MOST_SAMPLES", 5)
+    for name in ("run.csv", "run.parquet"):
+        with pytest.raises(StoreError, match="more than 5 samples"):
+            read_export(exported(engine, tmp_path / name))

@@ -21,6 +21,8 @@ _TOO_LARGE = 1e100
 """Largest figure: squares of larger values would be infinite, and no real measurement is as large."""
 _LONGEST_NAME = 200
 """Characters."""
+_MOST_ROWS = 100_000
+"""Rows of samples, counted in each column and block. Each takes some kilobytes of memory, also with one sample."""
 
 
 def checked(imported: Import) -> Import:
@@ -32,6 +34,12 @@ def checked(imported: Import) -> Import:
     if not imported.series and not imported.tables:
         todo = "'schedlab import --help' lists the formats"
         raise ImportProblem("contains no results", where=imported.source, todo=todo)
+    if len(imported.series) > _MOST_ROWS:
+        raise ImportProblem(
+            f"contains {len(imported.series):,} rows, counted in each column and block; the limit is {_MOST_ROWS:,}",
+            where=imported.source,
+            todo="import fewer workloads, columns or blocks at a time",
+        )
     cleaned: Import = _printable(imported)
     for name in _names(cleaned):
         require_name(name, imported.source)

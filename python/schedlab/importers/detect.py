@@ -9,13 +9,15 @@ All paths are read before anything is returned. An unrecognised path raises Impo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.files import memory
 from schedlab.importers.checks import checked, columns_of, renamed, require_name, unique
-from schedlab.importers.text import NotResults
+from schedlab.importers.text import NotResults, too_much_memory
 from schedlab.results.imported import Import, ImportProblem
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) ->
         layouts: of the printed tables in a text.
 
     Raises:
-        ImportProblem: the path does not exist, contains nothing that is read, or is damaged; with file and line.
+        ImportProblem: the path does not exist, contains nothing that is read, is damaged, or needs too much memory;
+            with file and line.
     """
     return _joined(read_all([path], form, layouts=layouts), str(path))
 
@@ -74,17 +77,31 @@ def read_all(
     # Without a stated format, the content decides.
     is_tree = mmtests.looks_like if form is None and not layouts else lambda _: form == MMTESTS
     trees = list(filter(is_tree, paths))
-    imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
-    if rest := [path for path in paths if path not in trees]:
-        imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]
-    return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
+    with memory.limited(memory.MOST):
+        imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
+        if rest := [path for path in paths if path not in trees]:
+            imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]
+        with _enough_memory(paths[0]):
+            return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
+
+
+@contextmanager
+def _enough_memory(path: Path) -> Iterator[None]:
+    """Raise ImportProblem with the path if the block needs too much memory."""
+    try:
+        yield
+    except MemoryError:
+        raise too_much_memory(path) from None
 
 
 def _trees(paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
     """Read trees of MMTests; several runs are columns of one import, as if they were in one folder."""
     from schedlab.importers import mmtests
 
-    imports = [_named(mmtests.read(path), names.get(path)) for path in paths]
+    imports = []
+    for path in paths:
+        with _enough_memory(path):
+            imports.append(_named(mmtests.read(path), names.get(path)))
     return _joined(imports, ", ".join(map(str, paths)))
 
 
@@ -138,7 +155,8 @@ def _files(
     wanted = with_threads(files(paths, names))
     for file in wanted:
         try:
-            content = read_file(file, form, alone=len(wanted) == 1 and not names, layouts=layouts)
+            with _enough_memory(file.path):
+                content = read_file(file, form, alone=len(wanted) == 1 and not names, layouts=layouts)
         except NotResults as problem:
             # A folder may contain more than results; a file that the user names must be results.
             if file.is_named:

@@ -12,8 +12,11 @@ from __future__ import annotations
 import csv
 import json
 import re
+from array import array
 from collections.abc import Iterator
 from typing import cast
+
+import numpy as np
 
 from schedlab.results.metrics import Direction, MetricSpec
 from schedlab.workloads.json_logs import parameter
@@ -56,7 +59,7 @@ def _read(log: Log) -> Reading:
         raise log.problem(f"has unknown columns: {', '.join(unknown)[:80]}", 1, TODO)
     if len(set(names)) < len(names):
         raise log.problem("has two columns of one name", 1, TODO)
-    rows: dict[tuple[str, ...], list[float]] = {}
+    rows: dict[tuple[str, ...], array[float]] = {}
     first_lines: dict[tuple[str, ...], int] = {}
     for line, cells in _lines(log, len(names)):
         values = dict(zip(names, cells, strict=True))
@@ -65,7 +68,7 @@ def _read(log: Log) -> Reading:
             first_lines[key] = line
         if not _VALUE.fullmatch(values["value"]):
             raise log.problem(f"{values['value'][:40]!r} is not a number", line, TODO)
-        rows.setdefault(key, []).append(float(values["value"]))
+        rows.setdefault(key, array("d")).append(float(values["value"]))
     if not rows:
         raise log.problem("contains no samples", 1, TODO)
     runs: dict[str, set[str]] = {}
@@ -81,8 +84,8 @@ def _read(log: Log) -> Reading:
 
 
 def _lines(log: Log, columns: int) -> Iterator[tuple[int, list[str]]]:
-    for line, text in enumerate(log.lines[1:], 2):
-        if not text:
+    for line, text in enumerate(log.lines, 1):
+        if line == 1 or not text:
             continue
         try:
             cells = text.split(",") if '"' not in text else next(csv.reader([text], strict=True))
@@ -93,7 +96,7 @@ def _lines(log: Log, columns: int) -> Iterator[tuple[int, list[str]]]:
         yield line, cells
 
 
-def _samples(log: Log, line: int, key: tuple[str, ...], values: list[float], *, several_runs: bool) -> Samples:
+def _samples(log: Log, line: int, key: tuple[str, ...], values: array[float], *, several_runs: bool) -> Samples:
     run, block, parameters, column, workload, metric, unit, direction = key
     if direction not in ("lower", "higher"):
         raise log.problem(f"{direction[:40]!r} is not a direction", line, TODO)
@@ -109,7 +112,7 @@ def _samples(log: Log, line: int, key: tuple[str, ...], values: list[float], *, 
     # Runs may have columns of one name.
     name = f"{column} (run {run})" if several_runs else column
     named = {label: parameter(value) for label, value in content.items()}
-    return Samples(workload, spec, named, values, name, int(block or 1))
+    return Samples(workload, spec, named, np.asarray(values), name, int(block or 1))
 
 
 READER = Reader(

@@ -19,13 +19,12 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
+from schedlab.files import memory, parquet
 from schedlab.results.imported import ImportProblem
+from schedlab.workloads.log_reader import LARGEST
 
 HEAD = 64 * 1024
 """Characters at the beginning of a text that show its format."""
-
-LARGEST = 256 * 1024 * 1024
-"""Maximum number of bytes of unpacked text. Text and numbers take a few times as much memory."""
 
 _ACTING = r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 """Characters that act on a terminal, or on the direction of adjacent text (Unicode's UAX #9)."""
@@ -86,12 +85,9 @@ def document(path: Path) -> Document:
     """
     name = "standard input" if str(path) == "-" else str(path)
     raw = _read(path, name)
-    if not raw.strip():
+    if not raw or raw.isspace():
         raise NotResults("is empty" if not raw else "contains only blanks", where=f"{name}:1", todo=EMPTY)
     _require_text(name, raw)
-    if len(raw) > LARGEST:
-        message = f"contains more than {LARGEST >> 20} MiB of text"
-        raise ImportProblem(message, where=name, todo="import a part of the file, or a summary")
     return Document(name, raw)
 
 
@@ -100,7 +96,7 @@ EMPTY = "the benchmark wrote nothing to this file: run the benchmark again, or l
 
 def _read(path: Path, name: str) -> bytes:
     """Return the unpacked bytes; the error for a damaged packing names the last undamaged line."""
-    content = bytearray()
+    content, lines, size = BytesIO(), 0, 0
     try:
         with nullcontext(sys.stdin.buffer) if name != str(path) else path.open("rb") as file:
             assert isinstance(file, BufferedReader)
@@ -108,18 +104,37 @@ def _read(path: Path, name: str) -> bytes:
             unpack = next((kind for magic, kind in _PACKINGS.items() if start.startswith(magic)), nullcontext)
             with unpack(file) as stream:
                 # Read in pieces: a single read would lose the data before the damage.
-                while len(content) <= LARGEST and (part := stream.read1(1 << 20)):
-                    content += part
-                    if b"\0" in part and bytes(content[:2]) not in _BOMS:
+                while part := stream.read1(1 << 20):
+                    size += content.write(part)
+                    lines += part.count(b"\n")
+                    if b"\0" in part and bytes(content.getbuffer()[:2]) not in _BOMS:
                         # The file is not text, so the rest, which may be long, is not read.
                         break
+                    if size > LARGEST:
+                        raise ImportProblem(
+                            f"contains more than {LARGEST >> 20} MiB of text ({_size(path)})", where=name, todo=SMALLER
+                        )
     except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise ImportProblem(f"cannot be read: {error.strerror}", where=name, todo="check the path") from error
         reason = f"the packed file is cut off or damaged ({error})"
-        line = content.count(b"\n") + 1
-        raise ImportProblem(reason, where=f"{name}:{line}", todo="copy the file again") from error
-    return bytes(content)
+        raise ImportProblem(reason, where=f"{name}:{lines + 1}", todo="copy the file again") from error
+    return content.getvalue()
+
+
+def _size(path: Path) -> str:
+    """Describe the size of a file on disk, for messages."""
+    return f"the file has {path.stat().st_size / (1 << 20):.1f} MiB" if path.is_file() else "a pipe"
+
+
+def too_much_memory(path: Path) -> ImportProblem:
+    """Return the error for a path whose content needs more memory than schedlab allows."""
+    message = f"needs more than {memory.MOST >> 20} MiB of memory ({_size(path)})"
+    return ImportProblem(message, where=str(path), todo=SMALLER)
+
+
+SMALLER = "import a part of the file, or a summary"
+"""Remedy for a file that is too large."""
 
 
 @contextmanager
@@ -145,16 +160,13 @@ def _zstd(packed: BufferedReader) -> Iterator[BufferedReader]:
 
 @contextmanager
 def _parquet(packed: BufferedReader) -> Iterator[BufferedReader]:
-    """Yield the table of a Parquet file as CSV; ImportProblem for a damaged file and for nested columns."""
-    import polars as pl  # slow to load, and most files are text
-
+    """Yield the table of a Parquet file as CSV; ImportProblem for a file that is damaged or too large."""
     try:
-        text = pl.read_parquet(packed.read()).write_csv()
-    except pl.exceptions.PolarsError as error:
-        message = f"cannot be read as a Parquet file: {str(error).partition(chr(10))[0][:200]}"
-        todo = "write the file again with 'schedlab report --format parquet --output FILE'"
-        raise ImportProblem(message, where=str(packed.name), todo=todo) from error
-    yield BufferedReader(BytesIO(text.encode()))
+        with parquet.as_csv(packed) as text:
+            yield text
+    except parquet.Unreadable as error:
+        todo = "write the samples again with 'schedlab report --format parquet --output FILE', fewer runs in each file"
+        raise ImportProblem(str(error), where=str(packed.name), todo=todo) from error
 
 
 _PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
@@ -162,7 +174,7 @@ _PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
     b"\xfd7zXZ\0": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
     b"\x28\xb5\x2f\xfd": _zstd,
-    b"PAR1": _parquet,
+    parquet.MAGIC: _parquet,
 }
 """Readers of packed files by their first bytes: RFC 1952, the .xz file format 1.2, bzip2, RFC 8878, Apache Parquet."""
 

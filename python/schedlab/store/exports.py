@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from polars.exceptions import PolarsError
 from sqlalchemy import Connection, Engine, insert, or_, select
 
 from schedlab.errors import StoreError
+from schedlab.files import parquet
 from schedlab.store import backends, cells, schema
 from schedlab.store.backends import snapshot
 from schedlab.store.cells import StoredCell
@@ -26,6 +29,7 @@ from schedlab.store.columns import Chosen, run_key
 from schedlab.store.samples import COLUMNS
 from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS, TABLES
+from schedlab.workloads.log_reader import LARGEST
 
 RECORD = "record"
 """Column with the JSON record of a run, in the first line of the run."""
@@ -36,8 +40,14 @@ LOSS = "without counters, conditions, outputs and single observations; 'schedlab
 _TRIAL = ("position", "iteration", "state", "reason", "started")
 _CELL = ("phase", "block", "variant", "workload", "parameters")
 _LEFT_OUT = {"id", "process"}
-_PARQUET = b"PAR1"
+_SAMPLE = ("metric", "unit", "direction", "iteration", "value")
 _MOST_ITERATIONS = 1_000_000
+
+_MOST_SAMPLES = 2_000_000
+"""Samples of an export. A sample takes about 170 bytes of memory."""
+
+_MOST_FIGURES = 30_000_000
+"""Figures of the runs of an export, 8 bytes each: for every trial its conditions and metrics, also without a value."""
 
 
 def with_records(samples: pl.DataFrame, engine: Engine, chosen: Sequence[Chosen]) -> pl.DataFrame:
@@ -75,7 +85,7 @@ def has_records(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(4096)
-        if head.startswith(_PARQUET):
+        if head.startswith(parquet.MAGIC):
             return RECORD in pl.read_parquet_schema(path)
     except (OSError, PolarsError):
         return False
@@ -83,13 +93,15 @@ def has_records(path: Path) -> bool:
 
 
 def read_export(path: Path) -> Engine:
-    """Return a store in memory with the runs of an export. Raises StoreError for a file that was changed."""
+    """Return a store in memory with the runs of an export. Raises StoreError for a file that was changed, or that would
+    take much memory."""
     engine = store_in_memory()
     try:
         table = _table(path)
         with engine.begin() as connection:
+            room = _MOST_FIGURES
             for (number,), samples in table.group_by("run", maintain_order=True):
-                _insert(connection, samples, int(str(number)), str(path))
+                room = _insert(connection, samples, int(str(number)), str(path), room)
     except (PolarsError, ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
         raise StoreError(
             f"is not an unchanged export of samples: {error}"[:300],
@@ -101,9 +113,7 @@ def read_export(path: Path) -> Engine:
 
 def _table(path: Path) -> pl.DataFrame:
     types = {**COLUMNS, RECORD: pl.String}
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == _PARQUET
-    table = pl.read_parquet(path) if is_parquet else pl.read_csv(path, schema=types)
+    table = pl.read_csv(_text(path), schema_overrides=types)
     table = table.select(pl.col(name).cast(kind) for name, kind in types.items())
     required = table.drop(RECORD)
     if required.null_count().sum_horizontal().item() or not table["value"].is_finite().all():
@@ -111,26 +121,57 @@ def _table(path: Path) -> pl.DataFrame:
     return table
 
 
-def _insert(connection: Connection, samples: pl.DataFrame, number: int, path: str) -> None:
+def _text(path: Path) -> bytes:
+    """Return the CSV of an export; StoreError for a file with too much text or too many samples."""
+    content, lines = BytesIO(), 0
+    try:
+        with path.open("rb") as file, parquet.as_csv(file) if _is_parquet(path) else nullcontext(file) as text:
+            while part := text.read1(1 << 20):
+                content.write(part)
+                lines += part.count(b"\n")
+                if content.tell() > LARGEST or lines > _MOST_SAMPLES:
+                    limit = f"more than {_MOST_SAMPLES:,} samples, or more than {LARGEST >> 20} MiB of text"
+                    raise StoreError(f"contains {limit}", where=str(path), todo=_SMALLER)
+    except parquet.Unreadable as error:
+        raise StoreError(str(error), where=str(path), todo=_SMALLER) from error
+    return content.getvalue()
+
+
+_SMALLER = "write fewer runs in each file, or copy the runs of a store with 'schedlab import STORE'"
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(parquet.MAGIC)) == parquet.MAGIC
+
+
+def _insert(connection: Connection, samples: pl.DataFrame, number: int, path: str, room: int) -> int:
+    """Insert a run, cell by cell, and return the figures that other runs may have; ValueError beyond ``room``."""
     body = json.loads(samples[RECORD].drop_nulls()[0])
     names = [column.name for column in TABLES["run"] if column.name not in _LEFT_OUT]
     row = checked(path, "run", {name: body["run"][name] for name in names}, f"run {number}")
     run_id = schema.insert_row(connection, schema.run, {**row, "process": None})
-    trials: list[dict[str, Any]] = [dict(zip((*_TRIAL, *_CELL), trial, strict=True)) for trial in body["trials"]]
-    values: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for sample in samples.rename({"column": "variant"}).iter_rows(named=True):
-        values.setdefault(("measure", *(sample[name] for name in _CELL[1:])), []).append(sample)
-    measured = {
-        (key, sample["iteration"]): {"position": sample["position"], "state": "ok", "reason": "", "started": 0.0}
-        for key, of_cell in values.items()
-        for sample in of_cell
-    }
-    measured |= {(tuple(trial[name] for name in _CELL), trial["iteration"]): trial for trial in trials}
-    by_cell: dict[tuple[Any, ...], dict[int, Mapping[str, Any]]] = {}
-    for (key, iteration), trial in sorted(measured.items(), key=lambda item: item[1]["position"]):
-        by_cell.setdefault(key, {})[iteration] = trial
-    for key, of_cell_trials in by_cell.items():
-        _insert_cell(connection, run_id, key, of_cell_trials, values.get(key, []))
+    others: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for values in body["trials"]:
+        trial = dict(zip((*_TRIAL, *_CELL), values, strict=True))
+        others.setdefault(tuple(trial[name] for name in _CELL), []).append(trial)
+    frames = samples.rename({"column": "variant"}).partition_by(_CELL[1:], as_dict=True, maintain_order=True)
+    measured = {("measure", *key): frame for key, frame in frames.items()}
+
+    def first(key: tuple[Any, ...]) -> int:
+        """Return the position of a cell's first trial."""
+        positions: list[int] = measured[key]["position"].to_list() if key in measured else []
+        return int(min([*positions, *(trial["position"] for trial in others.get(key, []))]))
+
+    for key in sorted({*measured, *others}, key=first):
+        frame = measured.get(key, samples.clear())
+        trials = {
+            iteration: {"position": position, "state": "ok", "reason": "", "started": 0.0}
+            for position, iteration in frame.select("position", "iteration").iter_rows()
+        }
+        trials |= {trial["iteration"]: trial for trial in others.get(key, [])}
+        room = _insert_cell(connection, run_id, key, trials, frame, room)
+    return room
 
 
 def _insert_cell(
@@ -138,19 +179,23 @@ def _insert_cell(
     run_id: int,
     key: tuple[Any, ...],
     trials: Mapping[int, Mapping[str, Any]],
-    values: Sequence[Mapping[str, Any]],
-) -> None:
-    """Insert a cell with its trials by iteration, and its metrics."""
+    samples: pl.DataFrame,
+    room: int,
+) -> int:
+    """Insert a cell with its trials by iteration, and its metrics; return the room for the figures of other cells."""
     if not 0 <= min(trials) <= max(trials) < _MOST_ITERATIONS:
         raise ValueError("an iteration is impossible")
     size = max(trials) + 1
+    scales = samples.select("metric", "unit", "direction").unique(maintain_order=True)
+    room -= size * (len(CONDITIONS) + len(scales))
+    if room < 0:
+        raise ValueError(f"more than {_MOST_FIGURES:,} figures")
     first = min(trial["position"] - iteration for iteration, trial in trials.items())
     (cell_id,) = backends.of(connection.engine).numbers(connection, "cell", 1)
     cell = StoredCell(cell_id, run_id, position=first, **dict(zip(_CELL, key, strict=True)))
     cell.conditions = np.full((size, len(CONDITIONS)), np.nan)
-    for sample in values:
-        scale = (sample["metric"], sample["unit"], sample["direction"])
-        cell.metrics.setdefault(scale, np.full(size, np.nan))[sample["iteration"]] = sample["value"]
+    for metric, unit, direction, iteration, value in samples.select(*_SAMPLE).iter_rows():
+        cell.metrics.setdefault((metric, unit, direction), np.full(size, np.nan))[iteration] = value
     connection.execute(insert(schema.cell), {"id": cell_id} | cell.row())
     metrics = [
         {"cell_id": cell_id, "name": name, "unit": unit, "direction": direction, "data": cells.pack(data)}
@@ -161,6 +206,7 @@ def _insert_cell(
     rows = (
         {"cell_id": cell_id, "iteration": iteration, "counters": "{}"}
         | {name: trial[name] for name in ("position", "state", "reason", "started")}
-        for iteration, trial in trials.items()
+        for iteration, trial in sorted(trials.items(), key=lambda item: item[1]["position"])
     )
     connection.execute(insert(schema.trial), [sealed("trial", row) for row in rows])
+    return room

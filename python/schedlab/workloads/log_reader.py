@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import zip_longest
 from typing import NoReturn
 
@@ -26,7 +25,28 @@ WHOLE = r"\d{1,15}"
 NUMBER = r"\d{1,15}(?:\.\d{1,15})?"
 """Patterns of numbers in a tool's output. The limits keep every match within the exact range of a double."""
 
+LARGEST = 256 << 20
+"""Maximum number of bytes of a log, unpacked."""
+
 CUT = "copy the file again, or run the benchmark again"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a text, cut one at a time: a list of short lines takes many times the memory of the text."""
+
+    text: str
+
+    def __iter__(self) -> Iterator[str]:
+        at, end = 0, len(self.text.removesuffix("\n"))
+        while at <= end:
+            stop = self.text.find("\n", at, end)
+            stop = end if stop < 0 else stop
+            yield self.text[at:stop]
+            at = stop + 1
+
+    def __len__(self) -> int:
+        return self.text.count("\n") + (not self.text.endswith("\n"))
 
 
 @dataclass(frozen=True)
@@ -47,10 +67,10 @@ class Log:
     alone: bool = True
     mixed: bool = False
 
-    @cached_property
-    def lines(self) -> list[str]:
+    @property
+    def lines(self) -> Lines:
         """The lines without their ends. Only ``\\n`` ends a line, so that line numbers are the numbers of editors."""
-        return self.text.removesuffix("\n").split("\n")
+        return Lines(self.text)
 
     def line_at(self, position: int) -> int:
         """Return the number of the line, from 1, that contains the character at ``position``."""
@@ -69,19 +89,26 @@ class Log:
         """Raise the ImportProblem of a log that ends before ``missing``."""
         raise self.problem(f"ends without {missing}: the log is cut off, or the tool failed", len(self.lines))
 
-    def find(self, pattern: re.Pattern[str], wanted: str) -> list[str]:
-        """Return group 1 of every match; ImportProblem names ``wanted`` where nothing matches."""
-        matches: list[str] = pattern.findall(self.text)
-        if not matches:
+    def find(self, pattern: re.Pattern[str], wanted: str) -> NDArray[np.float64]:
+        """Return the number in group 1 of every match; ImportProblem names ``wanted`` where nothing matches."""
+        numbers = floats(match[1] for match in pattern.finditer(self.text))
+        if not len(numbers):
             raise self.problem(f"no {wanted}", self.last_line)
-        return matches
+        return numbers
 
-    def each_line(self, pattern: re.Pattern[str], wanted: str) -> list[str]:
-        """Return group 1 of every line except blank lines; ImportProblem for a line that ``pattern`` does not match."""
-        matches: list[str] = pattern.findall(self.text)
-        if len(matches) != self.text.count("\n"):
+    def each_line(self, pattern: re.Pattern[str], wanted: str) -> NDArray[np.float64]:
+        """Return the numbers in the groups of every line except blank lines, shape (lines, groups).
+
+        ImportProblem for a line that ``pattern`` does not match.
+        """
+        self.require_each_line(pattern, wanted)
+        numbers = floats(text for match in pattern.finditer(self.text) for text in match.groups())
+        return numbers.reshape(-1, pattern.groups)
+
+    def require_each_line(self, pattern: re.Pattern[str], wanted: str) -> None:
+        """Raise ImportProblem for the first line that is neither blank nor a match of ``pattern``."""
+        if sum(1 for _ in pattern.finditer(self.text)) != self.text.count("\n"):
             self.require_lines(pattern.match, wanted)
-        return matches
 
     def require_lines(self, is_known: Callable[[str], object], wanted: str) -> None:
         """Raise ImportProblem for the first line that is neither blank nor recognised."""

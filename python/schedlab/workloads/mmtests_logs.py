@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from schedlab.results.imported import ImportProblem
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import Log, Parameters, floats, natural
+from schedlab.workloads.log_reader import LARGEST, Log, Parameters, floats, natural
 
 _TODO = "copy the tree again from the machine that ran the benchmark, or leave this benchmark's folder out"
 _PACKED: dict[str, Callable[[BytesIO], gzip.GzipFile | lzma.LZMAFile]] = {
@@ -94,6 +94,8 @@ def _contents(path: Path) -> bytes:
     # Some benchmarks leave a file for each sample. The unbuffered calls take a third of the time of open().
     file = os.open(path, os.O_RDONLY)
     try:
+        if os.fstat(file).st_size > LARGEST:
+            raise _too_large(path)
         raw = os.read(file, 1 << 16)
         if len(raw) == 1 << 16:
             raw += b"".join(iter(lambda: os.read(file, 1 << 20), b""))
@@ -102,13 +104,21 @@ def _contents(path: Path) -> bytes:
     return raw
 
 
+def _too_large(path: Path) -> ImportProblem:
+    return ImportProblem(f"contains more than {LARGEST >> 20} MiB of text", where=str(path), todo=_TODO)
+
+
 def _unpack(path: Path, raw: bytes) -> bytes:
     parts: list[bytes] = []
+    size = 0
     try:
         with _PACKED[path.suffix](BytesIO(raw)) as file:
             # A longer read would lose the part before the damage, including the line number.
             while part := file.read1(1 << 16):
                 parts.append(part)
+                size += len(part)
+                if size > LARGEST:
+                    raise _too_large(path)
     except EOFError:
         line = sum(part.count(b"\n") for part in parts) + 1
         fault = f"the {path.suffix[1:]} file is cut off"

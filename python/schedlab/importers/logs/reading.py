@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from schedlab.importers.logs.series import ReadLog
 from schedlab.importers.text import Document, NotResults, document
 from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.json_logs import load
-from schedlab.workloads.log_reader import Log, Reader, Reading, sections
+from schedlab.workloads.log_reader import Lines, Log, Reader, Reading, sections
 from schedlab.workloads.pgbench import transactions
 from schedlab.workloads.registry import log_readers
 
@@ -142,17 +143,17 @@ def _tables_beside(content: Document, tool: Reader) -> Import | None:
         imported = _tables(content)
     except ImportProblem:
         return None
-    lines = content.text.split("\n")
+    lines = Lines(content.text)
     tables = tuple(table for table in imported.tables if not _is_output(table, tool, lines))
     return replace(imported, tables=tables) if tables or imported.series else None
 
 
-def _is_output(table: Table, tool: Reader, lines: Sequence[str]) -> bool:
+def _is_output(table: Table, tool: Reader, lines: Lines) -> bool:
     """Return whether a table without gains is output of the tool: netperf's output has headers and looks like a
     table."""
     if any(cell.gain is not None for row in table.rows for cell in row.cells):
         return False
-    region = lines[max(table.line - 1 - _ABOVE, 0) : table.rows[-1].line]
+    region = islice(lines, max(table.line - 1 - _ABOVE, 0), table.rows[-1].line)
     return tool.is_in("\n".join(region))
 
 

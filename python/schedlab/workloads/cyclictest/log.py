@@ -9,7 +9,18 @@ from statistics import fmean
 
 from schedlab.results.metrics import MetricSpec, NotUnderstood
 from schedlab.workloads.json_logs import Object, inner, load, number
-from schedlab.workloads.log_reader import WHOLE, Log, Parameters, Reader, Reading, Samples, named, sections, single_run
+from schedlab.workloads.log_reader import (
+    WHOLE,
+    Log,
+    Parameters,
+    Reader,
+    Reading,
+    Samples,
+    floats,
+    named,
+    sections,
+    single_run,
+)
 
 METRICS = (
     MetricSpec("latency-p99", "us", "lower"),
@@ -122,9 +133,10 @@ def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str,
 
 
 def _every(log: Log) -> Iterator[Samples]:
-    if latencies := _EACH.findall(log.text):
-        threads = len({thread for thread, _ in latencies})
-        yield Samples("cyclictest", _LATENCY, {"threads": threads}, [float(value) for _, value in latencies])
+    latencies = floats(match[2] for match in _EACH.finditer(log.text))
+    if len(latencies):
+        threads = len({match[1] for match in _EACH.finditer(log.text)})
+        yield Samples("cyclictest", _LATENCY, {"threads": threads}, latencies)
 
 
 def _recognises_json(head: str) -> bool:

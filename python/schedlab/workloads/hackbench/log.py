@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from array import array
+from collections.abc import Iterator
+from itertools import islice
 
 from schedlab.notation.units import counted
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import WHOLE, Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import WHOLE, Lines, Log, Parameters, Reader, Reading, Samples
 
 TIME = MetricSpec("time", "s", "lower")
 TIME_LINE = re.compile(r"^Time:[ \t]*([0-9]{1,12}(?:\.[0-9]{1,9})?)[ \t]*$", re.MULTILINE)
@@ -27,12 +30,16 @@ _KNOWN = (_TASKS, _MESSAGES, _OLD, TIME_LINE, _CALL)
 
 def _recognises(head: str) -> bool:
     """Return whether a text contains runs only; the reader of mails handles runs below headings."""
-    lines = [line.strip() for line in head.split("\n") if line.strip()]
+    # The head of a long log may end in the middle of a line.
+    complete = head.rstrip().rpartition("\n")[0] if len(head) > 4096 else head
+
+    def lines(text: str) -> Iterator[str]:
+        return (line.strip() for line in Lines(text) if line.strip())
+
     return (
-        any(_TASKS.fullmatch(line) or _OLD.fullmatch(line) or TIME_LINE.fullmatch(line) for line in lines)
-        and any(line.startswith(("Running ", "Time:")) for line in lines[:2])
-        # The head of a long log may end in the middle of a line.
-        and all(_is_known(line) for line in (lines[:-1] if len(head) > 4096 else lines))
+        any(line.startswith(("Running ", "Time:")) for line in islice(lines(head), 2))
+        and any(_TASKS.fullmatch(line) or _OLD.fullmatch(line) or TIME_LINE.fullmatch(line) for line in lines(head))
+        and all(map(_is_known, lines(complete)))
     )
 
 
@@ -42,14 +49,14 @@ def _is_known(line: str) -> bool:
 
 def _read(log: Log) -> Reading:
     """Return one sample of ``time`` for each run, by the options that the runs print."""
-    samples: list[Samples] = []
+    rows: dict[tuple[tuple[str, str | int | float], ...], array[float]] = {}
     notes: list[str] = []
     parameters: Parameters = {}
     run_start, foreign_lines = 0, 0
     for number, line in enumerate(log.lines, 1):
         text = line.strip()
         if match := TIME_LINE.fullmatch(text):
-            samples.append(Samples("hackbench", TIME, parameters, (float(match[1]),)))
+            rows.setdefault(tuple(parameters.items()), array("d")).append(float(match[1]))
             run_start = 0
         elif options := _options(text):
             if run_start and not text.startswith("Each"):
@@ -60,11 +67,11 @@ def _read(log: Log) -> Reading:
             foreign_lines += 1
     # hackbench prints three decimals.
     is_cut = not log.text.endswith("\n") and re.search(r"Time:\s*\d+(\.\d{0,2})?$", log.text)
-    if run_start or is_cut or not samples:
+    if run_start or is_cut or not rows:
         log.cut_off('the line "Time: SECONDS" of a run')
     if foreign_lines and not log.mixed:
         notes.append(f"{log.name}: {counted(foreign_lines, 'line')} that hackbench did not print")
-    return Reading(samples, notes=notes)
+    return Reading([Samples("hackbench", TIME, dict(row), values) for row, values in rows.items()], notes=notes)
 
 
 def _options(text: str) -> Parameters:

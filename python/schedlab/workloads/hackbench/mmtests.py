@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.workloads.hackbench.log import TIME
-from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 _SECONDS = re.compile(r"^\s*(?:Total time|Time):\s+(\d+(?:\.\d+)?)(?:\s+\[sec\])?\s*?$", re.M)
@@ -26,5 +25,5 @@ def read(folder: Path) -> list[Row]:
 def _row(groups: int, logs: list[TreeLog]) -> Row:
     # A repetition that exceeded the time limit leaves a heading without a time and is tried again: no error.
     wanted = "“Total time: SECONDS [sec]” and no “Time: SECONDS”"
-    values = np.concatenate([floats(log.find(_SECONDS, wanted)) for log in logs])
+    values = np.concatenate([log.find(_SECONDS, wanted) for log in logs])
     return Row(TIME, 4, f"time-{groups}", {"groups": groups}, values, logs[0].path)

@@ -94,11 +94,12 @@ def _read_csv(log: Log) -> Reading:
     """Return a printed table of the statistics of each command, in seconds; the number of runs is unknown."""
     if not log.text.startswith(_HEADER):
         raise log.problem(f"does not begin with {_HEADER}", 1)
+    lines = csv.reader(log.lines, strict=True)
     try:
-        names, *lines = csv.reader(log.lines, strict=True)
+        names = next(lines)
+        rows = [row for at, cells in enumerate(lines, 2) if cells for row in _rows(log, at, names, cells)]
     except csv.Error as error:
         raise log.problem(f"is not CSV: {error}", 1) from error
-    rows = [row for at, cells in enumerate(lines, 2) if cells for row in _rows(log, at, names, cells)]
     if not rows:
         raise log.problem("contains no result of hyperfine", 1)
     table = Table("summaries", "hyperfine summaries", "hyperfine", (log.column,), tuple(rows), 1, gains="change")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples, sections
+from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, sections
 from schedlab.workloads.netperf import omni
 from schedlab.workloads.netperf.omni import UNIT, metric_of
 from schedlab.workloads.network_metrics import RECEIVED, SENT
@@ -48,13 +48,24 @@ def _recognises(head: str) -> bool:
 
 def _is_bare(head: str) -> bool:
     """Return whether every line is a result: whole sizes, and at the end of the first line a time and a rate."""
-    lines = [line for line in head.split("\n") if line.strip()]
-    rows = [match[1].split() if (match := _NUMBERS.match(line)) else [] for line in lines]
-    return bool(rows) and all(rows) and bool(_SIZES_AND_RATE.fullmatch(" ".join(rows[0]))) and _shape(rows) is not None
+    rows: list[list[str]] = []
+    for line in Lines(head):
+        if not line.strip():
+            continue
+        match = _NUMBERS.match(line)
+        if match is None:
+            return False
+        if len(rows) < _SHAPE_LINES:
+            rows.append(match[1].split())
+    return bool(rows) and bool(_SIZES_AND_RATE.fullmatch(" ".join(rows[0]))) and _shape(rows) is not None
+
+
+_SHAPE_LINES = 2
+"""Lines of a result that show its kind."""
 
 
 def _shape(rows: list[list[str]]) -> str | None:
-    """Return the kind of a result by the counts of numbers in its lines."""
+    """Return the kind of a result by the counts of numbers in its first lines."""
     if len(rows[0]) in (5, 9):
         return "stream"
     second = len(rows[1]) if len(rows) > 1 else 0
@@ -125,21 +136,24 @@ def _results(log: Log, workload: str, test: _Test) -> Iterator[Samples]:
     """Yield the results of one table; a log without titles may contain several results."""
     lines = [
         (test.line + number, match[1].split())
-        for number, line in enumerate(test.text.split("\n"))
+        for number, line in enumerate(Lines(test.text))
         if (match := _NUMBERS.match(line))
     ]
     unit = re.search(rf"(?:^|[ \t])({UNIT})(?=\s)", test.text)
     metric = metric_of(unit[1]) if unit else None
-    while lines:
-        kind = _kind(test.title) or _shape([row for _, row in lines])
+    at = 0
+    while at < len(lines):
+        number, *_ = lines[at]
+        rows = [row for _, row in lines[at : at + _SHAPE_LINES]]
+        kind = _kind(test.title) or _shape(rows)
         if kind is None:
-            raise log.problem("figures that are not a result of netperf", lines[0][0])
+            raise log.problem("figures that are not a result of netperf", number)
         first, second = _KINDS[kind]
-        if len(lines[0][1]) not in first or (second and (len(lines) < 2 or len(lines[1][1]) not in second)):
-            raise log.problem("a result is cut off", lines[0][0])
-        yield from _result(workload, kind, metric, lines[0][1], lines[1][1] if second else [])
+        if len(rows[0]) not in first or (second and (len(rows) < 2 or len(rows[1]) not in second)):
+            raise log.problem("a result is cut off", number)
+        yield from _result(workload, kind, metric, rows[0], rows[1] if second else [])
         # Below a title, further lines are the details of -v 2.
-        lines = [] if test.title else lines[2 if second else 1 :]
+        at = len(lines) if test.title else at + (2 if second else 1)
 
 
 def _kind(title: str) -> str | None:

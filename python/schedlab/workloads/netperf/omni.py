@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, Log, Samples
+from schedlab.workloads.log_reader import NUMBER, Lines, Log, Samples
 from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 
 KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
@@ -97,7 +97,7 @@ def read(log: Log, workload: str, text: str, line: int) -> Iterator[Samples]:
 
 def _names(text: str, least: int) -> str:
     """Return the first line with at least ``least`` column names; empty if no line has that many names."""
-    for line in text.split("\n"):
+    for line in Lines(text):
         if sum(name.strip() in _KEYS for name in line.split(",")) >= least:
             return line
     return ""
@@ -105,7 +105,7 @@ def _names(text: str, least: int) -> str:
 
 def _table(log: Log, text: str, line: int) -> list[list[str]]:
     try:
-        return [row for row in csv.reader(text.split("\n")) if row]
+        return [row for row in csv.reader(Lines(text)) if row]
     except csv.Error as error:
         raise log.problem(f"is not CSV: {error}", line) from error
 

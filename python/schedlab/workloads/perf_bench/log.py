@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, floats, sections
 
 TIME = MetricSpec("time", "s", "lower")
 LATENCY = MetricSpec("latency", "us/op", "lower")
@@ -103,7 +103,8 @@ def _values(section: _Section) -> Iterator[Samples]:
     parameters = _parameters(section.text)
 
     def each(metric: MetricSpec, pattern: re.Pattern[str]) -> Iterator[Samples]:
-        if values := [float(match[1]) for match in pattern.finditer(section.text)]:
+        values = floats(match[1] for match in pattern.finditer(section.text))
+        if len(values):
             yield Samples(section.name, metric, parameters, values)
 
     yield from each(LATENCY, PER_OP_LINE)

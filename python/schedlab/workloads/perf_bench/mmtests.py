@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from schedlab.workloads.log_reader import floats
+import numpy as np
+
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 from schedlab.workloads.perf_bench.log import LATENCY
 
@@ -18,11 +19,11 @@ _LOOP_END = re.compile(r"usecs/loop\.?\Z")
 
 def read_perfpipe(folder: Path) -> list[Row]:
     """Return one row of samples, in microseconds per operation."""
-    values: list[str] = []
     files = [path for _, path in logs_named(folder, r"benchlog-[^-]+-[^-]+(?:-\d+)?|pipe-\d+\.log")]
-    for path in files:
-        values += open_log(path, "perf bench sched pipe log", _END).find(_PER_OP, "“MICROSECONDS usecs/op”")
-    return [Row(LATENCY, 4, "usecs-op", {}, floats(values), files[0])] if files else []
+    values = [
+        open_log(path, "perf bench sched pipe log", _END).find(_PER_OP, "“MICROSECONDS usecs/op”") for path in files
+    ]
+    return [Row(LATENCY, 4, "usecs-op", {}, np.concatenate(values), files[0])] if files else []
 
 
 def read_pipetest(folder: Path) -> list[Row]:
@@ -32,6 +33,6 @@ def read_pipetest(folder: Path) -> list[Row]:
     """
     rows = []
     for _, path in logs_named(folder, r"pipetest\.log"):
-        values = open_log(path, "pipetest log", _LOOP_END).each_line(_PER_LOOP, "“MICROSECONDS usecs/loop”")
-        rows.append(Row(LATENCY, 2, "Time", {}, floats(values), path))
+        values = open_log(path, "pipetest log", _LOOP_END).each_line(_PER_LOOP, "“MICROSECONDS usecs/loop”")[:, 0]
+        rows.append(Row(LATENCY, 2, "Time", {}, values, path))
     return rows

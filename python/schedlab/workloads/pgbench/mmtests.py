@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, gnu_time_rows, logs_named, open_log
 from schedlab.workloads.pgbench.transactions import TPS
 
-_SECOND = re.compile(r"^(\d{9,}[ \t]+\d+)(?:[ \t]+[\d.]+)+\s*?$", re.M)
+_SECOND = re.compile(r"^(\d{9,})[ \t]+(\d+)(?:[ \t]+[\d.]+)+\s*?$", re.M)
 _SUMMARY = re.compile(r"^tps = (\d+\.\d+)(?= \()", re.M)
 _SUMMARY_END = re.compile(r"\)\Z")
 
@@ -33,8 +32,7 @@ def read(folder: Path) -> list[Row]:
 
 def _rate(folder: Path, clients: int, path: Path) -> Row:
     log = open_log(path, "pgbench log by the second")
-    lines = log.each_line(_SECOND, "“SECONDS TRANSACTIONS ...”")
-    seconds, transactions = floats(text for line in lines for text in line.split()).reshape(-1, 2).T
+    seconds, transactions = log.each_line(_SECOND, "“SECONDS TRANSACTIONS ...”").T
     if len(seconds) > 1 and np.diff(seconds).min() < 0:
         raise log.problem("time stamps that go back", log.last_line)
     values = _batches(seconds, transactions)
@@ -43,7 +41,7 @@ def _rate(folder: Path, clients: int, path: Path) -> Row:
     if not values.size:
         for _, summary in logs_named(folder, rf"pgbench-{clients}\.log"):
             path = summary
-            values = floats(open_log(summary, "pgbench summary", _SUMMARY_END).find(_SUMMARY, "“tps = RATE”"))
+            values = open_log(summary, "pgbench summary", _SUMMARY_END).find(_SUMMARY, "“tps = RATE”")
             break
         else:
             raise log.problem("fewer lines than two samples need")

@@ -6,6 +6,7 @@ Formats: "Per-Transaction Logging" and "Aggregated Logging" in the documentation
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from schedlab.notation.units import counted
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import Log, Reader, Reading, Samples, floats
+from schedlab.workloads.log_reader import Lines, Log, Reader, Reading, Samples, floats
 
 TPS = MetricSpec("tps", "transactions/s", "higher")
 LATENCY = MetricSpec("latency", "us", "lower", judged=False)
@@ -43,8 +44,8 @@ def is_of_thread(path: Path) -> bool:
 
 def _recognises(head: str) -> bool:
     """Return whether every line is a transaction or an interval; only the last line may be cut off."""
-    lines = head.rstrip("\n").split("\n")
-    complete = lines[:-1] if len(lines) > 1 else lines
+    text = head.rstrip("\n")
+    complete = Lines(text.rpartition("\n")[0] or text)
     return all(map(_is_transaction, complete)) or all(_INTERVAL.fullmatch(line) for line in complete)
 
 
@@ -58,19 +59,22 @@ def _read(log: Log) -> Reading:
 
 
 def _transactions(log: Log) -> Reading:
-    transactions = _TRANSACTION.findall(log.text)
-    others = _OTHER.findall(log.text)
-    if len(transactions) + len(others) != len(log.lines):
+    numbers = floats(text for match in _TRANSACTION.finditer(log.text) for text in match.groups())
+    transactions = numbers.reshape(-1, _TRANSACTION.groups)
+    others = Counter(match[1] for match in _OTHER.finditer(log.text))
+    if len(transactions) + others.total() != len(log.lines):
         log.require_lines(_is_transaction, "a line of a transaction")
-    if not transactions:
+    if not len(transactions):
         raise log.problem("contains no transaction that ended well", 1)
-    latencies, seconds, microseconds = (floats(column) for column in zip(*transactions, strict=True))
+    latencies, seconds, microseconds = transactions.T
     # A double represents microseconds since 1970 exactly.
     ends = seconds * 1e6 + microseconds
     span = float(ends.max() - (ends - latencies).min()) / 1e6
     samples = [Samples("pgbench", LATENCY, {}, latencies)]
-    notes = [f"{log.name}: left out: {counted(others.count(kind), f'transaction {kind}', f'transactions {kind}')}"
-             for kind in dict.fromkeys(others)]  # fmt: skip
+    notes = [
+        f"{log.name}: left out: {counted(count, f'transaction {kind}', f'transactions {kind}')}"
+        for kind, count in others.items()
+    ]
     if span > 0:
         samples.append(Samples("pgbench", TPS, {}, (len(transactions) / span,)))
         notes.append(

@@ -54,7 +54,7 @@ def _split_log(match: re.Match[str], path: Path) -> Iterator[Row]:
     part, clients = match[1], int(match[2])
     log = open_log(path, f"tbench {part} log", _OPERATION_END if part == "op" else _END)
     pattern = {"loadfile": _COMPLETED, "tput": _EXECUTE, "op": _OPERATION}[part]
-    log.each_line(pattern, _WANTED[pattern])
+    log.require_each_line(pattern, _WANTED[pattern])
     yield from _operations(log, clients) if part == "op" else (_single(log, pattern, clients),)
 
 
@@ -74,7 +74,7 @@ def _unsplit_log(match: re.Match[str], path: Path) -> Iterator[Row]:
 
 def _single(log: TreeLog, pattern: re.Pattern[str], clients: int) -> Row:
     metric, label = (_LOADFILE, "loadfile") if pattern is _COMPLETED else (_THROUGHPUT, "tput")
-    values = floats(pattern.findall(log.text))
+    values = log.find(pattern, _WANTED[pattern])
     return Row(metric, _DECIMALS, f"{label}-{clients}", {"clients": clients}, values, log.path)
 
 

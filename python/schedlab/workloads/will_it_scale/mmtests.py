@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from schedlab.workloads.log_reader import floats
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 from schedlab.workloads.will_it_scale.log import OPERATIONS
 
@@ -22,7 +21,7 @@ def read(folder: Path) -> list[Row]:
         log = open_log(path, "will-it-scale log")
         wanted = "“min:N max:N total:N”"
         log.require_lines(_LINE.match, wanted)
-        values = floats(log.find(_SECOND, wanted))
+        values = log.find(_SECOND, wanted)
         parameters = {"case": case, "model": model, "tasks": int(tasks)}
         rows.append(Row(OPERATIONS, 2, f"ops-{case}_{model}-{tasks}", parameters, values, path))
     return rows
