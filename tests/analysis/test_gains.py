@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy import stats
 
-from schedlab.analysis.gains import disagreements, recompute, relative_gains, summary_test
+from schedlab.analysis.gains import differences, disagreements, recompute, relative_gains, summary_test
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import Direction
 
@@ -182,6 +182,27 @@ def test_there_is_no_test_without_repeats_or_a_known_spread(base: Cell, other: C
 def test_relative_gains_are_per_cent_of_the_baseline_or_missing() -> None:
     assert relative_gains([3.0, 2.0, None, 1.0], 1, negate=False) == [50.0, None, None, -50.0]
     assert relative_gains([3.0, 2.0, None, 1.0], 1, negate=True) == [-50.0, None, None, 50.0]
-    assert relative_gains([0.0, 2.0], 0, negate=False) == [None, None]
     assert relative_gains([None, 2.0], 0, negate=False) == [None, None]
     assert relative_gains([1e-300, 1e300], 0, negate=False) == [None, None]
+
+
+@pytest.mark.parametrize(("base", "value"), [(-5.0, 5.0), (-5.0, -4.0), (5.0, -5.0), (0.0, 2.0), (-0.0, 0.0)])
+def test_a_change_from_0_or_across_0_or_of_negative_values_is_a_difference(base: float, value: float) -> None:
+    assert relative_gains([base, value], 0, negate=False) == [None, None]
+    assert differences([base, value], 0) == [None, value - base]
+
+
+def test_a_change_that_is_a_ratio_has_no_difference() -> None:
+    assert differences([5.0, 0.0, None], 0) == [None, None, None]
+    assert relative_gains([5.0, 0.0], 0, negate=False) == [None, -100.0]
+
+
+def test_equal_values_have_a_gain_of_positive_0_in_either_direction() -> None:
+    for negate in (False, True):
+        (_, gain) = relative_gains([5.0, 5.0], 0, negate=negate)
+        assert str(gain) == "0.0"
+
+
+def test_printed_gains_of_negative_values_are_not_recomputed() -> None:
+    assert recompute(_table([("-5.0", ""), ("5.0", "200.00")])) == []
+    assert recompute(_table([("5.0", ""), ("-5.0", "-200.00")])) == []

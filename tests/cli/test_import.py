@@ -26,7 +26,7 @@ from tests.importers.logs.recorded import SAMPLES, text
 
 FIELDS = {
     "operation", "label", "parameters", "metric", "unit", "direction", "line", "values", "printed_gains",
-    "recomputed_gains", "stars", "spreads", "samples", "blocks", "sources",
+    "recomputed_gains", "differences", "stars", "spreads", "samples", "blocks", "sources",
 }  # fmt: skip
 """Fields of a row, as documented in docs/importing.md."""
 

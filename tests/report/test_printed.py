@@ -17,6 +17,7 @@ from schedlab.findings.comparison import compare
 from schedlab.findings.run import Findings, findings
 from schedlab.report import changelog, data, markdown, text
 from schedlab.report.build import build
+from schedlab.report.html import page
 from schedlab.report.numbers import spread
 from schedlab.results.imported import Cell, Import, Table, TableRow
 from schedlab.store.imports import record_imports
@@ -77,6 +78,33 @@ def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: F
 )
 def test_a_spread_has_two_digits(percent: float, shown: str) -> None:
     assert spread(percent) == shown
+
+
+def test_a_change_that_is_not_a_ratio_is_a_difference_and_equal_values_have_no_minus(engine: Engine) -> None:
+    values = {"offset": (-5.0, 5.0), "count": (0.0, 3.0), "loss": (5.0, -1.0), "time": (2.0, 2.0)}
+    rows = tuple(
+        TableRow(name, "", {}, "s", "lower", tuple(Cell(value, f"{value:g}") for value in pair), line)
+        for line, (name, pair) in enumerate(values.items(), 3)
+    )
+    table = Table("columns", "", "clock", ("base", "new"), rows, 2)
+    (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(table,))])
+    report = build(findings(engine, run_id))
+    output = text.to_text(report, 80)
+    assert row(output, "offset")[2:] == ["-5", "5", "[-,", "+10]"]
+    assert row(output, "count")[2:] == ["0", "3", "[-,", "+3]"]
+    assert row(output, "loss")[2:] == ["5", "-1", "[-,", "-6]"]
+    assert row(output, "time")[2:] == ["2", "2", "[+0.00%]"]
+    assert "is not a ratio" in " ".join(output.split())
+    html = page.render(report)
+    assert "[-, +10]" in html
+    assert "[+0.00%]" in html
+    cells = [of_row["cells"][1] for of_row in json.loads(data.to_json(report))["printed"][0]["rows"]]
+    assert [(cell["recomputed"], cell["difference"]) for cell in cells] == [
+        (None, 10),
+        (None, 3),
+        (None, -6),
+        (0, None),
+    ]
 
 
 def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:

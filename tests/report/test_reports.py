@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
+import schedlab
 from schedlab.analysis.resolution import towards
 from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Trial
@@ -16,7 +19,7 @@ from schedlab.findings.run import findings
 from schedlab.report import changelog, data, markdown, text, words
 from schedlab.report.build import build, run_part
 from schedlab.report.html import page
-from schedlab.report.numbers import change, figure, interval, p_value
+from schedlab.report.numbers import change, figure, gain, improvement, interval, p_value, percent
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from tests.conftest import TWO_VARIANTS, edit_run
@@ -108,8 +111,32 @@ def test_figures_have_four_digits_and_no_exponent(value: float, shown: str) -> N
 def test_changes_and_intervals_are_signed_per_cents() -> None:
     assert change(0.984) == "-1.6 %"
     assert change(float("nan")) == "-"
+    assert change(-1.0) == "-"
     assert interval(0.971, 1.003) == "-2.9 … +0.3"
     assert p_value(0.00001) == "<0.001"
+
+
+def test_no_change_that_rounds_to_0_has_a_minus_sign() -> None:
+    assert percent(-0.004, 2) == "0.00 %"
+    assert change(0.9999999) == "+0.0 %"
+    assert interval(0.9999999, 1.0) == "+0.0 … +0.0"
+    assert improvement(1.0000001, "lower") == "0.00%"
+    assert gain(0.9999999, "higher") == "+0.0%"
+
+
+def test_every_signed_number_is_formatted_without_negative_zero() -> None:
+    sources = [path for path in Path(schedlab.__file__).parent.rglob("*") if path.suffix in (".py", ".j2")]
+    without = re.compile(r":\+(?!z)[^}\n]*[efg]\}|%\+\.\d")
+    # A grouped difference of instructions is a whole number, or a mean that is not rounded to a fixed place.
+    grouped = ":+,.10g}"
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in sources
+        for match in without.finditer(path.read_text(encoding="utf-8"))
+        if match[0] != grouped
+    ]
+    assert len(sources) > 300
+    assert found == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def recompute(table: Table) -> list[Recomputed]:
     """Recompute every printed change whose value and baseline are printed too, in the order of the source.
 
     A row is skipped if its baseline cell has a change other than 0: the table does not show the baseline of such a row.
-    A row is also skipped if its baseline may have been 0 before rounding.
+    A cell is also skipped if its change is not a ratio: see :func:`relative_change`.
     """
     return [change for row in table.rows for change in _of_row(table, row)]
 
@@ -66,21 +66,24 @@ def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
     if base.value is None or base.gain:
         return
     low_base, high_base = _range(base)
-    if low_base <= 0 <= high_base:
+    if low_base <= 0:
         return
-    sign = -1 if table.gains == "improvement" and row.direction == "lower" else 1
+    negate = table.gains == "improvement" and row.direction == "lower"
     for k, cell in enumerate(row.cells):
         if k == table.baseline or cell.value is None or cell.gain is None:
             continue
+        recomputed = relative_change(base.value, cell.value, negate=negate)
+        if recomputed is None:
+            continue
         quotients = [value / divisor for value in _range(cell) for divisor in (low_base, high_base)]
-        ends = sorted(sign * (100 * quotient - 100) for quotient in (min(quotients), max(quotients)))
+        ends = sorted((-1 if negate else 1) * (100 * quotient - 100) for quotient in (min(quotients), max(quotients)))
         half = _half_unit(cell.gain_text) + _BINARY * (1 + abs(cell.gain))
         yield Recomputed(
             line=row.line,
             row=f"{row.operation} {row.label}".strip(),
             column=table.columns[k],
             printed=cell.gain,
-            recomputed=sign * (100 * cell.value / base.value - 100),
+            recomputed=recomputed,
             low=ends[0] - half,
             high=ends[1] + half,
         )
@@ -106,25 +109,49 @@ def _half_unit(text: str) -> float:
     return float(f"5e{int(match['exponent'] or 0) - places - 1}")
 
 
-def relative_gains(values: Sequence[float | None], baseline: int, *, negate: bool) -> list[float | None]:
-    """Return changes in per cent of the baseline's value; None for the baseline, missing values, and a baseline of 0.
+def relative_change(base: float, value: float, *, negate: bool) -> float | None:
+    """Return the change from ``base`` to ``value`` in per cent of ``base``; every computed gain comes from here.
 
-    ``negate`` makes a smaller value a positive change.
+    None where the change is not a ratio: ``base`` is 0 or below, or ``value`` is below 0. From -5 to -4 "20 % less" and
+    "20 % more" are both right, and from -5 to 5 the quotient is the one from 5 to -5. ``negate`` makes a smaller value
+    a positive change.
     """
+    if base <= 0 or value < 0:
+        return None
+    change = 100 * value / base - 100
+    if not math.isfinite(change):
+        return None
+    return (-change if negate else change) or 0.0  # not -0.0
+
+
+def relative_gains(values: Sequence[float | None], baseline: int, *, negate: bool) -> list[float | None]:
+    """Return :func:`relative_change` of each value; None for the baseline and missing values too."""
     base = values[baseline]
-    sign = -1 if negate else 1
-    changes = [
-        None if index == baseline or value is None or not base else sign * (100 * value / base - 100)
+    return [
+        None if index == baseline or value is None or base is None else relative_change(base, value, negate=negate)
         for index, value in enumerate(values)
     ]
-    return [change if change is not None and math.isfinite(change) else None for change in changes]
+
+
+def differences(values: Sequence[float | None], baseline: int) -> list[float | None]:
+    """Return the difference to the baseline of each value whose change is not a ratio; None for other values."""
+    base = values[baseline]
+    return [
+        None if index == baseline or value is None or base is None else difference(base, value)
+        for index, value in enumerate(values)
+    ]
+
+
+def difference(base: float, value: float) -> float | None:
+    """Return ``value - base`` where the change is not a ratio, otherwise None."""
+    return value - base if relative_change(base, value, negate=False) is None else None
 
 
 @dataclass(frozen=True)
 class SummaryTest:
-    """Welch's test of two printed means: ``change`` in per cent of the baseline, two-sided ``p``."""
+    """Welch's test of two printed means: ``change`` in per cent of the baseline or None, and two-sided ``p``."""
 
-    change: float
+    change: float | None
     statistic: float
     freedom: float
     p: float
@@ -137,14 +164,14 @@ def summary_test(base: Cell, other: Cell) -> SummaryTest | None:
     rounded to 0; two such spreads allow no test. Imports scipy.stats.
     """
     first, second = _moments(base), _moments(other)
-    if first is None or second is None or (first[1] == 0 and second[1] == 0) or first[0] == 0:
+    if first is None or second is None or (first[1] == 0 and second[1] == 0):
         return None
     from scipy import stats
 
     result = stats.ttest_ind_from_stats(*second, *first, equal_var=False)
     parts = [deviation**2 / n for _, deviation, n in (first, second)]
     freedom = sum(parts) ** 2 / sum(part**2 / (n - 1) for part, (_, _, n) in zip(parts, (first, second), strict=True))
-    change = 100 * second[0] / first[0] - 100
+    change = relative_change(first[0], second[0], negate=False)
     return SummaryTest(change, float(result.statistic), freedom, float(result.pvalue))
 
 

@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from schedlab.analysis.gains import Recomputed, SummaryTest, recompute, summary_test
+from schedlab.analysis.gains import Recomputed, SummaryTest, difference, recompute, relative_change, summary_test
 from schedlab.results.imported import Cell, Table, TableRow
 
 
@@ -19,12 +18,14 @@ class Gain:
     Attributes:
         printed: the change that the source prints, or None.
         recomputed: the change computed from the values as printed, or None.
+        difference: to the baseline's cell, if the change is not a ratio, otherwise None.
         agrees: whether rounding explains the difference of the two changes; None if either is None.
         test: Welch's test on the printed figures, if n and spread are printed; not corrected for the number of rows.
     """
 
     printed: float | None = None
     recomputed: float | None = None
+    difference: float | None = None
     agrees: bool | None = None
     test: SummaryTest | None = None
 
@@ -156,15 +157,12 @@ def _gain(table: Table, row: TableRow, k: int, recomputed: Recomputed | None) ->
     if cell.gain is not None:
         if recomputed is None:
             return Gain(cell.gain, test=test)
-        return Gain(cell.gain, recomputed.recomputed, recomputed.agrees, test)
-    if row.direction is None or not base.value or cell.value is None:
+        return Gain(cell.gain, recomputed.recomputed, agrees=recomputed.agrees, test=test)
+    if row.direction is None or base.value is None or cell.value is None:
         return Gain(test=test) if test else None
-    return Gain(recomputed=change(base.value, cell.value, row.direction, table.gains), test=test)
-
-
-def change(
-    base: float, value: float, direction: Literal["lower", "higher"], gains: Literal["improvement", "change"]
-) -> float:
-    """Return the change of a value in per cent, positive if better, or if larger with ``gains="change"``."""
-    sign = -1 if gains == "improvement" and direction == "lower" else 1
-    return sign * (100 * value / base - 100)
+    negate = table.gains == "improvement" and row.direction == "lower"
+    return Gain(
+        recomputed=relative_change(base.value, cell.value, negate=negate),
+        difference=difference(base.value, cell.value),
+        test=test,
+    )

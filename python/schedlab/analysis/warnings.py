@@ -47,7 +47,7 @@ class Kind(StrEnum):
     )
     DRIFT = (
         "drift",
-        "{workload} {metric} moved by {change:+.1f} % from first trial to last",
+        "{workload} {metric} moved by {change:+z.1f} % from first trial to last",
         'pairing by block removes most of the drift; a longer warm-up or interleave = "rows" removes more',
     )
     AUTOCORRELATION = (
@@ -72,8 +72,8 @@ class Kind(StrEnum):
     )
     MEANS = (
         "means",
-        "{workload} {metric}: under {variant} the geometric mean changes by {geometric:+.1f} %, "
-        "the arithmetic mean by {arithmetic:+.1f} %, outside the interval",
+        "{workload} {metric}: under {variant} the geometric mean changes by {geometric:+z.1f} %, "
+        "the arithmetic mean by {arithmetic:+z.1f} %, outside the interval",
         "a few large values decide the arithmetic mean; verdicts are on the geometric mean: look at the block values",
     )
     STEAL = (

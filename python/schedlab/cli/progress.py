@@ -64,7 +64,7 @@ class _Ratios:
         if trial.variant.name == self._baseline or not pairs or any(min(pair) <= 0 for pair in pairs):
             return ""
         change = 100 * (exp(fmean(log(measured / baseline) for measured, baseline in pairs)) - 1)
-        return f"{trial.row.judged[0]} {change:+.1f} %"
+        return f"{trial.row.judged[0]} {change:+z.1f} %"
 
 
 class _Lines:

@@ -133,7 +133,7 @@ def require_skill(backtest: Backtest, machine: str) -> None:
         raise CannotRunHere(message, where=machine, todo=todo)
     reached = backtest.skill
     if reached is None or reached <= 0:
-        shown = "unknown" if reached is None else f"{reached:+.2f}"
+        shown = "unknown" if reached is None else f"{reached:+z.2f}"
         message = f"the model has no skill: {shown} over {len(backtest.effects)} measured effects"
         raise CannotRunHere(message, where=machine, todo=f"mend the model, and {todo}")
 
@@ -151,7 +151,7 @@ def require_ranking(backtest: Backtest, machine: str) -> str:
     if 2 * right <= len(significant):
         todo = f"mend the model, and compare: schedlab twin FILE --machine {machine}"
         raise CannotRunHere(f"the model has no skill: {signs}", where=machine, todo=todo)
-    return f"skill {backtest.skill:+.2f} over {len(backtest.effects)} effects, {signs}"
+    return f"skill {backtest.skill:+z.2f} over {len(backtest.effects)} effects, {signs}"
 
 
 def bound(errors: Sequence[float]) -> float:

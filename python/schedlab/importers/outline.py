@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from schedlab.analysis.gains import Recomputed, disagreements, relative_gains
+from schedlab.analysis.gains import Recomputed, differences, disagreements, relative_gains
 from schedlab.results.imported import Import, Series, Table, TableRow
 
 SAMPLES = "samples"
@@ -43,6 +43,7 @@ class Row:
     values: Sequence[float | None]
     printed_gains: Sequence[float | None]
     recomputed_gains: Sequence[float | None]
+    differences: Sequence[float | None]
     stars: Sequence[bool | None]
     spreads: Sequence[Spread | None]
     samples: Sequence[Sequence[float] | None] | None = None
@@ -124,6 +125,7 @@ def _row_of_samples(columns: Sequence[str], by_column: Mapping[str, Sequence[Ser
         values=values,
         printed_gains=[None] * len(columns),
         recomputed_gains=relative_gains(values, 0, negate=first.direction == "lower"),
+        differences=differences(values, 0),
         stars=[None] * len(columns),
         spreads=[_spread(column) for column in samples],
         samples=[None if column is None else column.tolist() for column in samples],
@@ -169,6 +171,7 @@ def _printed_row(table: Table, row: TableRow) -> Row:
         recomputed_gains=relative_gains(
             values, table.baseline, negate=table.gains == "improvement" and row.direction == "lower"
         ),
+        differences=differences(values, table.baseline),
         stars=[cell.star for cell in row.cells],
         spreads=[
             None if cell.spread_percent is None else Spread(cell.spread_percent, cell.spread_kind, cell.n)

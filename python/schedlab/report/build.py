@@ -272,6 +272,7 @@ def _printed(checked: Checked) -> document.PrintedTable:
                     n=cell.n,
                     gain=cell.gain,
                     recomputed=gain.recomputed if gain else None,
+                    difference=gain.difference if gain else None,
                     agrees=gain.agrees if gain else None,
                     star=cell.star,
                     p=gain.test.p if gain and gain.test else None,

@@ -300,6 +300,9 @@ class PrintedCell(Part):
         description=("printed change against the baseline in per cent, with the sign convention of `gains`")
     )
     recomputed: Known = Field(description="the same change, computed from the printed values")
+    difference: Known = Field(
+        description="difference to the baseline where a change is not a ratio: from 0 or less, or to less than 0"
+    )
     agrees: bool | None = Field(description="whether rounding explains the difference between `gain` and `recomputed`")
     star: bool | None = Field(description="whether the source marks the change; null in tables without marks")
     p: Known = Field(description="Welch's test on the printed figures, if n and spread are printed; not corrected")

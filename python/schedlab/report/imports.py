@@ -14,7 +14,8 @@ from rich.text import Text
 
 from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
 from schedlab.notation.units import counted
-from schedlab.report.numbers import figure
+from schedlab.report.numbers import figure, percent
+from schedlab.report.printed import NO_RATIO, no_ratio
 from schedlab.report.words import GAIN_SIGN
 
 SCHEMA = 1
@@ -92,13 +93,16 @@ def _parts(outline: Outline) -> Iterator[RenderableType]:
         yield _title(table)
         yield Padding(_table(table), (0, 0, 0, 2), expand=False)
     yield Text()
+    shown = [row for table in outline.tables for row in table.rows[:MOST_ROWS]]
+    if any(each is not None for row in shown for each in row.differences):
+        yield Text(f"{NO_RATIO}.", style="dim")
     yield from remarks(outline)
     for table in outline.tables:
         for cell in table.disagreements:
             yield Text.assemble(
                 ("! ", "yellow"),
-                f"line {cell.line}: {cell.row}, {cell.column}: {cell.printed:+g} % is printed, the values give "
-                f"{cell.recomputed:+.2f} %",
+                f"line {cell.line}: {cell.row}, {cell.column}: {cell.printed:+zg} % is printed, the values give "
+                f"{percent(cell.recomputed, 2, signed=True)}",
             )
 
 
@@ -190,4 +194,7 @@ def _cell(row: Row, index: int) -> Text:
     star = "*" if row.stars[index] else ""
     # A table in multiples of its first column prints only changes for the other columns.
     shown = "-" if value is None else figure(value)
-    return Text.assemble(shown, (f" {gain:+.2f} %{star}" if gain is not None else star, "dim"))
+    if gain is not None:
+        return Text.assemble(shown, (f" {percent(gain, 2, signed=True)}{star}", "dim"))
+    difference = row.differences[index]
+    return Text.assemble(shown, (f" {no_ratio(difference)}" if difference is not None else "", "dim"), (star, "dim"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 
 from schedlab.results.metrics import Direction
 
@@ -21,17 +21,24 @@ def figure(value: Number, digits: int = 4) -> str:
     return f"{value:.{max(decimals, 0)}f}"
 
 
-def change(ratio: Number) -> str:
-    """Format a ratio as a signed change in per cent: ``-1.6 %``."""
-    if ratio is None or not isfinite(ratio):
+def percent(value: Number, decimals: int = 1, *, signed: bool = False, unit: str = " %") -> str:
+    """Format a number of per cent: ``1.6 %``. A number that rounds to 0 has no minus sign."""
+    if value is None or not isfinite(value):
         return UNKNOWN
-    percent = 100 * (ratio - 1)
-    return f"{percent:+.1f} %" if abs(percent) < 1000 else f"{ratio:.3g}×"
+    return f"{value:{'+' if signed else ''}z.{decimals}f}{unit}"
+
+
+def change(ratio: Number) -> str:
+    """Format a ratio as a signed change in per cent: ``-1.6 %``. A ratio below 0 is not a change."""
+    if ratio is None or not 0 <= ratio < inf:
+        return UNKNOWN
+    return percent(100 * (ratio - 1), signed=True) if ratio < 11 else f"{ratio:.3g}×"
 
 
 def interval(low: Number, high: Number) -> str:
     """Format an interval of ratios as changes in per cent: ``-2.9 … -0.3``. An unknown end is left out."""
-    ends = ["" if end is None or not isfinite(end) else f"{100 * (end - 1):+.1f}" for end in (low, high)]
+    known = [None if end is None else 100 * (end - 1) for end in (low, high)]
+    ends = [percent(end, signed=True, unit="").removesuffix(UNKNOWN) for end in known]
     return " … ".join(ends).strip() if any(ends) else UNKNOWN
 
 
@@ -49,14 +56,12 @@ def p_value(p: Number) -> str:
 
 def improvement(ratio: Number, direction: Direction) -> str:
     """Format a ratio as a gain in per cent, positive if the variant is better, as changelogs print it: ``9.22%``."""
-    if ratio is None or not isfinite(ratio):
-        return UNKNOWN
-    return f"{_gain(ratio, direction):.2f}%"
+    return percent(None if ratio is None else _gain(ratio, direction), 2, unit="%")
 
 
 def gain(ratio: Number, direction: Direction) -> str:
     """Format a ratio as a signed gain for a sentence: ``+9.2%``."""
-    return UNKNOWN if ratio is None or not isfinite(ratio) else f"{_gain(ratio, direction):+.1f}%"
+    return percent(None if ratio is None else _gain(ratio, direction), signed=True, unit="%")
 
 
 def gain_interval(low: Number, high: Number, direction: Direction) -> str:

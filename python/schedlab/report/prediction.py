@@ -71,7 +71,7 @@ def _parts(run: Run, rows: Sequence[Prediction], backtest: Backtest) -> Iterator
     yield Text(
         f"\nintervals: from the errors of {counted(len(backtest.levels), 'level')} and "
         f"{counted(len(backtest.effects), 'effect')} in {counted(backtest.twins, 'comparison')} of this model with its "
-        f"machine; skill against predicting no change: {backtest.skill:+.2f}. They hold for experiments like the "
+        f"machine; skill against predicting no change: {backtest.skill:+z.2f}. They hold for experiments like the "
         "compared ones.",
         style="dim",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from schedlab.report.columns import fitting
 from schedlab.report.document import PrintedCell, PrintedRow, PrintedTable
-from schedlab.report.numbers import UNKNOWN, figure, p_value, spread
+from schedlab.report.numbers import UNKNOWN, figure, p_value, percent, spread
 
 GAP = "  "
 
@@ -14,6 +14,8 @@ MEANINGS = {
     "improvement": "positive is better",
     "change": "positive is larger",
 }
+
+NO_RATIO = "-, difference: a change from 0 or less, or to less than 0, is not a ratio"
 
 NO_SAMPLES = "Figures as printed; there are no samples to judge."
 
@@ -60,27 +62,41 @@ def value(cell: PrintedCell) -> str:
 
 def gain(table: PrintedTable, column: int, cell: PrintedCell) -> str:
     """Return a printed gain in parentheses, with its star, and ``!`` if the printed gain disagrees with the figures.
-    Print a computed gain in brackets."""
-    if column == table.baseline_index or (cell.gain is None and cell.recomputed is None):
+    Print a computed gain in brackets, and the difference where a gain would not be a ratio."""
+    if column == table.baseline_index:
         return ""
     if cell.gain is None:
-        return f"[{cell.recomputed:+.2f}%]"
+        return computed(cell)
     opening, closing = "**" if cell.star else "()"
-    return f"{opening}{cell.gain:+.2f}%{'!' if cell.agrees is False else ''}{closing}"
+    shown = percent(cell.gain, 2, signed=True, unit="%")
+    return f"{opening}{shown}{'!' if cell.agrees is False else ''}{closing}"
+
+
+def computed(cell: PrintedCell) -> str:
+    """Return a computed gain or difference in brackets; empty without either."""
+    if cell.recomputed is not None:
+        return f"[{percent(cell.recomputed, 2, signed=True, unit='%')}]"
+    return "" if cell.difference is None else f"[{no_ratio(cell.difference)}]"
+
+
+def no_ratio(difference: float) -> str:
+    """Format the difference in place of a gain: ``-, +10``."""
+    return f"{UNKNOWN}, {difference:+zg}"
 
 
 def remarks(table: PrintedTable) -> list[str]:
     """Return the tests that printed spreads allow, and the gains that do not follow from the printed values."""
     tests = [
-        f"{row_name(row)}, {cell.column}: {cell.tested:+.2f} %, p = {p_value(cell.p)} "
+        f"{row_name(row)}, {cell.column}: {percent(cell.tested, 2, signed=True)}, p = {p_value(cell.p)} "
         f"(n = {row.cells[table.baseline_index].n} and {cell.n})"
         for row in table.rows
         for cell in row.cells
-        if cell.tested is not None
+        if cell.p is not None
     ]
     return tests + [
-        f"! line {gain.line}, {gain.row}, {gain.column}: printed {gain.printed:+.2f} %, the values give "
-        f"{gain.recomputed:+.2f} % ({gain.low:+.2f} to {gain.high:+.2f})"
+        f"! line {gain.line}, {gain.row}, {gain.column}: printed {percent(gain.printed, 2, signed=True)}, "
+        f"the values give {percent(gain.recomputed, 2, signed=True)} ({percent(gain.low, 2, signed=True, unit='')} to "
+        f"{percent(gain.high, 2, signed=True, unit='')})"
         for gain in table.disagreements
     ]
 
@@ -97,10 +113,11 @@ def explanation(tables: Sequence[PrintedTable]) -> str:
             any(cell.gain is None and cell.recomputed is not None for cell in others),
             "[change that follows from the values].",
         ),
+        (any(cell.gain is None and cell.difference is not None for cell in others), f"[{NO_RATIO}]."),
         (any(cell.star for table in tables for row in table.rows for cell in row.cells), "*starred by its source*."),
         (any(cell.agrees is False for cell in others), "! cannot come from the printed values."),
         (
-            any(cell.tested is not None for cell in others),
+            any(cell.p is not None for cell in others),
             "p: Welch's test on the printed figures of each row, not corrected for the number of rows.",
         ),
     )

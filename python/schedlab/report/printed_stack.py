@@ -14,7 +14,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
-from schedlab.report.numbers import change, interval, p_value
+from schedlab.report.numbers import change, interval, p_value, percent
 from schedlab.report.words import listed, rare_event
 from schedlab.results.metrics import finite
 
@@ -203,7 +203,7 @@ def _waterfall(summary: Mapping[str, Combined | None]) -> Iterator[Text]:
         bar = " " * start + ("█" if gain >= 0 else "▒") * max(end - start, 1)
         line = Text(f"{name:{width}} ")
         line.append(f"{bar:{BAR + 1}}", style="green" if gain >= 0 else "red")
-        line.append(f" {gain:+.1f} % → {after:+.1f} %")
+        line.append(f" {percent(gain, signed=True)} → {percent(after, signed=True)}")
         yield line
 
 

@@ -198,7 +198,7 @@ def error_of(effect: Simulated) -> str:
 
 def signed(number: float) -> str:
     """Return a gain or a score with its sign; a number that is printed as 0 has none."""
-    return "0.00" if round(number, 2) == 0 else f"{number:+.2f}"
+    return "0.00" if round(number, 2) == 0 else f"{number:+z.2f}"
 
 
 def counted_cell(each: Comparison, name: str) -> str:
@@ -314,7 +314,7 @@ def _missed_bounds(miss: Miss) -> str:
     if miss.unit == "×":
         return f"simulated ×{figure(miss.figure)}, not ×{low:g} to ×{high:g}"
     if miss.column is not None:
-        return f"simulated {signed(miss.figure)} %, not {low:+g} to {high:+g} %"
+        return f"simulated {signed(miss.figure)} %, not {low:+zg} to {high:+zg} %"
     wanted = f"{low:g} to {high:g} {miss.unit}" if miss.rises else "above the row before"
     return f"simulated {figure(miss.figure)} {miss.unit}, not {wanted}"
 

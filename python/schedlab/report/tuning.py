@@ -166,7 +166,7 @@ def _parts(
         yield Text(note, style="dim")
     if first:
         correlation = found.rank_correlation(first)
-        agreement = "unknown" if correlation is None else f"{correlation:+.2f}"
+        agreement = "unknown" if correlation is None else f"{correlation:+z.2f}"
         yield Text(f"rank correlation of their order with their figures: {agreement}", style="dim")
     if not found.winners:
         reason = "keeps the constraints and is better" if found.constraints else "is better"

@@ -148,7 +148,7 @@ def summary(twin: Twin) -> Iterator[str]:
         f"effect: {near} of {len(twin.effects)}"
     )
     if twin.skill is not None:
-        yield f"skill against predicting no change: {twin.skill:+.2f}"
+        yield f"skill against predicting no change: {twin.skill:+z.2f}"
 
 
 def name(question: Question) -> str:

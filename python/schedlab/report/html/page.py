@@ -210,6 +210,7 @@ def environment() -> Environment:
         "counted": counted,
         "counters": counters,
         "effects": effects,
+        "numbers": numbers,
         "printed": printed,
         "few": FEW,
         "shapes": {word: Markup(shape) for word, shape in SHAPES.items()},

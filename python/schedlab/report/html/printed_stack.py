@@ -12,7 +12,7 @@ from schedlab.analysis.printed_stack import AttributedRow
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.report.html.page import environment, policy, text
-from schedlab.report.numbers import change, interval, p_value
+from schedlab.report.numbers import change, interval, p_value, percent
 from schedlab.report.printed_stack import can_show, gain_text, outlying_text, rare_events, step_of
 
 FULL = 0.1
@@ -90,7 +90,7 @@ def bars(gains: dict[str, float]) -> Sequence[Bar]:
             100 * (min(before, before + gain) - low) / span,
             max(100 * abs(gain) / span, 0.5),
             str(Word.BETTER if gain > 0 else Word.WORSE),
-            f"{100 * gain:+.1f} %",
+            percent(100 * gain, signed=True),
         )
         for (name, gain), before in zip(gains.items(), levels, strict=False)
     ]
