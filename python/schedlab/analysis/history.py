@@ -1,10 +1,13 @@
 """Levels over many runs, and the runs at which they changed.
 
-A series has a value for each run, in the order of time. A change point divides a part of the series in two; the test
-is by permutation of the largest difference between two adjacent means (Antoch & Hušková 2001), and both halves are
-searched again, as in E-divisive (Matteson & James 2014), which Apache Otava uses. The chance that a series of
-exchangeable values has any change point is at most ``alpha``. Values of a machine that drifts are not exchangeable:
-there, change points also show the drift.
+A series has a value for each run, in the order of time, and is searched in this order: a shift of level that a test
+(:mod:`schedlab.analysis.level_shift`) finds is a change point, from which the search begins again. The test allows that
+neighbouring runs resemble each other.
+
+A history is read again after each run. The level of the test is therefore spent over the runs since the last
+change: a series of n runs is tested at ``alpha * (LEAST_RUNS - 1) / (n * (n - 1))``. These levels add up to ``alpha``
+over all n from :data:`LEAST_RUNS` on, so that the chance that a series without change ever shows one is at most
+``alpha``, however often it is read.
 """
 
 from __future__ import annotations
@@ -18,25 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-ALPHA = 0.001
-"""Probability of a change point in a series without change. A site has hundreds of series, and searches each at each
-run."""
+from schedlab.analysis.level_shift import LONGEST, SHORTEST, likeliest, likely_shift
 
-SHUFFLES = 4_999
-"""Permutations of a test; the least p is 1 / (SHUFFLES + 1)."""
-
-SHORTEST = 2
-"""Runs on either side of a change point. A single run that differs is not a change of level."""
+ALPHA = 0.05
+"""Probability that a series without change ever shows one."""
 
 LEAST_RUNS = 14
-"""Runs from which a series can show a change: of 14 values, 2 of 3,432 orders have the largest difference in the
-middle, of 13 values 2 of 1,716."""
+"""Runs from which a series can show a change. Fewer runs do not show how much neighbours resemble each other."""
 
-_BATCH = 200
-"""Permutations computed at once: 1,000 runs take 1.6 MB."""
-
-_SEED = 20040
-"""Random seed of the permutations, so that a site is made alike from the same runs."""
+STEP = 0.0625
+"""Share of the runs since the last change by which the next test of a search has more runs."""
 
 Values = NDArray[np.float64]
 
@@ -57,7 +51,7 @@ class ChangePoint:
     Attributes:
         index: index of the first value after the change.
         before, after: means of the values from the previous change point, and until the next.
-        p: of the permutation test.
+        p: of the test (:func:`~schedlab.analysis.level_shift.likely_shift`).
     """
 
     index: int
@@ -88,16 +82,18 @@ def level(blocks: Collection[float]) -> Level:
 
 def change_points(values: Sequence[float], alpha: float = ALPHA) -> list[ChangePoint]:
     """Return the change points of a series, in order. ``values`` are finite, in the order of time."""
-    if len(values) < 2 * SHORTEST:
+    if len(values) < LEAST_RUNS:
         return []
-    plain = np.array(values, np.float64)
-    is_geometric = bool((plain > 0).all())
-    scaled = np.log(plain) if is_geometric else plain
-    found = sorted(_search(scaled, 0, len(scaled), alpha, np.random.default_rng(_SEED)))
+    is_geometric = min(values) > 0
+    scaled = _scaled(values)
+    found = list(_search(scaled, alpha))
     ends = [0, *(index for index, _ in found), len(scaled)]
+    # All runs between two changes show the place of a change better than the runs that first showed the change.
+    for k in range(1, len(ends) - 1):
+        ends[k] = likeliest(scaled, *ends[k - 1 : k + 2])
     means = [float(scaled[i:j].mean()) for i, j in itertools.pairwise(ends)]
     levels = [exp(mean) if is_geometric else mean for mean in means]
-    return [ChangePoint(index, levels[k], levels[k + 1], p) for k, (index, p) in enumerate(found)]
+    return [ChangePoint(ends[k + 1], levels[k], levels[k + 1], p) for k, (_, p) in enumerate(found)]
 
 
 def shown_at(values: Sequence[float], start: int, index: int) -> int:
@@ -111,9 +107,8 @@ def shown_at(values: Sequence[float], start: int, index: int) -> int:
         start: index of the previous change point, or 0.
         index: of the first value after the change.
     """
-    for end in range(index + SHORTEST, len(values)):
-        part = _scaled(values[start:end])
-        if next(_search(part, 0, len(part), ALPHA, np.random.default_rng(_SEED)), None) is not None:
+    for end in range(max(index + SHORTEST, start + LEAST_RUNS), len(values)):
+        if newest_shift(_scaled(values[start:end])):
             return end - 1
     return len(values) - 1
 
@@ -124,65 +119,36 @@ def _scaled(values: Sequence[float]) -> Values:
     return np.log(plain) if (plain > 0).all() else plain
 
 
-def _search(
-    values: Values, first: int, last: int, alpha: float, random: np.random.Generator
-) -> Iterator[tuple[int, float]]:
-    """Yield index and p of the change points between two indices, in no order."""
-    part = values[first:last]
-    if len(part) < 2 * SHORTEST or np.ptp(part) == 0:
-        return
-    statistic, index = _largest(part[np.newaxis, :])
-    p = _p_value(part, float(statistic[0]), alpha, random)
-    if p > alpha:
-        return
-    middle = first + int(index[0])
-    yield middle, p
-    yield from _search(values, first, middle, alpha, random)
-    yield from _search(values, middle, last, alpha, random)
+def level_after(runs: int, alpha: float = ALPHA) -> float:
+    """Return the level of the test of a series with this number of runs since its last change."""
+    return alpha * (LEAST_RUNS - 1) / (runs * (runs - 1))
 
 
-def _largest(rows: Values) -> tuple[Values, NDArray[np.int64]]:
-    """Return, for each row, the largest standardised difference of two adjacent means, and the index between them."""
-    before, deviations = _places(rows.shape[1])
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    sums = np.abs(np.cumsum(centred, axis=1)[:, before - 1])
-    scaled = sums / deviations
-    place = scaled.argmax(axis=1)
-    return scaled[np.arange(len(rows)), place], before[place]
+def newest_shift(values: Values, alpha: float = ALPHA) -> tuple[int, float] | None:
+    """Return index and p of a change that the newest values show; None without a change.
 
-
-def _places(size: int) -> tuple[NDArray[np.int64], Values]:
-    """Return the numbers of values that may precede a change, and the deviation of their sum if the variance is 1."""
-    before = np.arange(SHORTEST, size - SHORTEST + 1)
-    return before, np.sqrt(before * (size - before) / size)
-
-
-def _bound(part: Values, statistic: float) -> float:
-    """Return an upper bound of the chance that a permutation reaches ``statistic``, which may be above 1.
-
-    The sum of the first k values of a permutation is a sum of draws without replacement, whose chance to be large is at
-    most that with replacement (Hoeffding 1963, theorem 4): Bernstein's inequality for each k, added up over all k.
+    Args:
+        values: all values since the last change, in the order of time, or their logarithms.
+        alpha: probability that such values without change ever show one.
     """
-    before, deviations = _places(len(part))
-    drawn = np.minimum(before, len(part) - before)
-    sums = statistic * deviations
-    largest = np.abs(part - part.mean()).max()
-    return float(2 * np.exp(-(sums**2) / (2 * drawn * part.var() + largest * sums * 2 / 3)).sum())
+    begin = max(0, len(values) - LONGEST)
+    shift = likely_shift(values[begin:], level_after(len(values), alpha))
+    return (begin + shift[0], shift[1]) if shift else None
 
 
-def _p_value(part: Values, statistic: float, alpha: float, random: np.random.Generator) -> float:
-    """Return the p of the permutation test; the test ends as soon as p is above ``alpha``.
+def _search(values: Values, alpha: float) -> Iterator[tuple[int, float]]:
+    """Yield index and p of the change points, in order.
 
-    The least p needs no permutation where none is likely to reach ``statistic``.
+    The values are read as the runs came, and each change ends the search of the values before, so that a later change
+    does not hide an earlier one. Not every run is the last of a test: the next test has more runs by :data:`STEP`.
     """
-    if _bound(part, statistic) < 1 / (SHUFFLES + 1):
-        return 1 / (SHUFFLES + 1)
-    # Sums in another order differ in their last bits.
-    least = statistic * (1 - 1e-9)
-    reached, done = 0, 0
-    while done < SHUFFLES and reached + 1 <= alpha * (SHUFFLES + 1):
-        count = min(_BATCH, SHUFFLES - done)
-        shuffled = random.permuted(np.broadcast_to(part, (count, len(part))), axis=1)
-        reached += int((_largest(shuffled)[0] >= least).sum())
-        done += count
-    return (reached + 1) / (done + 1)
+    start, end = 0, LEAST_RUNS
+    while end <= len(values):
+        if shift := newest_shift(values[start:end], alpha):
+            start += shift[0]
+            yield start, shift[1]
+            end = start + LEAST_RUNS
+        elif end == len(values):
+            return
+        else:
+            end = min(end + max(1, int(STEP * min(end - start, LONGEST))), len(values))

@@ -23,10 +23,10 @@ from schedlab.results.metrics import finite
 STYLES = {Word.BETTER: "green", Word.WORSE: "red"}
 
 METHOD = (
-    "mean: geometric over the blocks of a run, with Student's 95 % interval. A change of level is found by a "
-    f"permutation test over runs (p ≤ {ALPHA:g} if the runs are exchangeable). A machine that drifts or is shared "
-    "shows changes too: a change is a place to look at, not a verdict. Rows with fewer than "
-    f"{LEAST_RUNS} runs cannot show any."
+    "mean: geometric over the blocks of a run, with Student's 95 % interval. A change of level is a shift that the "
+    "noise of the runs and the likeness of neighbouring runs do not explain; a row without change shows one, at any "
+    f"run, with a probability of at most {100 * ALPHA:g} %. A change may be of the machine: it is a place to look at, "
+    f"not a verdict. Rows with fewer than {LEAST_RUNS} runs cannot show any."
 )
 
 
