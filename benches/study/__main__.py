@@ -28,6 +28,7 @@ from benches.study import (
     maxima,
     power,
     real,
+    sweeps,
     tables,
 )
 
@@ -54,7 +55,8 @@ TABLES: dict[str, Callable[[int, int], str]] = {
         coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
     ),
     "interim-analyses": lambda campaigns, seed: tables.sequential(interim.study(campaigns, seed), campaigns),
-    "changes": lambda campaigns, seed: tables.changes_of_level(changes.study(campaigns, seed)),
+    "changes": lambda campaigns, seed: tables.changes_of_level(changes.study(campaigns // 5, seed)),
+    "sweeps": lambda campaigns, seed: tables.sweeps(sweeps.study(campaigns // 2, seed)),
     "maxima": lambda campaigns, seed: tables.maxima(maxima.study(campaigns, seed)),
     "events": lambda campaigns, seed: tables.events(events.study(campaigns // 2, seed)),
     "machines": lambda campaigns, seed: tables.machines(machines.study(campaigns, seed), campaigns),

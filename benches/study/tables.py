@@ -22,6 +22,7 @@ from benches.study.power import SHIFTS, Power
 from benches.study.real import DESIGNS, Alarms
 from benches.study.recorded import Recording, components
 from benches.study.rules import STAR_2018_LEVEL
+from benches.study.sweeps import Sweeps
 
 from schedlab.experiment.model import LOOKS
 
@@ -124,21 +125,34 @@ def outliers(results: Iterable[Outliers], campaigns: int) -> str:
 
 
 def changes_of_level(results: Iterable[Changes]) -> str:
-    """Format the share of series with a false change, and the shares of planted changes that are found."""
-    steps = " / ".join(f"{100 * (step - 1):.0f} %" for step in changes.STEPS)
-    head = ["noise", "series", "false changes", *(f"{steps} found after {after} runs" for after in changes.AFTER)]
-    return table(
-        head,
-        (
-            [
-                result.kind,
-                f"{result.series:,}",
-                percent(result.false),
-                *([" / ".join(map(percent, found)) for found in result.found] or ["-"] * len(changes.AFTER)),
-            ]
-            for result in results
-        ),
-    )
+    """Format the shares of false changes and of planted changes that are found: schedlab / exchangeable."""
+    head = ["noise", "series", "false, read once", f"false, read {len(changes.READINGS)} times"]
+    head += [f"{100 * (changes.STEP - 1):.0f} % found after {after} runs" for after in changes.AFTER]
+    rows = []
+    for result in results:
+        high = bound(result.series)
+        known = [shares for shares in (result.once, result.ever) if shares]
+        false = [f"{percent(ours, high=high)} / {percent(theirs)}" for ours, theirs in known]
+        found = [" / ".join(map(percent, shares)) for shares in result.found]
+        cells = [result.kind, f"{result.series:,}", *false, *found]
+        rows.append(cells + ["-"] * (len(head) - len(cells)))
+    return table(head, rows)
+
+
+def sweeps(results: Iterable[Sweeps]) -> str:
+    """Format the shares of the variance of factors without effect, their false alarms, and the best regions."""
+    head = [
+        "noise", "blocks", "squares between points", "share of all sources", "false alarms", "effect found",
+        "equal points lost", "worse points kept",
+    ]  # fmt: skip
+    rows = []
+    for each in results:
+        high = bound(each.count)
+        share = f"{100 * each.explained:+z.1f} ± {200 * each.error:.1f}"
+        region = ["-", "-"] if each.blocks == 1 else [percent(each.lost, high=high), percent(each.kept)]
+        alarms = percent(each.alarms, high=high)
+        rows.append([each.kind, str(each.blocks), percent(each.raw), share, alarms, percent(each.found), *region])
+    return table(head, rows)
 
 
 def intervals(coverages: Iterable[Coverage], equivalences: Iterable[Equivalence], campaigns: int) -> str:

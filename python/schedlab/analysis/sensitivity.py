@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, nan, sqrt
+from math import exp, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import fdtrc, stdtr, stdtrit
+
+from schedlab.analysis.multiplicity import adjust
 
 Floats = NDArray[np.float64]
 
@@ -44,10 +46,17 @@ class Level:
 
 @dataclass(frozen=True)
 class Share:
-    """Share of the variance of all values that one factor, two factors together or another source explains."""
+    """Share of the variance that one factor, two factors together or another source explains.
+
+    Attributes:
+        factors: the source.
+        share: an unbiased estimate: 0 on average for a source without effect, and therefore negative at times.
+        p: of an F test that the source has no effect, corrected for the number of sources (Holm); nan for noise.
+    """
 
     factors: tuple[str, ...]
     share: float
+    p: float
 
 
 def mean(by_seed: Floats, confidence: float = CONFIDENCE) -> Mean:
@@ -87,13 +96,16 @@ def surface(values: Floats, first: Sequence[int], second: Sequence[int]) -> dict
 
 
 HIGHER, SEEDS = "higher interactions", "seeds"
-"""Sources of variance beside factors and pairs of factors."""
+"""Sources of variance beside factors and pairs of factors. The seeds include all noise."""
 
 
 def shares(values: Floats, levels: Mapping[str, Sequence[int]]) -> list[Share]:
-    """Return the shares of the variance by main effects, interactions of two factors, other interactions, and seeds.
+    """Return the shares of the variance by main effects, interactions of two factors, other interactions, and noise.
 
-    The sums of squares of a balanced factorial add up to the whole (Fisher 1925). [] when all values are equal.
+    The sums of squares of a balanced factorial add up to the whole (Fisher 1925). Noise adds to every sum of squares,
+    in proportion to its degrees of freedom; this part is removed (epsilon squared, Kelley 1935). The noise is the
+    difference of points between seeds; with one seed, it is the highest interaction (Montgomery 2017, chapter 6.5). []
+    when all values are equal, and for one factor with one seed.
 
     Args:
         values: of a full grid, of shape (points, seeds), without nan.
@@ -102,84 +114,127 @@ def shares(values: Floats, levels: Mapping[str, Sequence[int]]) -> list[Share]:
     means, grand = values.mean(axis=1), float(values.mean())
     whole = float(((values - grand) ** 2).sum())
     # Sums of rounded numbers differ in their last digits even where all values are equal.
-    if whole <= 1e-24 * max(grand * grand, 1e-300) * values.size:
+    least = 1e-24 * max(grand * grand, 1e-300) * values.size
+    if whole <= least:
         return []
-    seeds, mains, found = values.shape[1], {}, []
-    for name, of_point in levels.items():
-        mains[name] = seeds * _between(means, np.asarray(of_point))
-        found.append(Share((name,), mains[name] / whole))
-    pairs = 0.0
+    sources = [source for source in _sources(means, levels) if source.freedom]
+    count, seeds = values.shape
+    if seeds > 1:
+        left = values - means[:, np.newaxis] - values.mean(axis=0) + grand
+        noise = _Source((SEEDS,), float((left**2).sum()) / seeds, (count - 1) * (seeds - 1))
+    else:
+        noise = sources.pop()
+    if not sources:
+        return []
+    unit = noise.squares / noise.freedom if noise.squares * seeds > least else 0.0
+    explained = [seeds * (source.squares - source.freedom * unit) / whole for source in sources]
+    p_values = adjust([_f_test(source, unit, noise.freedom, least / seeds) for source in sources], "holm")
+    found = [Share(source.factors, share, p) for source, share, p in zip(sources, explained, p_values, strict=True)]
+    return [*found, Share((SEEDS,), 1 - sum(explained), nan)]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A sum of squares of points' means, and its degrees of freedom."""
+
+    factors: tuple[str, ...]
+    squares: float
+    freedom: int
+
+
+def _sources(means: Floats, levels: Mapping[str, Sequence[int]]) -> list[_Source]:
+    """Divide the squares of the points' means by main effects, pairs of factors, and higher interactions."""
+    mains = {name: _Source((name,), *_between(means, np.asarray(of_point))) for name, of_point in levels.items()}
+    pairs = []
     for first, second in combinations(levels, 2):
         joint = np.unique(np.column_stack([levels[first], levels[second]]), axis=0, return_inverse=True)[1].ravel()
-        together = seeds * _between(means, joint) - mains[first] - mains[second]
-        pairs += together
-        found.append(Share((first, second), max(together, 0.0) / whole))
-    points = seeds * float(((means - grand) ** 2).sum())
-    if len(levels) > 2:
-        found.append(Share((HIGHER,), max(points - sum(mains.values()) - pairs, 0.0) / whole))
-    return [*found, Share((SEEDS,), max(whole - points, 0.0) / whole)]
+        squares, freedom = _between(means, joint)
+        parts = mains[first], mains[second]
+        squares -= sum(part.squares for part in parts)
+        pairs.append(_Source((first, second), max(squares, 0.0), freedom - sum(part.freedom for part in parts)))
+    known = [*mains.values(), *pairs]
+    squares = float(((means - means.mean()) ** 2).sum()) - sum(source.squares for source in known)
+    freedom = len(means) - 1 - sum(source.freedom for source in known)
+    return [*known, _Source((HIGHER,), max(squares, 0.0), freedom)]
 
 
-def _between(means: Floats, groups: NDArray[np.int64]) -> float:
-    """Return the sum of squares between groups of points."""
-    grand = means.mean()
-    return float(sum(
-        (groups == group).sum() * (means[groups == group].mean() - grand) ** 2 for group in np.unique(groups)
-    ))  # fmt: skip
+def _between(means: Floats, groups: NDArray[np.int64]) -> tuple[float, int]:
+    """Return the sum of squares between groups of points, and its degrees of freedom."""
+    grand, names = means.mean(), np.unique(groups)
+    squares = sum((groups == group).sum() * (means[groups == group].mean() - grand) ** 2 for group in names)
+    return float(squares), len(names) - 1
+
+
+def _f_test(source: _Source, unit: float, freedom: int, least: float) -> float:
+    """Return the p of a source against the mean square of the noise, which may be 0."""
+    if not unit:
+        return 0.0 if source.squares > least else 1.0
+    return float(fdtrc(source.freedom, freedom, source.squares / source.freedom / unit))
 
 
 @dataclass(frozen=True)
 class Index:
     """First-order index of a factor: the share of the variance of the points' means that the factor alone explains.
-    ``half`` is half the width of its interval."""
+
+    ``p``: of an F test that the factor explains nothing, corrected for the number of factors (Holm).
+    """
 
     factor: str
     first: float
-    half: float
+    p: float
 
 
-def first_order(values: Floats, shares_of_points: Mapping[str, Floats], seed: int) -> list[Index] | None:
-    """Return first-order indices from drawn points (Plischke, Borgonovo & Smith 2013) by SALib; None without SALib.
+def first_order(values: Floats, shares_of_points: Mapping[str, Floats]) -> list[Index]:
+    """Return first-order indices from drawn points (Plischke, Borgonovo & Smith 2013).
+
+    The points are divided by each factor into bins of equal size. The index is the share of the squares between the
+    bins without the part that noise and the other factors add (epsilon squared, Kelley 1935).
 
     Args:
-        values: of shape (points, seeds), without nan.
+        values: of shape (points, seeds), without nan and not all equal.
         shares_of_points: place of each point in each factor's range, from 0 to 1.
-        seed: random seed of the interval, which is a bootstrap over points.
     """
-    try:
-        from SALib.analyze import delta
-    except ImportError:
-        return None
-    names = list(shares_of_points)
-    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
-    points = np.column_stack([shares_of_points[name] for name in names])
-    found = delta.analyze(problem, points, values.mean(axis=1), num_resamples=100, seed=seed % 2**32)
-    return [
-        Index(name, float(first), float(half))
-        for name, first, half in zip(names, found["S1"], found["S1_conf"], strict=True)
-    ]
+    means = values.mean(axis=1)
+    whole, count = float(((means - means.mean()) ** 2).sum()), len(means)
+    most = round(count ** (1 / 3)) + 1
+    firsts, p_values = [], []
+    for places in shares_of_points.values():
+        bins = np.unique(places, return_inverse=True)[1]
+        if bins.max() >= most:
+            bins = places.argsort(kind="stable").argsort() * most // count
+        squares, freedom = _between(means, bins)
+        left = count - 1 - freedom
+        unit = max(whole - squares, 0.0) / left
+        firsts.append((squares - freedom * unit) / whole)
+        p_values.append(_f_test(_Source((), squares, freedom), unit, left, 0.0) if freedom else 1.0)
+    corrected = adjust(p_values, "holm")
+    return [Index(*each) for each in zip(shares_of_points, firsts, corrected, strict=True)]
 
 
 def best_points(values: Floats, *, higher: bool) -> list[int]:
     """Return the points that may be the best, the best mean first.
 
     A point is left out when it is worse than the point with the best mean: one-sided t tests of the differences by
-    seed, which the common random numbers pair, with Bonferroni's correction. With one seed the best point remains.
+    seed, which the common random numbers pair. Bonferroni's correction counts the points that may have the best mean by
+    luck, and Holm's correction the points that may equal the best. With one seed the best point remains.
 
     Args:
         values: of shape (points, seeds), without nan.
         higher: whether larger values are better.
 
-    The probability that no point is left out wrongly is :data:`CONFIDENCE`.
+    The probability that no best point is left out, of one or of several equal points, is :data:`CONFIDENCE`.
     """
     gains = values if higher else -values
     means, seeds = gains.mean(axis=1), values.shape[1]
-    order = np.argsort(-means, kind="stable")
-    best = int(order[0])
-    if seeds < 2 or len(values) < 2:
+    order = [int(point) for point in np.argsort(-means, kind="stable")]
+    best, others = order[0], order[1:]
+    if seeds < 2 or not others:
         return [best]
-    limit = float(stdtrit(seeds - 1, 1 - (1 - CONFIDENCE) / (len(values) - 1)))
-    differences = gains[best] - gains
+    differences = gains[best] - gains[others]
     error = differences.std(axis=1, ddof=1) / sqrt(seeds)
-    within = differences.mean(axis=1) <= limit * error
-    return [int(point) for point in order if point == best or within[point]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics = differences.mean(axis=1) / error
+    # Equal points have neither difference nor error.
+    chances = [1.0 if isnan(each) else float(stdtr(seeds - 1, -each)) for each in statistics]
+    corrected = adjust([min(1.0, len(others) * chance) for chance in chances], "holm")
+    return [best, *(point for point, p in zip(others, corrected, strict=True) if p > 1 - CONFIDENCE)]

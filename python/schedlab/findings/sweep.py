@@ -63,7 +63,7 @@ class Response:
         values: the values, or their logarithms, of shape (points, blocks).
         levels: response at each level, by factor.
         shares: sources of variance of a complete grid; [] otherwise.
-        indices: first-order indices of drawn points; None without the library SALib, [] for a grid.
+        indices: first-order indices of drawn points; [] for a grid.
         best: indices of the points that may be the best, the best mean first.
     """
 
@@ -75,7 +75,7 @@ class Response:
     values: Floats
     levels: dict[str, list[Level]]
     shares: list[Share]
-    indices: list[Index] | None
+    indices: list[Index]
     best: list[int]
 
     def surface(self, first: FactorLevels, second: FactorLevels) -> dict[tuple[int, int], Mean]:
@@ -210,10 +210,10 @@ def _response(
     levels = {each.factor.name: [each.of_point[point] for point in points] for each in factors}
     drawn = whole.plan.experiment.sweep is not None and whole.plan.experiment.sweep.samples is not None
     complete_grid = not drawn and len(points) == len(whole.points)
-    indices: list[Index] | None = []
+    indices: list[Index] = []
     if drawn and len(points) >= FEWEST_DRAWN and float(values.std()) > 0:
         places = {each.factor.name: _places(each, whole, points) for each in factors}
-        indices = first_order(values, places, whole.plan.seed)
+        indices = first_order(values, places)
     best = best_points(values, higher=direction == "higher")
     return Response(
         metric,

@@ -10,21 +10,23 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean, Share
-from schedlab.execution.workers import SCALE
+from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean
 from schedlab.experiment.sweep import Sweep
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings, shown
 from schedlab.notation.units import counted
 from schedlab.report.columns import Column, Columns
-from schedlab.report.numbers import figure
+from schedlab.report.numbers import figure, p_value, percent
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
 
 LISTED = 10
 """Most failures that the text lists. The table has all failures."""
 
-LEAST_SHARE = 0.005
-"""Least share of the variance that the text lists. The JSON has all shares."""
+SHARE = "share of the variance"
+
+NO_EFFECT = (
+    "A source without effect has a share of 0 on average, and p ≤ 0.05 for any such source in 5 % of the sweeps."
+)
 
 OPTIMISTIC = "The best of many figures is optimistic: measure the best point again with another --seed."
 
@@ -89,9 +91,10 @@ def _response_json(found: SweepFindings, response: Response) -> dict[str, Any]:
             for each in found.factors
             for level in response.levels[each.factor.name]
         ],
-        "shares": [{"source": list(share.factors), "share": share.share} for share in response.shares],
-        "first_order": response.indices
-        and [{"factor": index.factor, "share": index.first, "half_width": index.half} for index in response.indices],
+        "shares": [
+            {"source": list(share.factors), "share": share.share, "p": finite(share.p)} for share in response.shares
+        ],
+        "first_order": [{"factor": index.factor, "share": index.first, "p": index.p} for index in response.indices],
     }
 
 
@@ -134,18 +137,10 @@ def _of_response(found: SweepFindings, response: Response) -> Iterator[Renderabl
     yield Text(OPTIMISTIC, style="dim")
     yield Text()
     yield _levels(found, response)
-    if response.shares:
+    if sources := sources_of(response):
         yield Text()
-        yield _shares(response.shares)
-    elif response.indices is None:
-        yield Text(f"\nshares of the variance need the library SALib: {SCALE}", style="dim")
-    elif response.indices:
-        yield Text()
-        rows = sorted(response.indices, key=lambda index: -index.first)
-        yield _table(
-            ("factor", "share of the variance", "95% ±"),
-            [(index.factor, percent(index.first), percent(index.half)) for index in rows],
-        )
+        yield _table(("source", SHARE, "p"), sources)
+        yield Text(NO_EFFECT, style="dim")
 
 
 def size_of(sweep: Sweep) -> str:
@@ -181,19 +176,14 @@ def _levels(found: SweepFindings, response: Response) -> RenderableType:
     return _table(("factor", "level", mean_word(response), "95% interval", "points"), lines)
 
 
-def _shares(shares: list[Share]) -> RenderableType:
-    ordered = sorted(shares, key=lambda share: -share.share)
-    lines = [
-        (" × ".join(OTHERS.get(name, name) for name in share.factors), percent(share.share))
-        for share in ordered
-        if share.share >= LEAST_SHARE
+def sources_of(response: Response) -> list[tuple[str, str, str]]:
+    """Return name, share and p of each source of variance, the largest share first."""
+    sources = [(share.factors, share.share, share.p) for share in response.shares]
+    sources += [((index.factor,), index.first, index.p) for index in response.indices]
+    return [
+        (" × ".join(OTHERS.get(name, name) for name in names), percent(max(share, 0.0), 1), p_value(p))
+        for names, share, p in sorted(sources, key=lambda source: -source[1])
     ]
-    return _table(("source", "share of the variance"), lines)
-
-
-def percent(share: float) -> str:
-    """Format a share."""
-    return f"{100 * share:.1f} %"
 
 
 def figures(value: Mean) -> str:

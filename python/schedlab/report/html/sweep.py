@@ -14,7 +14,17 @@ from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
 from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import figure
-from schedlab.report.sweep import OPTIMISTIC, OTHERS, figures, interval, mean_word, percent, region, size_of, values_of
+from schedlab.report.sweep import (
+    NO_EFFECT,
+    OPTIMISTIC,
+    figures,
+    interval,
+    mean_word,
+    region,
+    size_of,
+    sources_of,
+    values_of,
+)
 
 MOST_LEVELS = 40
 """Levels of a factor above which the page has no heat maps of the factor."""
@@ -71,7 +81,7 @@ class Part:
     points: int
     mean: str
     lines: Sequence[Line]
-    shares: Sequence[tuple[str, str, float]]
+    shares: Sequence[tuple[str, str, str]]
     surfaces: Sequence[Surface]
 
 
@@ -87,6 +97,7 @@ def render(found: SweepFindings) -> str:
             parts=[_part(found, response) for response in found.responses],
             failures=found.failures.group_by("reason", maintain_order=True).len().rows(),
             optimistic=OPTIMISTIC,
+            no_effect=NO_EFFECT,
             style=Markup(text("report.css")),
             policy=policy(),
         )
@@ -95,9 +106,6 @@ def render(found: SweepFindings) -> str:
 
 def _part(found: SweepFindings, response: Response) -> Part:
     best = response.best[0]
-    drawn = {share.factors: share.share for share in response.shares}
-    drawn |= {(index.factor,): index.first for index in response.indices or ()}
-    shares = sorted(drawn.items(), key=lambda item: -item[1])
     return Part(
         metric=response.metric,
         unit=response.unit,
@@ -109,10 +117,7 @@ def _part(found: SweepFindings, response: Response) -> Part:
         points=len(response.points),
         mean=mean_word(response),
         lines=list(_lines(found.factors, response)),
-        shares=[
-            (" × ".join(OTHERS.get(name, name) for name in names), percent(share), 100 * min(max(share, 0.0), 1.0))
-            for names, share in shares
-        ],
+        shares=sources_of(response),
         surfaces=[
             _surface(first, second, response)
             for first, second in combinations(found.factors, 2)
