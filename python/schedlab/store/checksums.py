@@ -12,6 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from schedlab.errors import StoreError
+from schedlab.notation.controls import escaped
 from schedlab.store.tables import PYTHON, TABLES
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -24,7 +25,7 @@ class Damaged(StoreError):
 
     def __init__(self, message: str, where: str) -> None:
         todo = "the other runs can be read; put back a copy of the store, or measure this run again"
-        super().__init__(message, where=where, todo=todo)
+        super().__init__(escaped(message), where=where, todo=todo)  # a damaged name may contain any character
 
 
 def checksum(table: str, row: Mapping[Any, Any]) -> int:
