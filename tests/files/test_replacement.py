@@ -212,3 +212,53 @@ def test_the_systems_links_are_followed_as_dev_stdout_is() -> None:
         finally:
             os.seteuid(0)
         assert (home / "redirected").read_text() == "new"
+
+
+@pytest.mark.root
+@needs_root
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_owner_group_and_mode_of_a_replaced_file_stay_in_a_private_folder(tmp_path: Path, mode: int) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=mode)
+    path = home / "report.html"
+    path.write_text("old")
+    for each in (home, path):
+        os.chown(each, OTHER_UID, OTHER_UID + 1)
+    path.chmod(0o640)
+    write(path)
+    state = path.stat()
+    assert (path.read_text(), state.st_uid, state.st_gid) == ("new", OTHER_UID, OTHER_UID + 1)
+    assert state.st_mode & 0o7777 == 0o640
+
+
+@pytest.mark.root
+@needs_root
+def test_a_group_that_cannot_be_kept_loses_its_rights() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        home, path = Path(name), Path(name) / "report.html"
+        path.write_text("old")
+        path.chmod(0o674)
+        os.chown(path, OTHER_UID, 0)
+        os.chown(home, OTHER_UID, OTHER_UID)
+        groups = os.getgroups()
+        os.setgroups([])
+        os.setegid(OTHER_UID)
+        os.seteuid(OTHER_UID)
+        try:
+            write(path)
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+            os.setgroups(groups)
+        assert (path.stat().st_gid, path.stat().st_mode & 0o777) == (OTHER_UID, 0o644)
+
+
+def test_attributes_of_a_replaced_file_stay(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    try:
+        os.setxattr(path, "user.origin", b"lab")
+    except OSError as error:
+        pytest.skip(f"the file system of {tmp_path} has no attributes: {error}")
+    write(path)
+    assert (path.read_text(), os.getxattr(path, "user.origin")) == ("new", b"lab")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
+from schedlab.files import cache
 from schedlab.files.locks import locked
 
 RELEASES = ("bullseye", "bookworm", "trixie", "forky", "sid")
@@ -155,8 +156,8 @@ class Archive:
         """Write the configuration. The folder may have been moved or copied from another machine."""
         for needed in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / needed).mkdir(parents=True, exist_ok=True)
-        (self._folder / "sources.list").write_text("".join(source.line for source in self._sources))
-        (self._folder / "apt.conf").write_text(_CONFIGURATION.replace("{folder}", str(self._folder.absolute())))
+        cache.write(self._folder / "sources.list", "".join(source.line for source in self._sources))
+        cache.write(self._folder / "apt.conf", _CONFIGURATION.replace("{folder}", str(self._folder.absolute())))
 
     def _apt(self, *argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return run([argv[0], "-c", str((self._folder / "apt.conf").absolute()), *argv[1:]], cwd)
