@@ -3,6 +3,7 @@ unless the store needs an upgrade."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -118,6 +119,31 @@ def test_an_empty_file_becomes_a_store_and_a_link_stays_a_link(tmp_path: Path) -
         open_store(tmp_path / name, create=True).dispose()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").is_file()
+
+
+@pytest.mark.parametrize("before", [None, b""])
+def test_a_lock_on_the_folder_does_not_delay_a_new_store(
+    tmp_path: Path, before: bytes | None
+) -> None:
+    if before is not None:
+        (tmp_path / "store.sqlite").write_bytes(before)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        open_store(tmp_path / "store.sqlite", create=True).dispose()
+    finally:
+        os.close(folder)
+
+
+def test_an_empty_file_that_another_process_keeps_locked_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_ATTEMPTS", 2)
+    with (tmp_path / "store.sqlite").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match="is locked by another process"):
+            open_store(tmp_path / "store.sqlite", create=True)
+    open_store(tmp_path / "store.sqlite", create=True).dispose()
 
 
 def test_a_store_that_cannot_be_written_is_read_without_a_file_beside_it(

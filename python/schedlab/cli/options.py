@@ -139,9 +139,7 @@ def measured_path(named: Location | None, *, no_store: bool, resume: bool = Fals
 
     stack = ExitStack()
     atexit.register(stack.close)
-    # The making of a store locks the store's folder, and this process has the lock of the outer folder.
-    folder = stack.enter_context(locked_folder("schedlab-no-store-")) / "store"
-    folder.mkdir()
+    folder = stack.enter_context(locked_folder("schedlab-no-store-"))
     return Location(folder / "store.sqlite", temporary=True)
 
 

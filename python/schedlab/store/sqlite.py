@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import StoreError
-from schedlab.files.locks import lock
+from schedlab.files.locks import try_lock
 from schedlab.files.processes import has_ended, is_running, this_process
 from schedlab.files.replacement import link, new_file
 from schedlab.store import location
@@ -92,30 +92,52 @@ def _create(path: Path) -> None:
         content: bytes = connection.connection.driver_connection.serialize()  # type: ignore[union-attr]
     path = path.resolve()
     try:
-        with _locked(path.parent) as folder, new_file(path) as (file, name):
+        with new_file(path) as (file, name):
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            if path.exists() and not path.stat().st_size:
-                path.unlink()
-            with suppress(FileExistsError):
+            with _without_empty(path), suppress(FileExistsError):
                 link(name, path)
-            os.fsync(folder)
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as error:
         todo = "free space, check the permissions of its folder, or name another file with --store"
         raise StoreError(f"cannot be made: {error.strerror}", where=str(path), todo=todo) from error
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """Yield the folder's descriptor with its lock, so that simultaneous runs make a new store only once."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _without_empty(path: Path) -> Iterator[None]:
+    """Remove an empty file before the block. Its lock during the block keeps other processes from removing the store
+    that the block makes.
+
+    A lock of the folder would let any user who can read the folder block this process for ever.
+    """
     try:
-        with suppress(OSError):  # a file system without locks
-            lock(handle)
-        yield handle
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        _lock(handle, path)
+        with suppress(FileNotFoundError):  # another process has removed the empty file
+            if os.path.samestat(os.fstat(handle), path.lstat()) and not os.fstat(handle).st_size:
+                path.unlink()
+        yield
     finally:
         os.close(handle)
+
+
+def _lock(file: int, path: Path) -> None:
+    """Lock a file, unless its file system has no locks; StoreError when another process keeps the lock."""
+    with suppress(OSError):
+        for _ in range(BUSY_ATTEMPTS):
+            if try_lock(file):
+                return
+            time.sleep(BUSY_PAUSE)
+        raise StoreError("is locked by another process", where=str(path), todo="remove this empty file")
 
 
 def rows_of(connection: Connection) -> Rows:
