@@ -122,9 +122,7 @@ def test_an_empty_file_becomes_a_store_and_a_link_stays_a_link(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("before", [None, b""])
-def test_a_lock_on_the_folder_does_not_delay_a_new_store(
-    tmp_path: Path, before: bytes | None
-) -> None:
+def test_a_lock_on_the_folder_does_not_delay_a_new_store(tmp_path: Path, before: bytes | None) -> None:
     if before is not None:
         (tmp_path / "store.sqlite").write_bytes(before)
     folder = os.open(tmp_path, os.O_RDONLY)
