@@ -282,8 +282,8 @@ def test_no_json_is_more_than_garbled(value: object, kind: type[replies.Body]) -
 
 
 @pytest.mark.slow
-def test_what_a_stopped_agent_has_undone_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lying.install(tmp_path / "bin", monkeypatch, end="sys.stdin.buffer.read()")
+def test_what_a_silent_machine_has_undone_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lying.install(tmp_path / "bin", monkeypatch, end="sys.stdin.buffer.read()", recover="ok['outcomes'] = 5")
     monkeypatch.setattr(client, "ENDING_SECONDS", 0.2)
     run_plan = plan(parse(TEXT, "x.toml"), 1, quick=False)
     with closing(Remote("box", build_fake_tree(tmp_path / "tree", kernel="6.12.1").root)) as target:

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from schedlab.experiment.load import parse
+from schedlab.experiment.plan import plan
 from schedlab.files.folders import LOCKED, state_variable
 from schedlab.observe.fingerprint import take
 from schedlab.store import reader
@@ -22,6 +24,7 @@ from schedlab.store.file import open_store
 from schedlab.targets.ssh.agent import Agent, Lost, Refusal
 from schedlab.targets.ssh.connection import CONFIG, Address, Connection
 from schedlab.targets.ssh.target import Remote
+from schedlab.tunables.journal import client
 from schedlab.tunables.journal.client import Client
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.tools import SCHEDLOAD, find
@@ -121,9 +124,6 @@ def test_a_whole_run_has_the_report_of_a_real_machine_and_leaves_nothing(
 
 
 def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, server: loopback.Server) -> None:
-    from schedlab.experiment.load import parse
-    from schedlab.experiment.plan import plan
-
     text = (
         HEAD + '[[variant]]\nname = "large"\nmemory_mib = 512\n'
         '[[workload]]\nuse = "command"\nrun = "no-such-program"\n'
@@ -209,8 +209,9 @@ def test_the_next_contact_undoes_a_killed_agent(
     before = texts(tree)
     with running(tmp_path, tree) as controller:
         (folder,) = {Path(f"/proc/{pid}/exe").readlink().parent for pid in _agents(tree)}
+        controller.send_signal(signal.SIGSTOP)
         _kill_both(tree)
-        assert controller.wait() == 3
+        controller.kill()
     assert len(server.journals) == 1
     assert folder.is_dir()
     agent = Agent(connection)
@@ -220,6 +221,38 @@ def test_the_next_contact_undoes_a_killed_agent(
     assert agent.end() == []
     restored(tree, before)
     assert server.journals == []
+
+
+def test_the_run_itself_undoes_a_killed_agent(tmp_path: Path, tree: Path, server: loopback.Server) -> None:
+    before = texts(tree)
+    with running(tmp_path, tree) as controller:
+        _kill_both(tree)
+        assert controller.wait() == 3
+    restored(tree, before)
+    assert server.journals == []
+    assert "not put back" not in (tmp_path / "log").read_text()
+
+
+def test_values_that_a_stopped_agent_keeps_are_named(
+    tmp_path: Path, tree: Path, server: loopback.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ENDING_SECONDS", 0.5)
+    monkeypatch.setattr("schedlab.targets.ssh.target.LOST_SECONDS", 0.0)
+    experiment = parse(NATIVE, "x.toml")
+    run_plan = plan(experiment, 1, quick=False)
+    before = texts(tree)
+    with closing(Remote("box", tree)) as target:
+        with target.session(run_plan, 1) as session:
+            session.put_in_place(run_plan.variants[1])
+            keeper, worker = _agents(tree)
+            for pid in (keeper, worker):
+                os.kill(pid, signal.SIGSTOP)
+        (left,) = target.leftovers
+        assert left == f"the run's values: process {worker} there does not answer, and has not put them back"
+        assert texts(tree) != before
+        for pid in (keeper, worker):
+            os.kill(pid, signal.SIGCONT)
+    restored(tree, before)
 
 
 def test_a_cut_connection_undoes_everything(tmp_path: Path, tree: Path, server: loopback.Server) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.model import TargetTable, Variant
@@ -28,10 +29,14 @@ from schedlab.targets.ssh.requirements import missing_requirements
 from schedlab.targets.ssh.trials import RemoteRow
 from schedlab.targets.trial import Remarks, kernel_files
 from schedlab.tunables import System, deferred_signals
+from schedlab.tunables.journal.replies import Described
 from schedlab.tunables.journal.values import Values
 from schedlab.workloads.tools import SCHEDLOAD, find
 
-FOLDER: Final = "schedlab-remote-"
+LOST_SECONDS = 10.0
+"""Limit in seconds for a lost agent to put all values back."""
+
+FOLDER = "schedlab-remote-"
 """Prefix of folders on this machine for the files of another machine."""
 
 
@@ -183,9 +188,28 @@ class Remote(Target):
             try:
                 self.leftovers = [*self.leftovers, *_leftovers(agent.end())]
             except Lost as error:
-                self.leftovers = [*self.leftovers, f"not known for all values: {error.what}"]
+                self.leftovers = [*self.leftovers, *self._left_by(agent, error)]
             finally:
                 self._end_agent()
+
+    def _left_by(self, lost: Agent, error: Lost) -> list[str]:
+        """Undo, by another agent, what a lost agent has left; return what is not undone, or not known."""
+        unknown = [f"not known for all values: {error.what}"]
+        if self._boots_kernels:
+            return unknown  # the machine may be restarting
+        try:
+            agent = self.reached()
+            outcomes = agent.recover()
+            deadline = time.monotonic() + LOST_SECONDS
+            while (left := _journals_of(lost, agent)) and any(journal.live for journal in left):
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
+                outcomes += agent.recover()
+        except CannotRunHere:
+            return unknown
+        text = f"the run's values: process {lost.facts.pid} there does not answer, and has not put them back"
+        return [*_leftovers(outcomes), *(text for journal in left if journal.live)]
 
     def close(self) -> None:
         """End the agent and the connection; both begin anew when they are needed again."""
@@ -218,6 +242,11 @@ class Remote(Target):
     def system(self, agent: Agent) -> System:
         """Return the machine with its tunables, as the agent shows it."""
         return System(self._root, agent.facts.uid, RemoteFiles(agent))
+
+
+def _journals_of(lost: Agent, agent: Agent) -> list[Described]:
+    """Return the journals that a lost agent has left on its machine, according to another agent."""
+    return [each for each in agent.journals() if each.opened is not None and each.opened.pid == lost.facts.pid]
 
 
 def _leftovers(outcomes: Sequence[Outcome]) -> list[str]:
