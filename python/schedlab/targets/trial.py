@@ -13,8 +13,9 @@ from schedlab.observe.counters import processes
 from schedlab.results.measurement import Conditions, Measurement, State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
+from schedlab.tunables.journal.frames import Garbled
 from schedlab.tunables.journal.local import LocalAgent
-from schedlab.tunables.journal.replies import Garbled, Report
+from schedlab.tunables.journal.replies import Report
 from schedlab.workloads import launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched

@@ -19,7 +19,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.targets.protocol import MissingRequirement
 from schedlab.targets.ssh.target import Remote
-from schedlab.tunables.journal import client, replies
+from schedlab.tunables.journal import client, frames, replies
 from tests.tunables.fake_tree import build_fake_tree
 
 from . import lying
@@ -263,7 +263,7 @@ def test_commands_end_with_the_exit_code_of_a_machine_that_cannot_run(
     assert not [place for place in PLACES if place.exists()]
 
 
-KINDS = [kind for kind in vars(replies).values() if isinstance(kind, type) and issubclass(kind, replies.Body)]
+KINDS = [kind for kind in vars(replies).values() if isinstance(kind, type) and issubclass(kind, frames.Body)]
 
 FIELDS = sorted({name for kind in KINDS for name in kind.model_fields} | {"id", "ok", "error", "hex", "/x", "more"})
 
@@ -276,9 +276,9 @@ JSON = st.recursive(
 
 @pytest.mark.slow
 @given(JSON, st.sampled_from(KINDS))
-def test_no_json_is_more_than_garbled(value: object, kind: type[replies.Body]) -> None:
-    with suppress(replies.Garbled, replies.Declined):
-        replies.Reply.of(json.dumps({"id": 1, "ok": value}).encode()).content(kind)
+def test_no_json_is_more_than_garbled(value: object, kind: type[frames.Body]) -> None:
+    with suppress(frames.Garbled, frames.Declined):
+        frames.Reply.of(json.dumps({"id": 1, "ok": value}).encode()).content(kind)
 
 
 @pytest.mark.slow

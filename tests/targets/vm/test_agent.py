@@ -11,7 +11,8 @@ import pytest
 
 from schedlab.targets.vm import jobs
 from schedlab.targets.vm.results import Stream, content
-from schedlab.tunables.journal.replies import AllWritten, Files, Reply, Trial
+from schedlab.tunables.journal.frames import Reply
+from schedlab.tunables.journal.replies import AllWritten, Files, Trial
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm.test_initramfs import unpacked
 

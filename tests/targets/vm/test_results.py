@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.targets.vm.results import Stream
-from schedlab.tunables.journal import replies
-from schedlab.tunables.journal.replies import Garbled
+from schedlab.tunables.journal import frames
+from schedlab.tunables.journal.frames import Garbled
 
 
 def framed(number: int, **body: object) -> bytes:
@@ -59,8 +59,8 @@ def test_bytes_that_are_not_a_reply_are_refused(noise: bytes) -> None:
 
 
 def test_a_guest_cannot_fill_this_machine_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "LARGEST", 1000)
-    monkeypatch.setattr(replies, "LARGEST_STRUCTURE", 100)
+    monkeypatch.setattr(frames, "LARGEST", 1000)
+    monkeypatch.setattr(frames, "LARGEST_STRUCTURE", 100)
     stream = Stream()
     stream.feed(framed(1, text='"' * 400))
     assert stream.take()

@@ -23,7 +23,8 @@ from schedlab.tunables.journal.client import (
     Lost,
     Refusal,
 )
-from schedlab.tunables.journal.replies import SHOWN, Facts, Garbled, Outcome
+from schedlab.tunables.journal.frames import SHOWN, Garbled
+from schedlab.tunables.journal.replies import Facts, Outcome
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 __all__ = ["CONTINUE", "Agent", "BadReply", "Lost", "Outcome", "Refusal"]

@@ -56,7 +56,7 @@ class Remote(Target):
         self._address = Address.parse(address)
         self.name = f"ssh:{self._address}"
         self.kind = "real" if root == Path("/") else "real, tunables in a tree of files"
-        self._root = root
+        self._root = root.absolute()
         self._connection: Connection | None = None
         self._agent: Agent | None = None
         atexit.register(self.close)

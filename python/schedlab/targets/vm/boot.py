@@ -14,7 +14,7 @@ from schedlab.targets.vm import qemu
 from schedlab.targets.vm.console import Console, Limits
 from schedlab.targets.vm.host_files import served
 from schedlab.targets.vm.results import Stream
-from schedlab.tunables.journal.replies import Garbled, Reply
+from schedlab.tunables.journal.frames import Garbled, Reply
 from schedlab.workloads.launcher import background
 
 POLL = 0.05

@@ -20,7 +20,8 @@ from schedlab.targets.vm import qemu
 from schedlab.targets.vm.boot import BootFailed, started
 from schedlab.targets.vm.jobs import contents
 from schedlab.targets.vm.results import content
-from schedlab.tunables.journal.replies import Garbled, Trial
+from schedlab.tunables.journal.frames import Garbled
+from schedlab.tunables.journal.replies import Trial
 from schedlab.workloads.base import Command
 from schedlab.workloads.launcher import request
 

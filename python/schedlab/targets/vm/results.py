@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TypeVar
 
-from schedlab.tunables.journal import replies
-from schedlab.tunables.journal.replies import Body, Declined, Garbled, Reply
+from schedlab.tunables.journal import frames
+from schedlab.tunables.journal.frames import Body, Declined, Garbled, Reply
 
 T = TypeVar("T", bound=Body)
 
@@ -39,11 +39,11 @@ class Stream:
     def take(self) -> Reply | None:
         """Return the next complete reply; Garbled when the bytes cannot be a reply."""
         try:
-            self._text += self._unpacker.decompress(self._bytes, replies.LARGEST + 1 - len(self._text))
+            self._text += self._unpacker.decompress(self._bytes, frames.LARGEST + 1 - len(self._text))
         except zlib.error as error:
             raise Garbled(f"{self._bytes[:60]!r} is not a part of a reply ({error})") from error
-        if len(self._text) > replies.LARGEST:
-            raise replies.too_large(replies.LARGEST)
+        if len(self._text) > frames.LARGEST:
+            raise frames.too_large(frames.LARGEST)
         self._bytes = self._unpacker.unused_data
         if not self._unpacker.eof:
             return None

@@ -30,7 +30,8 @@ from schedlab.targets.vm.qemu import Machine
 from schedlab.targets.vm.results import content
 from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
 from schedlab.targets.vm.settings import faults, settings
-from schedlab.tunables.journal.replies import AllWritten, Garbled
+from schedlab.tunables.journal.frames import Garbled
+from schedlab.tunables.journal.replies import AllWritten
 from schedlab.tunables.journal.replies import Files as Reading
 from schedlab.tunables.journal.replies import Trial as Completed
 

@@ -21,24 +21,19 @@ from typing import ClassVar, TypeVar
 from schedlab.errors import CannotRunHere
 from schedlab.tunables.signals import deferred_signals
 
+from .frames import LARGEST, Body, Declined, Garbled, Reply, too_large
 from .replies import (
-    LARGEST,
-    Body,
-    Declined,
     Described,
     Errors,
     Files,
     Found,
-    Garbled,
     Holder,
     Journals,
     Nothing,
     Outcome,
     Outcomes,
     Put,
-    Reply,
     Trial,
-    too_large,
 )
 
 T = TypeVar("T", bound=Body)

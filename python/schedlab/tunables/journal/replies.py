@@ -1,8 +1,8 @@
-"""Replies of ``schedload agent``, decoded once and the same for this machine, other machines and guests.
+"""Contents of the replies of ``schedload agent``, the same for this machine, other machines and guests.
 
-Root of another machine or of a guest can send any bytes. A reply is therefore bounded before it is parsed, and has
-exactly the fields of ``crates/load/src/agent/protocol.rs``, each of its type. Paths cannot leave the folder below which
-this machine writes the files. Every other reply is :class:`Garbled`.
+Root of another machine or of a guest can send any bytes. A content therefore has exactly the fields of
+``crates/load/src/agent/protocol.rs``, each of its type, and paths cannot leave the folder below which this machine
+writes the files. Every other content is Garbled (:mod:`schedlab.tunables.journal.frames`).
 """
 
 from __future__ import annotations
@@ -12,48 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, field_validator, model_validator
+
+from .frames import EXACT, SHOWN, Body, Garbled
 
 PROTOCOL = 5
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""
-
-LARGEST = 512 << 20
-"""Limit in bytes of a reply, which is kept in memory until the store contains the trial."""
-
-LARGEST_STRUCTURE = 4 << 20
-"""Limit in bytes of a reply without its texts: few bytes of JSON could be objects of many bytes."""
-
-SHOWN = 60
-"""Bytes of a reply that a message quotes."""
-
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
-
-
-class Garbled(Exception):
-    """Bytes that are not the reply to the request, because bytes were lost or mixed with other output, or were never
-    the agent's."""
-
-
-class Declined(Exception):
-    """A request that the agent refused; ``kind`` is the agent's word for the reason (``Kind`` in ``protocol.rs``)."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-        self.text = text
 
 
 def _path(path: str) -> str:
@@ -78,14 +44,6 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Number = Annotated[int, Field(ge=-(1 << 31), lt=1 << 32)]
 Name = Annotated[str, Field(max_length=4096)]
 Message = Annotated[str, Field(max_length=1 << 20)]
-
-_EXACT = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
-
-
-class Body(BaseModel):
-    """The content of a reply; a class for each kind of request."""
-
-    model_config = _EXACT
 
 
 class Nothing(Body):
@@ -191,7 +149,7 @@ class Outcome:
     tunable or the kind of the resource, ``path`` the file or the name of the resource.
     """
 
-    __pydantic_config__: ClassVar = _EXACT
+    __pydantic_config__: ClassVar = EXACT
 
     how: Literal["restored", "removed", "left", "failed", "damaged", "rebooted"]
     name: Name
@@ -224,7 +182,7 @@ class Put(Body):
 class Written:
     """A setting that the agent has written: number of its place, file, number of the error, contents afterwards."""
 
-    __pydantic_config__: ClassVar = _EXACT
+    __pydantic_config__: ClassVar = EXACT
 
     name: Name
     place: Annotated[int, Field(ge=0, lt=4096)]
@@ -319,13 +277,13 @@ class Report(Usage):
 
     version: Count = Field(default=1, alias="schema")
     elapsed_ns: Count
-    runs: list[Times] = []
+    runs: list[Times] = Field(default_factory=list)
     exit_code: Number | None
     signal: Number | None
     timed_out: bool
     interrupted_by: Number | None = None
     strays_killed: Count = 0
-    attributes: dict[Name, JsonValue] = {}
+    attributes: dict[Name, JsonValue] = Field(default_factory=dict)
     sched: str = ""
 
     @classmethod
@@ -375,74 +333,6 @@ class Trial(Body):
             reply.check(files)
         for reply in self.samples:
             reply.check(samples)
-
-
-class _Failure(Body):
-    kind: Name
-    text: Message
-
-
-class _Frame(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    id: Annotated[int, Field(ge=0, lt=1 << 63)]
-
-
-class _Refused(Body):
-    id: int
-    error: _Failure
-
-
-T = TypeVar("T", bound=Body)
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A reply to the request of this number. The request determines the kind of its content."""
-
-    number: int
-    data: bytes
-
-    @classmethod
-    def of(cls, data: bytes) -> Reply:
-        """Return the reply in these bytes: a JSON object. Garbled for bytes that are not a reply to any request."""
-        if len(data) > LARGEST:
-            raise too_large(LARGEST)
-        if len(data) > LARGEST_STRUCTURE and len(_TEXT.sub(b"", data)) > LARGEST_STRUCTURE:
-            raise Garbled("a reply with too many parts")
-        try:
-            return cls(_Frame.model_validate_json(data).id, data)
-        except ValidationError as error:
-            raise Garbled(f"{data[:SHOWN]!r}, which is not a reply ({_why(error)})") from None
-
-    def content(self, kind: type[T]) -> T:
-        """Return the content of this kind. Declined when the agent refused the request; Garbled for other contents."""
-        try:
-            return _answer(kind).model_validate_json(self.data).ok  # type: ignore[attr-defined, no-any-return]
-        except ValidationError as error:
-            try:
-                refused = _Refused.model_validate_json(self.data).error
-            except ValidationError:
-                raise Garbled(f"{self.data[:SHOWN]!r}, which is not the expected reply ({_why(error)})") from None
-        raise Declined(refused.kind, refused.text)
-
-
-@lru_cache(maxsize=64)
-def _answer(kind: type[Body]) -> type[Body]:
-    """Return the model of a whole reply with a content of this kind."""
-    return create_model("Answer", __base__=Body, id=(int, ...), ok=(kind, ...))
-
-
-def _why(error: ValidationError) -> str:
-    """Return place and reason of the first fault."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part)[:SHOWN] for part in first["loc"] if part != "ok")
-    return f"{place}: {first['msg']}" if place else first["msg"]
-
-
-def too_large(limit: int) -> Garbled:
-    """Return the error for a reply of more bytes than the limit."""
-    return Garbled(f"a reply of more than {limit >> 20} MiB")
 
 
 def flattened(trees: Iterable[tuple[str, Files]]) -> dict[str, bytes]:
