@@ -26,7 +26,7 @@ help:
 	@echo "make test     everything that must pass; what continuous integration runs"
 	@echo "make verify   comparisons with this machine's kernel and clock: for a machine that does nothing else"
 	@echo "make bench    the figures that the documentation quotes"
-	@echo "make torture  kills, damaged files and full disks, with figures of the losses: twenty minutes"
+	@echo "make torture  kills, signals, damaged files and full disks, with figures of the losses: twenty minutes"
 	@echo "make mutants  changes of the code that no test notices: PACKAGE=store SAMPLE=40 SEED=1 SECONDS=3600"
 	@echo "make docs     target/site: the documentation as a web site, which fetches nothing from other servers"
 	@echo "make lock     resolve the newest Python packages into requirements.lock"

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import schedlab
 from schedlab.errors import Exit
 from tests.cli.test_bisect import FIGURE, repository
 from tests.cli.test_judge import BASELINE
@@ -144,8 +145,11 @@ def send_signals(machine: Machine, number: int, check: Check) -> None:
         allowed = {-each for each in numbers} | {128 + each for each in numbers} | {*map(int, Exit)} - {Exit.BUG}
         if status is None:
             figures.fault("commands that hang", name)
+        elif "Traceback" in text and f"{Path(schedlab.__file__).parent}/" not in text:
+            # Ctrl-C in the first milliseconds, before any line of schedlab.
+            figures.add("tracebacks of the start of Python")
         elif "Traceback" in text or status not in allowed:
-            figures.fault("tracebacks", f"{name} ended with {status}: {text[-600:]}")
+            figures.fault("tracebacks", f"{name} ended with {status}: {text[-2000:]}")
         listed = machine.run("runs", "--store", store) if store and store.exists() else machine.run("machines", "list")
         if kind in ("publish", "serve"):
             again, text = machine.run("publish", machine.work / "publish.site", "--store", commands.runs)

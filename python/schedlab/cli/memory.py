@@ -45,7 +45,7 @@ def _error(what: str) -> CannotRunHere:
 
 
 class _Watch:
-    """Finder of modules (``sys.meta_path``) that finds none, and raises CannotRunHere instead of a failing import."""
+    """Finder (``sys.meta_path``) that finds no module, but raises CannotRunHere before an import that would fail."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

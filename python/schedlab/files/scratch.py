@@ -79,7 +79,7 @@ def locked_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
 
 
 def remove_dead(paths: Iterable[Path]) -> None:
-    """Remove those of the folders that :func:`locked_folder` has made for processes that have ended."""
+    """Remove each folder that :func:`locked_folder` made for a process that has ended."""
     for path in paths:
         _remove_dead(path)
 

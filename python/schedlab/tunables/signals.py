@@ -48,8 +48,8 @@ def restore_on_signals() -> Iterator[None]:
     """In the block, the first SIGINT, SIGTERM or SIGHUP raises `Interrupted` in the main thread.
 
     Later signals have no effect, so that a burst cannot interrupt the undo or the last commit. The previous handlers
-    are restored at the end. A block in such a block has no effect, and neither has a block outside the main thread,
-    because Python runs handlers in the main thread only. A signal that the process ignores from its start stays
+    are restored at the end. A block inside another block has no effect. A block outside the main thread has no effect
+    either, because Python runs handlers in the main thread only. A signal that the process ignores from its start stays
     ignored: SIGHUP after nohup(1), and SIGINT in the background job of a script.
     """
     if threading.current_thread() is not threading.main_thread() or _Catching.process == os.getpid():
