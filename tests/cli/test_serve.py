@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,8 @@ def test_the_site_is_updated_before_an_answer_but_not_all_the_time(
 def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 2)
     words = ["serve", "--store", str(engine.url.database), "--port", "0"]
+    left = tmp_path / "cache/schedlab/sites" / sha256(str(engine.url.database).encode()).hexdigest()[:16] / "run"
+    left.mkdir(parents=True)  # of a version that wrote the state of a site last, and was killed
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     server = subprocess.Popen(
         [sys.executable, "-m", "schedlab", *words], stdout=subprocess.PIPE, text=True, env=environment

@@ -28,16 +28,21 @@ def serve(
     """
     import os
     import secrets
+    import shutil
     from hashlib import sha256
     from urllib.parse import quote
 
     from schedlab.cli import serve_run
-    from schedlab.cli.publish_run import publish
+    from schedlab.cli.publish_run import STATE, publish
     from schedlab.files import cache
     from schedlab.store.file import open_store
 
     named = store_path(store)
     folder = cache.folder() / "sites" / sha256(os.fsencode(named.url or os.path.abspath(named.file))).hexdigest()[:16]
+
+    if not (folder / STATE).exists():
+        # Of an earlier version of schedlab, which was killed before it had written the state.
+        shutil.rmtree(folder, ignore_errors=True)
 
     def update() -> None:
         # Each update may run in another thread, and a connection to SQLite belongs to its thread.
