@@ -48,9 +48,12 @@ def search(states: int, changes: dict[int, float], spread: float, seed: int) -> 
 @given(
     st.dictionaries(st.integers(1, 9), st.lists(st.floats(-3, 3), min_size=1, max_size=4)),
     st.sampled_from([0.001, 0.01, 0.3]),
+    st.sampled_from([0.0, 0.1, 2.0]),
 )
-def test_probabilities_are_not_negative_and_sum_to_one(values: dict[int, list[float]], delta: float) -> None:
-    posterior = observe(10, values, delta)
+def test_probabilities_are_not_negative_and_sum_to_one(
+    values: dict[int, list[float]], delta: float, step: float
+) -> None:
+    posterior = observe(10, values, delta, step)
     assert posterior.culprit.min() >= 0
     assert posterior.culprit[0] == 0
     assert posterior.no_change + posterior.culprit.sum() == pytest.approx(1)

@@ -51,6 +51,9 @@ NOISE_FROM, NOISE_TO = 0.01, 1.0
 FREEDOM = (3.0, 30.0)
 """Degrees of freedom of the noise: with outliers, and almost normal."""
 
+MODE_FREEDOM = 3.0
+"""Degrees of freedom of the noise within a mode."""
+
 NEGLIGIBLE = 14.0
 """Log-likelihood below the best at which a noise does not count: a factor of 8e-7."""
 
@@ -97,19 +100,21 @@ class Grid:
 
     def log_likelihood(self, value: float) -> Floats:
         """Return the log-likelihood of a log-ratio, shape (effects + 1, noises); the last row is for no effect."""
-        one = int(np.count_nonzero(self.gap == 0))
         far = value - np.append(self.effects, 0.0)[:, None]
+        one, two = slice(None, self._unimodal), slice(self._unimodal, None)
         result = np.empty((len(far), len(self.scale)))
-        result[:, :one] = self._log_density(far, slice(one))
+        result[:, one] = -(self.freedom[one] + 1) / 2 * np.log1p(far**2 * self._factor[one])
         # In a quarter of the blocks the state alone is in the slow mode, in a quarter the reference alone.
-        two = slice(one, None)
-        parts = [self._log_density(far + shift * self.gap[two], two) for shift in (-1, 0, 1)]
-        result[:, two] = _log_sum(np.array(parts) + np.log([0.25, 0.5, 0.25])[:, None, None], axis=0)
-        return result
+        power = (MODE_FREEDOM + 1) / 2
+        modes = ((0.25, -self.gap[two]), (0.5, 0.0), (0.25, self.gap[two]))
+        result[:, two] = np.log(
+            sum(weight / (1 + (far + shift) ** 2 * self._factor[two]) ** power for weight, shift in modes)
+        )
+        return np.asarray(result + self._constant)
 
-    def _log_density(self, far: Floats, part: slice) -> Floats:
-        """Return the log-density of noises at these distances."""
-        return self._constant[part] - self._power[part] * np.log1p(far**2 * self._factor[part])
+    @cached_property
+    def _unimodal(self) -> int:
+        return int(np.count_nonzero(self.gap == 0))
 
     @cached_property
     def _constant(self) -> Floats:
@@ -118,12 +123,8 @@ class Grid:
         return np.asarray(constant)
 
     @cached_property
-    def _power(self) -> Floats:
-        return (self.freedom + 1) / 2
-
-    @cached_property
     def _factor(self) -> Floats:
-        return 1 / (self.freedom * self.scale**2)
+        return np.asarray(1 / (self.freedom * self.scale**2))
 
 
 @lru_cache(maxsize=8)
@@ -141,7 +142,7 @@ def grid(delta: float, step: float) -> Grid:
     return Grid(
         np.concatenate([-sizes[::-1], sizes]),
         np.concatenate([np.tile(noises, len(FREEDOM)), within]),
-        np.concatenate([np.repeat(FREEDOM, len(noises)), np.full(two, FREEDOM[0])]),
+        np.concatenate([np.repeat(FREEDOM, len(noises)), np.full(two, MODE_FREEDOM)]),
         np.concatenate([np.zeros(one), gaps]),
         np.concatenate([np.full(one, log((1 - MODES) / one)), np.full(two, log(MODES / max(two, 1)))]),
     )
