@@ -8,6 +8,7 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 from benches import judge
+from benches.study.noise import draw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,3 +74,14 @@ def test_campaigns_of_null_candidates_keep_their_level(kind: str) -> None:
     better, worse, usual = judge.false_alarms(kind, 100)
     assert max(better, worse) <= 9
     assert usual == 100
+
+
+@pytest.mark.slow
+def test_equal_candidates_whose_slowest_trials_fail_keep_their_level() -> None:
+    """A part of the study, with a fixed random seed. At the bound, 2.5 %, more than four of 60 have a chance of 2 %."""
+    case, rng = judge.FAILING[0], np.random.default_rng(6)
+    slow = float(np.quantile(draw("log-normal", rng, 10_000, 2, 1), 0.96))
+    found = np.array([judge.words(*judge.campaign(case, "log-normal", rng, slow, 240)) for _ in range(60)]) > 0
+    left_out, better = found.sum(axis=0)
+    assert left_out > 4
+    assert better <= 4
