@@ -103,6 +103,16 @@ def test_an_empty_list_is_refused() -> None:
     assert "file.toml:18: workload[1].groups: is an empty list" in error_of(TWO_VARIANTS.replace("[1, 4]", "[]"))
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_values_that_are_equal_in_different_units_are_refused(quick: bool) -> None:
+    intervals = 'interval = ["1ms", "2ms", "1000us"]'
+    text = TWO_VARIANTS.replace('"hackbench"', '"cyclic"').replace(
+        "groups = [1, 4]", f"quick = {{ {intervals} }}" if quick else intervals
+    )
+    place = "workload[1].quick.interval" if quick else "workload[1].interval"
+    assert f"{place}: '1ms' and '1000us' are the same value: each value is a row" in error_of(text)
+
+
 def test_an_experiment_without_variants_is_refused() -> None:
     assert "variant: is missing" in error_of('[experiment]\nname = "x"\n[[workload]]\nuse = "hackbench"\n')
 

@@ -106,6 +106,8 @@ def test_drawn_points_cover_each_range_evenly_and_follow_the_seed(design: str) -
         ("[sweep.factors]\n\"workload.group\" = [1]", "workload.group: the workload has no such parameter"),
         ("[sweep.factors]\n\"sched.migration_cost\" = [1, 'x']", "sched.migration_cost"),
         ("[sweep.factors]\n\"workload.groups\" = [1, 1]", "contains a value twice"),
+        ("[sweep.factors]\n\"machine_model.costs.switch\" = [1, 1.0]", "contains a value twice"),
+        ("[sweep.factors]\n\"variant.slice\" = ['1ms', '1000us']", "'1ms' and '1000us' are the same value"),
         ("[sweep.factors]\n\"workload.groups\" = { from = 0, to = 4, count = 2, scale = 'log' }", "begins above 0"),
         ("[sweep.factors]\n\"workload.groups\" = { from = 1, to = 4, steps = 2 }", "a range has no key 'steps'"),
         ("[sweep]\ndesign = 'sobol'\nsamples = 10\n[sweep.factors]\n\"workload.groups\" = [1, 2]", "a power of 2"),

@@ -320,9 +320,16 @@ def _list_fault(values: list[Any]) -> str:
 
 def _check_parameters(i: int, table: WorkloadTable, workload: AnyAdapter, quick: bool) -> Iterator[Finding]:
     reported: set[tuple[locate.Path, str]] = set()
+    rows: dict[str, dict[str, Any]] = {}
     for values in combinations(table, quick=quick):
         try:
-            workload.parameters.model_validate(values)
+            same = rows.setdefault(repr(workload.parameters.model_validate(values)), values)
+            if same is not values:
+                name = next(key for key, value in values.items() if value != same[key])
+                inside = ("quick",) if quick and name in table.quick else ()
+                message = f"{same[name]!r} and {values[name]!r} are the same value: each value is a row"
+                yield ("workload", i, *inside, name), message
+                return
         except ValidationError as error:
             for item in error.errors():
                 path, message = _explain_field(item, tuple(item["loc"]))

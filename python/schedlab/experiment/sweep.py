@@ -8,7 +8,7 @@ and cells depend only on the file and the run's random seed, so that a resumed s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -170,7 +170,7 @@ def _fault_of_real(kind: str, experiment: Experiment, factors: Mapping[str, Fact
 
 
 def base_row(experiment: Experiment, table: SweepTable) -> Row:
-    """Return the file's row; ExperimentError when the file has several rows."""
+    """Return the file's row; ExperimentError when the file has several rows, or a factor has a value twice."""
     of_file = rows(experiment)
     if len(of_file) != 1:
         name = experiment.experiment.name
@@ -178,7 +178,23 @@ def base_row(experiment: Experiment, table: SweepTable) -> Row:
         raise ExperimentError(
             f"a sweep has one row; the file has {counted(len(of_file), 'row')}", where=name, todo=todo
         )
+    for factor in table.factors.values():
+        _require_different_levels(experiment, of_file[0], factor)
     return of_file[0]
+
+
+def _require_different_levels(experiment: Experiment, base: Row, factor: Factor) -> None:
+    """Raise ExperimentError if two values of a list are the same in different notations: ``"1ms"``, ``"1000us"``."""
+    known: dict[str, Value] = {}
+    for level in factor.levels if factor.low is None else ():
+        state = replace(point(experiment, base, {factor.name: factor}, {factor.name: level}, ""), values={})
+        key = repr((state.row.validated, replace(state, row=base)))
+        if (same := known.setdefault(key, level)) is not level:
+            raise ExperimentError(
+                f"{factor.name}: {same!r} and {level!r} are the same value",
+                where=experiment.experiment.name,
+                todo="keep one of them: each value makes a point",
+            )
 
 
 def point(

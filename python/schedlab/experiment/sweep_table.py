@@ -127,7 +127,8 @@ def _list(name: str, written: object) -> Factor:
     else:
         settings = [model_setting(name, value) for value in written]
         name, levels = settings[0].name, tuple(map(_value_of, settings))
-    if len(set(map(str, levels))) < len(levels):
+    # 1 and "1" are the same text, 1 and 1.0 the same number.
+    if min(len(set(map(str, levels))), len(set(levels))) < len(levels):
         raise ValueError("contains a value twice")
     return Factor(name, levels)
 
