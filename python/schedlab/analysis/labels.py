@@ -41,6 +41,9 @@ DISTINCT_UP_TO = 39
 AT_ONCE = 1 << 20
 """Number of sums in a chunk: 4 MB of single-precision numbers."""
 
+REACH = 3
+"""Gaps on each side of an approximate bound of an interval that are tested first."""
+
 _DIGITS = 12
 """Decimals of aligned values that count: values that differ by rounding alone are equal."""
 
@@ -156,12 +159,13 @@ def interval(values: Floats, confidence: float, seed: int) -> tuple[float, float
     # Gaps near a normal approximation of the bounds, with the spread of the rank sum at the centre.
     scores = aligned_ranks(_shifted(values, centre(values)))
     half = -float(ndtri(level / 2)) * float(np.sqrt((scores**2).mean(axis=1).sum()))
-    low = _first(len(middles), int(np.argmax(above - blocks**2 < half)), lambda g: p_at(g).upper > level / 2)
-    high = _first(
-        len(middles),
-        len(middles) - 1 - int(np.argmax((blocks**2 - above < half)[::-1])),
-        lambda g: p_at(g).lower <= level / 2,
-    )
+    last = len(middles) - 1
+    guesses = int(np.argmax(above - blocks**2 < half)), last - int(np.argmax((blocks**2 - above < half)[::-1]))
+    windows = [np.arange(max(0, guess - REACH), min(last, guess + REACH) + 1) for guess in guesses]
+    p = p_at(np.concatenate(windows))
+    length = len(windows[0])
+    low = _first(windows[0], p.upper[:length] > level / 2, last, lambda gaps: p_at(gaps).upper > level / 2)
+    high = _first(windows[1], p.lower[length:] <= level / 2, last, lambda gaps: p_at(gaps).lower <= level / 2)
     return float(crossings[low]), float(crossings[high])
 
 
@@ -278,22 +282,27 @@ def _crossings(values: Floats) -> Floats:
     return np.asarray((2 * variant[:, None, None] + variant[:, None]) / 3 - others[None]).ravel()
 
 
-def _first(count: int, guess: int, holds: Callable[[NDArray[np.intp]], NDArray[np.bool_]]) -> int:
-    """Return the first of ``count`` places at which a condition holds, near a guess; ``count`` if it holds nowhere.
+def _first(
+    window: NDArray[np.intp],
+    held: NDArray[np.bool_],
+    last: int,
+    holds: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
+) -> int:
+    """Return the first place up to ``last`` at which a condition holds; ``last`` + 1 if it holds nowhere.
 
-    The condition holds at every later place. Windows around the guess are tested at once, because a test of ten places
-    takes little more time than the test of a single place.
+    The condition holds at every later place. ``held`` is the condition at the places of a first window. Further windows
+    are twice as wide, because a test of ten places takes little more time than the test of a single place.
     """
-    low, high, reach = 0, count, 3
-    place = guess
-    while low < high:
-        window = np.arange(max(low, place - reach), min(high, place + reach + 1))
-        held = holds(window)
+    low, high, reach = 0, last + 1, REACH
+    while True:
         if held.all():
-            high, place = int(window[0]), int(window[0]) - reach
-        elif not held.any():
-            low, place = int(window[-1]) + 1, int(window[-1]) + 1 + reach
-        else:
+            high = int(window[0])
+        elif held.any():
             return int(window[np.argmax(held)])
-        place, reach = min(max(place, low), high - 1), 2 * reach
-    return low
+        else:
+            low = int(window[-1]) + 1
+        if low >= high:
+            return low
+        reach *= 2
+        window = np.arange(max(low, high - reach), high) if held.all() else np.arange(low, min(high, low + reach))
+        held = holds(window)

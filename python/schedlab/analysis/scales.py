@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, isfinite, nan, sqrt
 from typing import Literal
 
@@ -50,7 +51,7 @@ class Compared:
         """The blocks, in order."""
         return list(self.baseline)
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """Log-ratios or differences, shape (blocks,); infinite where one of two worst cases is 0.
 
@@ -66,14 +67,14 @@ class Compared:
             logs = np.log(above) - np.log(below)
         return np.where((above == 0) & (below == 0), 0.0, logs) if self.kind == "ranks" else logs
 
-    @property
+    @cached_property
     def logs(self) -> Floats:
         """Logarithms of variant, baseline and control, shape (blocks, 3); only with a control."""
         assert self.control is not None
         cells = (self.variant, self.baseline, self.control)
         return np.log(np.array([list(cell.values()) for cell in cells], dtype=np.float64).T)
 
-    @property
+    @cached_property
     def scores(self) -> Floats:
         """The figures that the tests permute: of shape (blocks,) if they flip signs, of shape (blocks, 3) with a
         control."""
