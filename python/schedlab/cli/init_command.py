@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 COMMENTS = {
     "[experiment]": "The name of the run. Add question = '…' for the question that its report answers.",
     "[target]": "Where the trials run; 'schedlab run --target' replaces this table.",
-    "[design]": "Each block runs every variant once per iteration, in random order. Six blocks are the fewest\n"
+    "[design]": "Each block runs every variant once per iteration, in random order. Four blocks are the fewest\n"
     "that can show a difference; 'schedlab plan FILE' states the effect that a number of blocks finds.",
     "[analysis]": "Changes within this margin count as equivalent.",
     "[[variant]]": "A state of the machine. The first variant is the baseline, which is measured twice (A/A control).\n"

@@ -125,9 +125,13 @@ def _aligned(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterato
 
 def _legend(report: Report) -> str:
     judging = report.judging
-    how = "paired by block, sign-flip test" if report.paired else "not measured in turn, Welch test on logarithms"
+    how, gain = "not measured in turn, Welch test on logarithms", "of geometric means"
+    if report.paired:
+        how = "paired by block, sign-flip test"
+    if any(row.statistic == "aligned-ranks" for row in report.rows):
+        how, gain = "paired by block, permutations with an A/A control", "pseudo-median against baseline and control"
     corrected = words.correction(judging.correction, words.family(report))
-    gains = f"({words.GAIN_SIGN}), of geometric means"
+    gains = f"({words.GAIN_SIGN}), {gain}"
     return _fill(f"{gains}; *shown at alpha {judging.alpha:g}*: {how}, {corrected}.")
 
 

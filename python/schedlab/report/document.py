@@ -120,7 +120,7 @@ class Row(Part):
     low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
     high: Known = Field(description="upper end of the interval")
     level: Known = Field(description="error level of the interval: alpha, or the level of the last interim analysis")
-    p: Known = Field(description="raw, two-sided: sign-flip permutation if paired, Welch on logarithms if not")
+    p: Known = Field(description="raw, two-sided: permutation within blocks if paired, Welch on logarithms if not")
     p_mann_whitney: Known = Field(description="Mann–Whitney's p beside Welch's, unpaired rows only")
     p_adjusted: Known = Field(description="p after the correction; the verdict follows from it")
     p_equivalent: Known = Field(description="two one-sided tests against ±delta, corrected likewise")
@@ -141,8 +141,9 @@ class Row(Part):
     )
     exact: bool = Field(description="counted instructions have the same ratio under all random seeds")
     statistic: str = Field(
-        description="`logs`: log-ratios of means; `ranks`: worst cases, whose `baseline` and `value` are medians over "
-        "the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and `ratio` and `high` "
+        description="`logs`: log-ratios of means; `aligned-ranks`: the A/A control takes part, `ratio` is the "
+        "pseudo-median of the ratios to baseline and control; `ranks`: worst cases, whose `baseline` and `value` are "
+        "medians over the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and `ratio` and `high` "
         "are null if the baseline is 0"
     )
 

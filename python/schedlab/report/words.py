@@ -346,21 +346,41 @@ GAIN_SIGN = "gain: + is better"
 
 
 STATISTICS = {
-    "ranks": "Worst cases: median of the blocks' worst values; change: median of their ratios; p: signed ranks.",
+    "ranks": "Worst cases: median of the blocks' worst values; change: median of their ratios; p: on ranks.",
     "differences": "Rows with a value of 0: arithmetic means; p: sign-flip permutation of the differences.",
 }
 """Explanations of rows that are not compared by geometric means."""
+
+LABELS = (
+    "change: pseudo-median of the ratios to baseline and control",
+    "permutations of variant, baseline and control over blocks",
+)
+"""Change and test of rows in which the A/A control takes part."""
+
+FLIPS = "change: of the means", "sign-flip permutation over blocks"
+"""Change and test of paired rows without a control, and of the control itself."""
+
+
+def _change_and_test(report: Report) -> tuple[str, str]:
+    """Describe the change and the test of most rows, and the test of the control."""
+    statistics = {row.statistic for row in report.rows if not row.control}
+    if not report.paired:
+        return FLIPS[0], "Welch's test on logarithms"
+    if "aligned-ranks" not in statistics:
+        return FLIPS
+    others = "the rows without a control, and the control" if "logs" in statistics else "the control"
+    return LABELS[0], f"{LABELS[1]} ({others}: of the means, sign flips)"
 
 
 def method(report: Report) -> str:
     """Explain the columns of a table and the method of its verdicts."""
     judging = report.judging
     means = f"geometric over the {'compared blocks' if report.paired else 'values'}"
-    test = "sign-flip permutation over blocks" if report.paired else "Welch's test on logarithms"
+    change, test = _change_and_test(report)
     others = "" if report.paired else "; ranks: Mann–Whitney's p; n: the smaller group"
     raw = "; raw p: before the correction" if report.raw_p else ""
     text = (
-        f"mean: {means}. change: of the means, {CHANGE_SIGN}. p: {test}, "
+        f"mean: {means}. {change}, {CHANGE_SIGN}. p: {test}, "
         f"{correction(judging.correction, family(report))}{raw}{others}; intervals are not corrected. "
         f"Verdicts at α = {judging.alpha:g}. {Word.EQUIVALENT}: within ±{100 * judging.delta:g} %. MDE: minimum "
         f"detectable effect, the change that this {'run' if report.paired else 'comparison'} finds with 80 % power."
