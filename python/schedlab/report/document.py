@@ -143,8 +143,8 @@ class Row(Part):
     statistic: str = Field(
         description="`logs`: log-ratios of means; `aligned-ranks`: the A/A control takes part, `ratio` is the "
         "pseudo-median of the ratios to baseline and control; `ranks`: worst cases, whose `baseline` and `value` are "
-        "medians over the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and `ratio` and `high` "
-        "are null if the baseline is 0"
+        "medians over the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and "
+        "`ratio` and `high` are null if the baseline is 0"
     )
 
 

@@ -72,27 +72,20 @@ impl Changes {
         let mut changed = Vec::new();
         let mut steps = Vec::new();
         for watched in self.watched.iter().filter(|watched| watched.file.steady) {
-            let Original { name, path, form, steady, original } = &watched.file;
+            let Watched { file, now } = watched;
+            let Original { name, path, form, original, .. } = file;
             let Ok(text) = self.tunables.read(path) else { continue };
-            if shows(&text, *form, &watched.now) {
+            if shows(&text, *form, now) {
                 continue;
             }
             if writers.is_of_trial(path) {
-                steps.push(Write {
-                    n: 0,
-                    name: name.clone(),
-                    path: path.clone(),
-                    form: *form,
-                    steady: *steady,
-                    original: original.clone(),
-                    old: shown(*form, &text).unwrap_or_else(|| watched.now.clone()),
-                    new: watched.now.clone(),
-                });
+                let old = shown(*form, &text).unwrap_or_else(|| now.clone());
+                steps.push(write_of(file, original, &old, now));
             }
             changed.push(ChangedInTrial {
                 name: name.clone(),
                 path: path.clone(),
-                from: watched.now.write.clone(),
+                from: now.write.clone(),
                 to: normalised(&text),
                 put_back: false,
             });
@@ -227,16 +220,7 @@ impl Changes {
         if shows(&text, *form, &change.new) {
             return Ok(None);
         }
-        Ok(Some(Write {
-            n: 0,
-            name: name.clone(),
-            path: path.clone(),
-            form: *form,
-            steady: *steady,
-            original: original.clone(),
-            old: old.clone(),
-            new: change.new.clone(),
-        }))
+        Ok(Some(write_of(&change.file, original, old, &change.new)))
     }
 
     /// Record all steps, make the records durable, then write each and read it back.
@@ -337,6 +321,13 @@ impl Changes {
 fn shown(form: Form, text: &str) -> Option<Value> {
     let text = normalised(text);
     (form == Form::Whole).then(|| Value { write: text.clone(), shown: vec![text] })
+}
+
+/// A write that has no number yet.
+fn write_of(file: &Original, original: &Value, old: &Value, new: &Value) -> Write {
+    let Original { name, path, form, steady, .. } = file.clone();
+    let (original, old, new) = (original.clone(), old.clone(), new.clone());
+    Write { n: 0, name, path, form, steady, original, old, new }
 }
 
 fn foreign(file: &Original, expected: &Value, text: &str) -> Refusal {
