@@ -166,7 +166,8 @@ def _parquet(packed: BufferedReader) -> Iterator[BufferedReader]:
             yield text
     except parquet.Unreadable as error:
         todo = "write the samples again with 'schedlab report --format parquet --output FILE', fewer runs in each file"
-        raise ImportProblem(str(error), where=str(packed.name), todo=todo) from error
+        message = f"{error} ({_size(Path(packed.name))})"
+        raise ImportProblem(message, where=str(packed.name), todo=todo) from error
 
 
 _PACKINGS: dict[bytes, Callable[[BufferedReader], Any]] = {
