@@ -30,7 +30,7 @@ STEP = 1.03
 AFTER = (3, 5, 10, 20)
 """Runs after a planted change, of :data:`RUNS`."""
 
-PLANTED = 150
+PLANTED = 100
 """Series with a planted change for each number of runs after the change."""
 
 SPAN = 40

@@ -23,8 +23,10 @@ from scipy.special import stdtrit
 
 from schedlab.analysis.level_shift import LONGEST, SHORTEST, likeliest, likely_shift
 
-ALPHA = 0.05
-"""Probability that a series without change ever shows one."""
+ALPHA = 0.1
+"""Sum of the levels of all tests of a series, which bounds the probability that a series without change ever shows one.
+Tests after neighbouring runs share most of their runs, so that the probability is far smaller: below 5 % in the study
+``benches/study/changes.py``."""
 
 LEAST_RUNS = 14
 """Runs from which a series can show a change. Fewer runs do not show how much neighbours resemble each other."""
@@ -140,7 +142,8 @@ def _search(values: Values, alpha: float) -> Iterator[tuple[int, float]]:
     """Yield index and p of the change points, in order.
 
     The values are read as the runs came, and each change ends the search of the values before, so that a later change
-    does not hide an earlier one. Not every run is the last of a test: the next test has more runs by :data:`STEP`.
+    does not hide an earlier one. Not every run is the last of a test: the next test has more runs by :data:`STEP`, and
+    its runs overlap those of the test before.
     """
     start, end = 0, LEAST_RUNS
     while end <= len(values):
@@ -151,4 +154,4 @@ def _search(values: Values, alpha: float) -> Iterator[tuple[int, float]]:
         elif end == len(values):
             return
         else:
-            end = min(end + max(1, int(STEP * min(end - start, LONGEST))), len(values))
+            end = min(end + int(min(max(STEP * (end - start), 1), LONGEST / 4)), len(values))
