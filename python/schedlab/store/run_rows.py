@@ -206,6 +206,7 @@ def _validity(fields: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Yield each column that may contain an impossible value, and whether its value is possible."""
     yield "state", fields["state"] in get_args(RunState)
     yield "planned", fields["planned"] >= 0
+    yield "seed", 0 <= fields["seed"] < 1 << 64
     yield "fingerprint", isinstance(fields["fingerprint"], dict)
     for column in ("notes", "changed"):
         texts = fields[column]
