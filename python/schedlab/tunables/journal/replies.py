@@ -24,7 +24,7 @@ PROTOCOL = 5
 
 def _path(path: str) -> str:
     parts = path.split("/")
-    if parts[0] or ".." in parts or not path.isprintable() or len(path) > 4095 or max(map(len, parts)) > 255:
+    if parts[0] or not any(parts) or ".." in parts or not path.isprintable() or len(path) > 4095 or max(map(len, parts)) > 255:
         raise ValueError(f"{path[:SHOWN]!r} is not a path of a file")
     return path
 
