@@ -56,8 +56,16 @@ fn remove_folder(path: &Path) -> io::Result<bool> {
         Err(error) if is_absent(&error) || error.raw_os_error() == Some(libc::ELOOP) => return Ok(false),
         Err(error) => return Err(error),
     };
-    if folder.metadata()?.uid() != geteuid().as_raw() || lock(folder)?.is_none() {
+    if folder.metadata()?.uid() != geteuid().as_raw() {
         return Ok(false);
+    }
+    // A process of the run that is ending keeps its lock for a moment.
+    let deadline = Instant::now() + ENDING;
+    while lock(folder.try_clone()?)?.is_none() {
+        if Instant::now() > deadline {
+            return Ok(false);
+        }
+        std::thread::sleep(PAUSE);
     }
     until_ended(|| fs::remove_dir_all(path), |error| error.raw_os_error() == Some(libc::ENOTEMPTY))
 }
@@ -132,4 +140,26 @@ fn segments(key: i32) -> io::Result<Vec<Segment>> {
         })
     };
     Ok(io::read_to_string(File::open(SEGMENTS)?)?.lines().filter_map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::{PAUSE, Resource, lock};
+
+    #[test]
+    fn a_folder_whose_owner_is_ending_is_removed_when_its_lock_is_released() {
+        let path = std::env::temp_dir().join(format!("schedlab-ending-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let owner = lock(File::open(&path).unwrap()).unwrap().unwrap();
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(2 * PAUSE);
+            drop(owner);
+        });
+        let folder = Resource { what: "folder".to_owned(), name: path.display().to_string() };
+        assert!(folder.remove(false).unwrap());
+        assert!(!path.exists());
+        ending.join().unwrap();
+    }
 }
