@@ -17,6 +17,7 @@ from pathlib import Path
 from benches.study import (
     changes,
     coverage,
+    detectable,
     equivalence,
     events,
     false_alarms,
@@ -49,6 +50,7 @@ TABLES: dict[str, Callable[[int, int], str]] = {
     "labels": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns, seed)),
     "labels-power-1": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns // 2, seed), 1.0),
     "labels-power-2": lambda campaigns, seed: tables.three_labels(_of_labels(campaigns // 2, seed), 2.0),
+    "detectable": lambda campaigns, seed: tables.detectable(detectable.study(campaigns // 4, seed)),
     "families": lambda campaigns, seed: tables.families(many_rows.study_families(campaigns, seed)),
     "outliers": lambda campaigns, seed: tables.outliers(fences.study(campaigns, seed), campaigns),
     "intervals": lambda campaigns, seed: tables.intervals(

@@ -9,6 +9,8 @@ from benches.study import changes, fences, interim
 from benches.study import maxima as maxima_study
 from benches.study.changes import Changes
 from benches.study.coverage import Coverage
+from benches.study.detectable import BLOCKS as DETECTABLE_BLOCKS
+from benches.study.detectable import Detectable
 from benches.study.equivalence import Equivalence
 from benches.study.events import RATIOS, Events
 from benches.study.false_alarms import ALPHA, Shares, bound
@@ -105,6 +107,21 @@ def three_labels(results: Sequence[Called], effect: float = 0.0) -> str:
         " / ".join(percent(sum(of_kinds) / len(kinds)) for of_kinds in zip(*(shares[k, n] for k in kinds), strict=True))
         for n in BLOCKS
     ]
+    return table(head, [*lines, ["mean of these lines", *means]])
+
+
+def detectable(results: Iterable[Detectable]) -> str:
+    """Format the power at the printed effect, a line for each noise, and their mean."""
+    powers = {(each.kind, each.blocks): (each.control, each.flips) for each in results}
+    kinds = list(dict.fromkeys(kind for kind, _ in powers))
+    lines = [
+        [kind, *(" / ".join(map(percent, powers[kind, blocks])) for blocks in DETECTABLE_BLOCKS)] for kind in kinds
+    ]
+    means = [
+        " / ".join(percent(sum(of_kinds) / len(kinds)) for of_kinds in zip(*(powers[k, n] for k in kinds), strict=True))
+        for n in DETECTABLE_BLOCKS
+    ]
+    head = ["noise", *(f"{blocks} blocks: with / without a control" for blocks in DETECTABLE_BLOCKS)]
     return table(head, [*lines, ["mean of these lines", *means]])
 
 

@@ -20,7 +20,7 @@ from schedlab.analysis.planning import (
     size_for,
 )
 from schedlab.analysis.resolution import Rule
-from schedlab.analysis.signflip import p_value
+from schedlab.analysis.signflip import p_values
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Question
 
@@ -135,19 +135,31 @@ def test_a_row_s_plan_has_its_detectable_effect_and_needed_blocks() -> None:
     assert isnan(row_plan(TIME, noise_of(nan, 0.01), 12, 4, WANTED, 1.0).detectable)
 
 
-def test_the_needed_blocks_detect_the_effect_with_the_wanted_power() -> None:
-    planned = row_plan(TIME, noise_of(0.04, 0.01), 12, 4, WANTED, 1.0)
-    assert planned.blocks is not None
+def power_of(blocks: int, spread: float) -> float:
+    """The power of sign flips for the wanted effect."""
     rng = np.random.default_rng(53)
-    hits = [
-        p_value(
-            rng.normal(log1p(WANTED.effect), 0.01, size=planned.blocks)
-            + rng.normal(0, 0.04, size=(planned.blocks, 4)).mean(axis=1),
-            0,
-        ) <= 0.05
-        for _ in range(300)
-    ]  # fmt: skip
-    assert 0.8 - 3 * sqrt(0.16 / 300) <= np.mean(hits) <= 0.9
+    return float(np.mean(p_values(rng.normal(log1p(WANTED.effect), spread, size=(blocks, 400)), 0) <= 0.05))
+
+
+def test_the_blocks_for_known_noise_detect_the_effect_with_the_wanted_power() -> None:
+    planned = row_plan(TIME, noise_of(0.04, 0.01), 12, 4, WANTED, 1.0)
+    assert planned.blocks_if_known is not None
+    assert 0.74 <= power_of(planned.blocks_if_known, sqrt(0.01**2 + 0.04**2 / 4)) <= 0.86
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pilot", [6, 12])
+def test_plans_have_the_wanted_power_on_average_over_their_pilots(pilot: int) -> None:
+    """Plans that take the measured noise as known have a mean power of 70 to 76 %."""
+    rng, spread = np.random.default_rng(54), 0.03
+    powers = []
+    for measured in spread * np.sqrt(rng.chisquare(pilot - 1, size=40) / (pilot - 1)):
+        planned = row_plan(TIME, noise_of(nan, float(measured), pilot), pilot, 1, WANTED, 1.0)
+        assert planned.blocks is not None
+        assert planned.blocks_if_known is not None
+        assert planned.blocks > planned.blocks_if_known
+        powers.append(power_of(planned.blocks, spread))
+    assert 0.76 <= np.mean(powers) <= 0.92
 
 
 def test_a_size_has_the_blocks_of_the_noisiest_row_and_their_duration() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from schedlab.analysis.cells import Blocks
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import EQUIVALENT_FROM, p_equivalent, ratio_of, steps_unknown
+from schedlab.analysis.power import freedom_of
 from schedlab.analysis.resolution import Rule, detectable
 from schedlab.analysis.sequential import Course, nominal
 from schedlab.analysis.signflip import p_value
@@ -192,7 +193,7 @@ def _of_row(
         }
     level = progress.interval_level(options.alpha, len(row.logs)) if progress is not None else options.alpha
     estimates = joint(effects, 1 - level, options.seed)
-    spreads = effects.std(axis=0, ddof=1)
+    spreads, deviations = effects.std(axis=0, ddof=1), effects - effects.mean(axis=0)
     return {
         name: Effect(
             question=question,
@@ -203,7 +204,7 @@ def _of_row(
             high=ratio_of(float(estimates.high[i])),
             p=float(estimates.p[i]),
             p_equivalent=p_equivalent(effects[:, i], options.delta, row.resolution),
-            detectable=detectable(float(spreads[i]), n, rule, freedom=n - 1),
+            detectable=detectable(float(spreads[i]), n, rule, freedom=freedom_of(deviations[:, i], n)),
             reason=steps_unknown(question.metric) if row.resolution == inf and n >= EQUIVALENT_FROM else "",
         )
         for i, name in enumerate(row.logs)

@@ -328,7 +328,7 @@ class _Judging:
         if options.interval == "bootstrap" and effect.blocks > 1 and logs:
             baseline, variant = (cells.table(self._values[*row, name], blocks) for name in names)
             low, high = bca(baseline, variant, 1 - level, options.seed)
-        rule, freedom = self._at(analysis, end), max(effect.blocks - 1, 1)
+        rule, freedom = self._at(analysis, end), compared.freedom if effect.blocks > 1 else 1.0
         references = [below] if compared.control is None else [below, compared.control]
         centre = sum(map(cells.mean, references)) / len(references)
         reason = verdict.reason

@@ -110,10 +110,7 @@ def tails(scores: Floats, seed: int) -> Tails:
         sums = differences @ chunk
         upper += np.count_nonzero(sums >= -_ROUNDING, axis=1)
         lower += np.count_nonzero(sums <= _ROUNDING, axis=1)
-    total = scores[:, :, 0].sum(axis=1)
-    bounds = _hoeffding(scores, total, 1), _hoeffding(scores, -total, 1)
-    p = (_p(hits, bound, blocks).reshape(shape) for hits, bound in zip((upper, lower), bounds, strict=True))
-    return Tails(*p)
+    return Tails(*(_p(hits, scores, 1).reshape(shape) for hits, scores in ((upper, scores), (lower, -scores))))
 
 
 def p_value(values: Floats, seed: int) -> float:
@@ -212,9 +209,8 @@ def _step_down(scaled: Floats, seed: int) -> Floats:
         sums += start
         np.maximum.accumulate(sums, axis=0, out=sums)
         hits += np.count_nonzero(sums >= least, axis=1)
-    bound = _hoeffding(scaled, observed, np.arange(1, len(scaled) + 1))
     adjusted = np.empty(len(scaled))
-    adjusted[order] = np.maximum.accumulate(_p(hits, bound, blocks)[::-1])[::-1]
+    adjusted[order] = np.maximum.accumulate(_p(hits, scaled, np.arange(1, len(scaled) + 1))[::-1])[::-1]
     return adjusted
 
 
@@ -257,17 +253,18 @@ def _differences(scores: Floats) -> NDArray[np.float32]:
     return changes.transpose(0, 2, 1).reshape(len(scores), -1).astype(np.float32)
 
 
-def _p(hits: NDArray[np.int64], bound: Floats, blocks: int) -> Floats:
+def _p(hits: NDArray[np.int64], scores: Floats, rows: int | NDArray[np.int64]) -> Floats:
+    """Return the one-sided p of each row from the arrangements that reach its sum.
+
+    Drawn arrangements: at most Hoeffding's bound of the probability that any of ``rows`` such sums reaches the sum.
+    """
+    blocks = scores.shape[1]
     if blocks <= EXACT_UP_TO:
         return np.asarray(hits / float(LABELS**blocks))
-    return np.minimum((hits + 1) / (DRAWS + 1), np.where(hits == 0, bound, 1.0))
-
-
-def _hoeffding(scores: Floats, total: Floats, rows: int | NDArray[np.int64]) -> Floats:
-    """Return the bound of the probability that any of ``rows`` such sums reaches ``total``."""
     square = (np.ptp(scores, axis=2) ** 2).sum(axis=1)
-    exponent = -2 * np.maximum(total, 0.0) ** 2 / np.where(square > 0, square, 1.0)
-    return np.asarray(rows * np.exp(exponent))
+    total = np.maximum(scores[:, :, 0].sum(axis=1), 0.0)
+    bound = rows * np.exp(-2 * total**2 / np.where(square > 0, square, 1.0))
+    return np.minimum((hits + 1) / (DRAWS + 1), np.where(hits == 0, bound, 1.0))
 
 
 def _shifted(values: Floats, shift: float) -> Floats:

@@ -37,6 +37,9 @@ GRID = np.array([0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0])
 EFFICIENCY = 3 / pi
 """Efficiency of ranks for normal noise."""
 
+TYPICAL_KURTOSIS = 4.0
+"""Kurtosis of the log-ratios of recorded and skewed noise (benches/study): 3 for normal noise, 6 for heavy tails."""
+
 FAR = 8.0
 """Standard deviations beyond which a power is taken as 1."""
 
@@ -95,6 +98,17 @@ def curve(blocks: int, rule: Rule) -> Power:
     powers = np.maximum.accumulate(np.clip([simulated(float(effect)) for effect in effects], LEAST, 1 - LEAST))
     normal = ndtri(powers)
     return lambda wanted: np.asarray(ndtr(np.interp(wanted, effects, normal)))
+
+
+def freedom_of(deviations: Floats, blocks: int, kurtosis: float = TYPICAL_KURTOSIS) -> float:
+    """Return the degrees of freedom of a standard deviation that was estimated from this number of blocks.
+
+    Heavy tails make the estimate less certain: the relative variance of a variance is (κ − 1) / n, where 2 / n is its
+    value for normal noise. κ is the kurtosis of the deviations, at least ``kurtosis``: few values hardly show it.
+    """
+    square = float(np.mean(deviations**2)) if len(deviations) and np.isfinite(deviations).all() else 0.0
+    measured = float(np.mean(deviations**4)) / square**2 if square**2 > 0 else 0.0
+    return round(2 * (blocks - 1) / (max(measured, kurtosis) - 1), 1)
 
 
 def _critical(blocks: int, rule: Rule, freedom: int) -> float:

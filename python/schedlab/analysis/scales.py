@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from schedlab.analysis import labels, ranks
 from schedlab.analysis.paired import EQUIVALENT_FROM, Estimate, estimate, p_equivalent, ratio_of
+from schedlab.analysis.power import EFFICIENCY, freedom_of
 from schedlab.analysis.rates import Totals
 from schedlab.analysis.signflip import p_value
 
@@ -27,6 +28,8 @@ mean of differences, for rows with a value of 0, which has no logarithm.
 The kind depends on the row and on whether any of its values is 0. An exchange of variant and baseline in a block
 changes neither, so that the choice does not bias the test.
 """
+
+NORMAL_KURTOSIS = 3.0
 
 EQUIVALENT_FROM_LABELS = 4
 """Least number of blocks that can show equivalence with a control, as many as a difference needs."""
@@ -101,6 +104,16 @@ class Compared:
         return ranks.centre(self.values) if self.kind == "ranks" else float(self.values.mean())
 
     @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the estimated spread."""
+        if self.control is None:
+            finite = self.values[np.isfinite(self.values)]
+            return freedom_of(finite - finite.mean() if len(finite) else finite, len(self.blocks))
+        residuals = self.logs - self.logs.mean(axis=1, keepdims=True)
+        # Three measurements of a block show heavy tails better than one log-ratio.
+        return freedom_of((residuals - residuals.mean(axis=0)).ravel(), len(self.blocks), NORMAL_KURTOSIS)
+
+    @property
     def equivalent_from(self) -> int:
         """Least number of blocks that can show equivalence."""
         return EQUIVALENT_FROM if self.control is None else EQUIVALENT_FROM_LABELS
@@ -144,17 +157,23 @@ class Compared:
     def _of_labels(self, confidence: float, seed: int) -> Estimate:
         """Return the pseudo-median of the ratios variant / baseline and control, and the interval of its test.
 
-        ``spread`` is the standard deviation of the log-ratio of two measurements, as without a control.
+        ``spread`` is the standard deviation of the log-ratio of two measurements, for normal noise with an interval of
+        this width (Lehmann 1963): a few outliers enlarge the standard deviation, but hardly the interval.
         """
         logs, values, n = self.logs, self.values, len(self.blocks)
         middle = labels.centre(logs)
         if n == 1:
             return Estimate(ratio_of(middle), nan, nan, nan, 1)
-        deviation = float(values.std(ddof=1))
-        half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * deviation / sqrt(n)
-        low, high = labels.interval(logs, confidence, seed) or (middle - half, middle + half)
         # The mean of baseline and control has half the variance of a measurement.
-        return Estimate(ratio_of(middle), ratio_of(low), ratio_of(high), deviation * sqrt(2 / 1.5), n)
+        per_pair = sqrt(2 / 1.5)
+        bounds, tail = labels.interval(logs, confidence, seed), 0.5 + confidence / 2
+        if bounds is None:
+            deviation = float(values.std(ddof=1))
+            half = float(stdtrit(n - 1, tail)) * deviation / sqrt(n)
+            return Estimate(ratio_of(middle), ratio_of(middle - half), ratio_of(middle + half), deviation * per_pair, n)
+        low, high = bounds
+        half = float(stdtrit(2 * (n - 1), tail)) / sqrt(n * EFFICIENCY)
+        return Estimate(ratio_of(middle), ratio_of(low), ratio_of(high), (high - low) / 2 / half * per_pair, n)
 
     def _of_ranks(self, confidence: float, seed: int) -> Estimate:
         values, n = self.values, len(self.blocks)

@@ -9,6 +9,8 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from schedlab.analysis.power import freedom_of
+
 Block = Mapping[int, Sequence[float]]
 """The values of one variant in one row, all above 0, by block."""
 
@@ -48,14 +50,14 @@ class Noise:
         return sqrt(self.pair_between**2 + self.pair_within**2 / iterations)
 
     @property
-    def freedom(self) -> int:
-        """Degrees of freedom of the deviation of a paired log-ratio."""
-        return self.blocks - 1
+    def freedom(self) -> float:
+        """Degrees of freedom of the deviation of a paired log-ratio, for noise with typical tails."""
+        return freedom_of(np.empty(0), self.blocks)
 
     @property
     def error(self) -> float:
-        """Relative standard error of these deviations, for normal noise: 1 / √(2 (blocks − 1))."""
-        return 1 / sqrt(2 * (self.blocks - 1))
+        """Relative standard error of these deviations: 1 / √(2ν) for ν degrees of freedom."""
+        return 1 / sqrt(2 * self.freedom)
 
 
 def noise(baseline: Block, others: Sequence[Block]) -> Noise | None:
