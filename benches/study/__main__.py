@@ -56,6 +56,9 @@ TABLES: dict[str, Callable[[int, int], str]] = {
     "intervals": lambda campaigns, seed: tables.intervals(
         coverage.study(campaigns, seed), equivalence.study(campaigns, seed), campaigns
     ),
+    "intervals-control": lambda campaigns, seed: tables.intervals_with_control(
+        coverage.study_with_control(campaigns // 2, seed)
+    ),
     "interim-analyses": lambda campaigns, seed: tables.sequential(interim.study(campaigns, seed), campaigns),
     "changes": lambda campaigns, seed: tables.changes_of_level(changes.study(campaigns // 5, seed)),
     "sweeps": lambda campaigns, seed: tables.sweeps(sweeps.study(campaigns // 2, seed)),

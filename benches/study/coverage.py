@@ -8,17 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from benches.study.arrange import draw_orders, in_blocks
 from benches.study.false_alarms import ITERATIONS
-from benches.study.judging import judge_rows
+from benches.study.judging import AT_ONCE, judge_rows
 from benches.study.noise import KINDS, WIDER, draw, generator, of_variant
 from numpy.typing import NDArray
 from scipy import stats
 
 from schedlab.analysis.bootstrap import bca
+from schedlab.analysis.labels import LABELS, interval
 from schedlab.analysis.verdicts import Options
 
 Floats = NDArray[np.float64]
 
 DESIGNS = (6, 8, 12, 20)
+CONTROLLED = (4, *DESIGNS)
+"""Numbers of blocks of intervals with a control."""
+
 TRUE = 1.03
 """True ratio of variant to baseline: each trial of the variant takes 3 % longer."""
 
@@ -77,3 +81,18 @@ def study(campaigns: int, seed: int) -> Iterator[Coverage]:
     for kind in (*KINDS, WIDER):
         for blocks in DESIGNS:
             yield coverage(kind, blocks, campaigns, seed)
+
+
+def with_control(kind: str, blocks: int, campaigns: int, seed: int) -> float:
+    """Return the share of intervals with a control that contain 3 %, of campaigns with three visits in each block."""
+    rng = np.random.default_rng([seed, blocks, [*KINDS, WIDER].index(kind), LABELS])
+    visits = draw(kind, rng, campaigns, LABELS * blocks, ITERATIONS, of_block=LABELS)
+    times = rng.permuted(visits.reshape(campaigns, blocks, LABELS, ITERATIONS), axis=2)
+    times[:, :, 0] = TRUE * of_variant(kind, times[:, :, 0])
+    bounds = [interval(logs, CONFIDENCE, i // AT_ONCE) for i, logs in enumerate(np.log(times.mean(axis=3)))]
+    return float(np.mean([low <= np.log(TRUE) <= high for low, high in filter(None, bounds)]))
+
+
+def study_with_control(campaigns: int, seed: int) -> dict[str, list[float]]:
+    """Return the coverage with a control for each of :data:`CONTROLLED`, by kind of noise."""
+    return {kind: [with_control(kind, blocks, campaigns, seed) for blocks in CONTROLLED] for kind in (*KINDS, WIDER)}

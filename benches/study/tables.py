@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, sqrt
 
 from benches.study import changes, fences, interim
 from benches.study import maxima as maxima_study
 from benches.study.changes import Changes
-from benches.study.coverage import Coverage
+from benches.study.coverage import CONTROLLED, Coverage
 from benches.study.detectable import BLOCKS as DETECTABLE_BLOCKS
 from benches.study.detectable import Detectable
 from benches.study.equivalence import Equivalence
@@ -184,6 +184,12 @@ def intervals(coverages: Iterable[Coverage], equivalences: Iterable[Equivalence]
             equivalent = [percent(shares.at_margin, high=bound(campaigns)), percent(shares.equal)]
         rows.append([coverage.kind, str(coverage.blocks), *covered, *equivalent])
     return table(head, rows)
+
+
+def intervals_with_control(results: Mapping[str, Sequence[float]]) -> str:
+    """Format the coverage of intervals with a control by number of blocks, a line for each kind of noise."""
+    head = ["noise", *(f"{blocks} blocks" for blocks in CONTROLLED)]
+    return table(head, ([kind, *(percent(share, LOW, HIGH) for share in shares)] for kind, shares in results.items()))
 
 
 def sequential(results: Iterable[Sequential], campaigns: int) -> str:

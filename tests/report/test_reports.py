@@ -74,7 +74,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
     output = json.loads(data.to_json(build(findings(engine, run_id))))
-    assert output["schema"] == 3
+    assert output["schema"] == 4
     assert {"run", "judging", "baseline", "rows", "warnings"} <= output.keys()
     assert all(row.keys() == ROW_FIELDS for row in output["rows"])
     (row,) = [r for r in output["rows"] if r["variant"] == "changed" and r["parameters"] == {"groups": 4}]

@@ -123,7 +123,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
 
 
 def differing_means(verdicts: Sequence[Verdict], options: Options) -> Iterator[Warning]:
-    """Yield a warning for each change of the arithmetic means that lies outside the interval of the geometric means.
+    """Yield a warning for each change of the arithmetic means that lies outside the interval of the change.
 
     If the two changes differ by less than delta, there is no warning. The A/A control causes no warning.
     """
@@ -137,7 +137,7 @@ def differing_means(verdicts: Sequence[Verdict], options: Options) -> Iterator[W
             workload=question.workload,
             metric=question.metric,
             variant=verdict.variant,
-            geometric=100 * (ratio - 1),
+            change=100 * (ratio - 1),
             arithmetic=100 * (arithmetic - 1),
         )
 

@@ -142,7 +142,8 @@ def interval(values: Floats, confidence: float, seed: int) -> tuple[float, float
     level, blocks = (1 - confidence) * (1 + 1e-12), len(values)
     if smallest_p(blocks) > level:
         return None
-    crossings, counts = np.unique(np.round(_crossings(values), _DIGITS), return_counts=True)
+    all_crossings = _crossings(values)
+    crossings, counts = np.unique(np.round(all_crossings, _DIGITS), return_counts=True)
     if len(crossings) == 1:
         return float(crossings[0]), float(crossings[0])
     # The rank sum of the variant between two crossings is the number of higher crossings, less blocks².
@@ -154,7 +155,7 @@ def interval(values: Floats, confidence: float, seed: int) -> tuple[float, float
         return tails(aligned_ranks(np.stack([_shifted(values, shift) for shift in middles[gaps]])), seed)
 
     # Gaps near a normal approximation of the bounds, with the spread of the rank sum at the centre.
-    scores = aligned_ranks(_shifted(values, centre(values)))
+    scores = aligned_ranks(_shifted(values, float(np.median(all_crossings))))
     half = -float(ndtri(level / 2)) * float(np.sqrt((scores**2).mean(axis=1).sum()))
     last = len(middles) - 1
     guesses = int(np.argmax(above - blocks**2 < half)), last - int(np.argmax((blocks**2 - above < half)[::-1]))

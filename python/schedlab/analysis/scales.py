@@ -78,6 +78,11 @@ class Compared:
         return np.log(np.array([list(cell.values()) for cell in cells], dtype=np.float64).T)
 
     @cached_property
+    def middle(self) -> float:
+        """The pseudo-median of the log-ratios to baseline and control; only with a control."""
+        return labels.centre(self.logs)
+
+    @cached_property
     def scores(self) -> Floats:
         """The figures that the tests permute: of shape (blocks,) if they flip signs, of shape (blocks, 3) with a
         control."""
@@ -100,7 +105,7 @@ class Compared:
         if not self.blocks:
             return nan
         if self.control is not None:
-            return labels.centre(self.logs)
+            return self.middle
         return ranks.centre(self.values) if self.kind == "ranks" else float(self.values.mean())
 
     @property
@@ -161,7 +166,7 @@ class Compared:
         this width (Lehmann 1963): a few outliers enlarge the standard deviation, but hardly the interval.
         """
         logs, values, n = self.logs, self.values, len(self.blocks)
-        middle = labels.centre(logs)
+        middle = self.middle
         if n == 1:
             return Estimate(ratio_of(middle), nan, nan, nan, 1)
         # The mean of baseline and control has half the variance of a measurement.

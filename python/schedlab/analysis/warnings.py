@@ -72,9 +72,9 @@ class Kind(StrEnum):
     )
     MEANS = (
         "means",
-        "{workload} {metric}: under {variant} the geometric mean changes by {geometric:+z.1f} %, "
-        "the arithmetic mean by {arithmetic:+z.1f} %, outside the interval",
-        "a few large values decide the arithmetic mean; verdicts are on the geometric mean: look at the block values",
+        "{workload} {metric}: under {variant} the change is {change:+z.1f} %, "
+        "and {arithmetic:+z.1f} % of the arithmetic means, outside the interval",
+        "a few large values decide the arithmetic mean; verdicts are on logarithms: look at the block values",
     )
     STEAL = (
         "steal",

@@ -17,7 +17,7 @@ from schedlab.analysis.mmtests.tables import View
 from schedlab.analysis.verdicts import Word
 from schedlab.results.metrics import Direction
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the JSON schema. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 Known = Annotated[float | None, BeforeValidator(lambda number: number if isfinite(number or 0) else None)]
@@ -115,8 +115,8 @@ class Row(Part):
     )
     spread: Known = Field(description="standard deviation of the baseline's block values")
     value: Known = Field(description="the same mean of the variant")
-    ratio: Known = Field(description="`value` / `baseline`, the change that is judged")
-    arithmetic_ratio: Known = Field(description="the same ratio of arithmetic means, see the warning `means`")
+    ratio: Known = Field(description="the change that is judged: `value` / `baseline`, or a pseudo-median, see `statistic`")
+    arithmetic_ratio: Known = Field(description="the same ratio by arithmetic means, see the warning `means`")
     low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
     high: Known = Field(description="upper end of the interval")
     level: Known = Field(description="error level of the interval: alpha, or the level of the last interim analysis")
