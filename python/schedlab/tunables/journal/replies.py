@@ -24,7 +24,8 @@ PROTOCOL = 5
 
 def _path(path: str) -> str:
     parts = path.split("/")
-    if parts[0] or not any(parts) or ".." in parts or not path.isprintable() or len(path) > 4095 or max(map(len, parts)) > 255:
+    is_absolute = not parts[0] and any(parts)
+    if not is_absolute or ".." in parts or not path.isprintable() or len(path) > 4095 or max(map(len, parts)) > 255:
         raise ValueError(f"{path[:SHOWN]!r} is not a path of a file")
     return path
 
