@@ -79,10 +79,13 @@ def test_a_design_without_control_has_no_control() -> None:
 
 
 def test_quick_has_the_fewest_blocks_for_a_verdict(experiment: Experiment) -> None:
-    # The smallest p of n blocks is 2 / 2^n for any number of rows; Holm's correction doubles it for two rows.
-    assert quick(experiment).design.blocks == 6
+    # The smallest p of n blocks is 2 / 3^n for any number of rows, 2 / 2^n without a control. Holm's correction doubles
+    # it for two rows.
+    assert quick(experiment).design.blocks == 4
+    alone = experiment.model_copy(update={"design": experiment.design.model_copy(update={"control": False})})
+    assert quick(alone).design.blocks == 6
     holm = experiment.analysis.model_copy(update={"correction": "holm"})
-    assert quick(experiment.model_copy(update={"analysis": holm})).design.blocks == 7
+    assert quick(alone.model_copy(update={"analysis": holm})).design.blocks == 7
     assert (
         quick(
             experiment.model_copy(update={"design": experiment.design.model_copy(update={"blocks": 3})})

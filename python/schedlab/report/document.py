@@ -115,9 +115,7 @@ class Row(Part):
     )
     spread: Known = Field(description="standard deviation of the baseline's block values")
     value: Known = Field(description="the same mean of the variant")
-    ratio: Known = Field(
-        description="the change that is judged: `value` / `baseline`, or a pseudo-median, see `statistic`"
-    )
+    ratio: Known = Field(description="the judged change: `value` / `baseline`, or a pseudo-median, see `statistic`")
     arithmetic_ratio: Known = Field(description="the same ratio by arithmetic means, see the warning `means`")
     low: Known = Field(description="lower end of the ratio's interval at 1 − `level`, not adjusted for many rows")
     high: Known = Field(description="upper end of the interval")
