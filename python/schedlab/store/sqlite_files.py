@@ -56,6 +56,8 @@ def require_usable(path: Path, *, create: bool) -> None:
         file = destination(path, Use.NEW_STORE if create else Use.STORE)
     except OSError as error:
         todo = "name a regular file in an existing folder; commands that measure keep nothing with --no-store"
+        if isinstance(error, NotADirectoryError):
+            todo = "give a path in a folder: a part of this path is a file"
         raise StoreError(f"cannot be a store: {error.strerror}", where=str(path), todo=todo) from error
     for ending in COMPANIONS:
         companion = file.path.with_name(f"{file.path.name}{ending}")
