@@ -197,11 +197,11 @@ class Machine:
         has_ended = has_ended or bool(select.select([handle], [], [], seconds)[0])
         os.close(handle)
         if not has_ended:
-            self._kill(pid)
+            self.end(pid)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return status, status == -signal.SIGKILL
 
-    def _kill(self, pid: int) -> None:
+    def end(self, pid: int) -> None:
         """Kill a command; in half of the cases together with its agent, which would put the values back."""
         victims = [pid]
         if self.chance.random() < 0.5:
@@ -304,7 +304,7 @@ def _agents() -> list[int]:
     agents = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if b"\0agent\0--journals\0" in (path / "cmdline").read_bytes():
+            if b"\0agent\0--root\0" in (path / "cmdline").read_bytes():
                 agents.append(int(path.name))
     return agents
 

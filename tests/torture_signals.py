@@ -191,6 +191,8 @@ def _ended(
         if status is None:
             is_late = False
             as_terminal = machine.chance.random() < 0.5
+            if signal.SIGKILL in numbers:
+                machine.end(process.pid)
             for number in numbers:
                 with suppress(ProcessLookupError):
                     (os.killpg if as_terminal else os.kill)(process.pid, number)
