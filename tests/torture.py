@@ -293,10 +293,13 @@ def _processes() -> Iterator[str]:
 
 
 def _traces() -> list[str]:
-    """Instances of the kernel's trace, which other processes of the machine may have too."""
+    """Instances of the kernel's trace. The instances of other namespaces have process numbers that this one has not
+    reached yet, at least on a machine that has run for a while."""
+    newest = int(Path("/proc/loadavg").read_text().split()[-1])
     script = "mount -t tracefs none /sys/kernel/tracing && ls /sys/kernel/tracing/instances"
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
-    return [name for name in done.stdout.split() if name.startswith("schedlab-noise-")]
+    names = [name for name in done.stdout.split() if name.startswith("schedlab-noise-")]
+    return [name for name in names if int(name.split("-")[2]) <= newest]
 
 
 def _agents() -> list[int]:
