@@ -54,8 +54,8 @@ FREEDOM = (3.0, 30.0)
 MODE_FREEDOM = 3.0
 """Degrees of freedom of the noise within a mode."""
 
-NEGLIGIBLE = 14.0
-"""Log-likelihood below the best at which a noise does not count: a factor of 8e-7."""
+NEGLIGIBLE = 20.0
+"""Log-likelihood below the best at which a noise does not count: a factor of 2e-9."""
 
 FLOOR = 0.5
 """Least scale of the noise of figures in coarse steps, in steps."""
@@ -236,7 +236,7 @@ class Evidence:
         ways = np.diff([0, *measured, self._states - 1])
         shape = (-1, len(self._grid.effects) + 1, len(self._grid.scale))
         sums = np.array([self._sums[state] for state in measured]).reshape(shape)
-        best = sums.max(axis=1).sum(axis=0) + self._grid.log_prior
+        best = _best(sums) + self._grid.log_prior
         likely = best > best.max() - NEGLIGIBLE
         sums = sums[:, :, likely]
         priors = np.broadcast_to(self._grid.log_prior[likely], (1, *sums.shape[1:]))
@@ -278,6 +278,22 @@ class Evidence:
             spreads=np.concatenate([[0.0], np.repeat(spreads, ways)]),
             noise=float(weights.sum(axis=0) @ self._grid.spread[likely]),
         )
+
+
+def _best(sums: Floats) -> Floats:
+    """Return the largest log-likelihood of at most two changes under each noise, shape (noises,), by the recursion of
+    Viterbi (1967).
+
+    ``sums`` has shape (measured states, effects + 1, noises). An effect of its own for each state would favour noise
+    that is too small.
+    """
+    none = np.zeros(sums.shape[2])
+    first = second = np.full((sums.shape[1] - 1, sums.shape[2]), -np.inf)
+    for of_state in sums:
+        second = np.maximum(second, first.max(axis=0)) + of_state[:-1]
+        first = np.maximum(first, none) + of_state[:-1]
+        none = none + of_state[-1]
+    return np.asarray(np.maximum(none, np.maximum(first.max(axis=0), second.max(axis=0))))
 
 
 def _log_sum(logs: Floats, axis: int) -> Floats:
