@@ -61,6 +61,7 @@ def test_lines_are_the_lines_between_line_ends(text: str) -> None:
     assert len(Lines(text)) == len(list(Lines(text)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 def test_a_packed_file_is_not_unpacked_beyond_the_limit(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
