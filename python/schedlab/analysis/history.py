@@ -25,7 +25,7 @@ from schedlab.analysis.level_shift import LONGEST, SHORTEST, likeliest, likely_s
 
 ALPHA = 0.1
 """Sum of the levels of all tests of a series, which bounds the probability that a series without change ever shows one.
-Tests after neighbouring runs share most of their runs, so that the probability is far smaller: below 5 % in the study
+Tests after neighbouring runs share most of their runs, so that the probability is smaller: 0 to 5 % in the study
 ``benches/study/changes.py``."""
 
 LEAST_RUNS = 14

@@ -25,8 +25,8 @@ STYLES = {Word.BETTER: "green", Word.WORSE: "red"}
 METHOD = (
     "mean: geometric over the blocks of a run, with Student's 95 % interval. A change of level is a shift that the "
     "noise of the runs and the likeness of neighbouring runs do not explain. A row without change shows one at any run "
-    f"with a probability of at most {100 * ALPHA:g} %, and in less than 5 % of simulated histories. A change may be of "
-    f"the machine: it is a place to look at, not a verdict. Rows with fewer than {LEAST_RUNS} runs cannot show any."
+    f"with a probability of at most {100 * ALPHA:g} %; of simulated histories, 0 to 5 % do. A change may be of the "
+    f"machine: it is a place to look at, not a verdict. Rows with fewer than {LEAST_RUNS} runs cannot show any."
 )
 
 
