@@ -84,13 +84,16 @@ def aligned_ranks(values: Floats) -> Floats:
     flat = residuals.reshape(*residuals.shape[:-2], -1)
     order = np.argsort(flat, axis=-1, kind="stable")
     ordered = np.take_along_axis(flat, order, axis=-1)
-    places = np.broadcast_to(np.arange(flat.shape[-1]), flat.shape)
-    starts, ends = np.ones(flat.shape, dtype=np.bool_), np.ones(flat.shape, dtype=np.bool_)
-    starts[..., 1:] = ends[..., :-1] = ordered[..., 1:] != ordered[..., :-1]
-    first = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
-    last = np.flip(np.minimum.accumulate(np.flip(np.where(ends, places, places[..., -1:]), -1), axis=-1), -1)
+    places = np.broadcast_to(np.arange(flat.shape[-1], dtype=np.float64), flat.shape)
+    differ = ordered[..., 1:] != ordered[..., :-1]
+    if not differ.all():
+        starts, ends = np.ones(flat.shape, dtype=np.bool_), np.ones(flat.shape, dtype=np.bool_)
+        starts[..., 1:] = ends[..., :-1] = differ
+        first = np.maximum.accumulate(np.where(starts, places, 0), axis=-1)
+        last = np.flip(np.minimum.accumulate(np.flip(np.where(ends, places, places[..., -1:]), -1), axis=-1), -1)
+        places = (first + last) / 2
     ranks = np.empty_like(flat)
-    np.put_along_axis(ranks, order, (first + last) / 2, axis=-1)
+    np.put_along_axis(ranks, order, places, axis=-1)
     ranks = ranks.reshape(values.shape)
     return np.asarray(ranks - ranks.mean(axis=-1, keepdims=True))
 

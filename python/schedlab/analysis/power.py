@@ -40,6 +40,9 @@ EFFICIENCY = 3 / pi
 TYPICAL_KURTOSIS = 4.0
 """Kurtosis of the log-ratios of recorded and skewed noise (benches/study): 3 for normal noise, 6 for heavy tails."""
 
+GRID_OF_FREEDOM = 1.2
+"""Ratio of neighbouring degrees of freedom."""
+
 FAR = 8.0
 """Standard deviations beyond which a power is taken as 1."""
 
@@ -108,7 +111,9 @@ def freedom_of(deviations: Floats, blocks: int, kurtosis: float = TYPICAL_KURTOS
     """
     square = float(np.mean(deviations**2)) if len(deviations) and np.isfinite(deviations).all() else 0.0
     measured = float(np.mean(deviations**4)) / square**2 if square**2 > 0 else 0.0
-    return round(2 * (blocks - 1) / (max(measured, kurtosis) - 1), 1)
+    freedom = 2 * (blocks - 1) / (max(measured, kurtosis) - 1)
+    # A grid: the detectable effects of many rows are computed once, and differ by less than 2 %.
+    return float(round(GRID_OF_FREEDOM ** round(log(freedom, GRID_OF_FREEDOM)), 2))
 
 
 def _critical(blocks: int, rule: Rule, freedom: int) -> float:
