@@ -13,6 +13,7 @@ import pytest
 from benches.study import (
     arrange,
     coverage,
+    detectable,
     equivalence,
     false_alarms,
     fences,
@@ -291,6 +292,15 @@ def test_a_change_in_recorded_noise_is_detected_with_the_right_sign() -> None:
     assert shares.schedlab.shifts[-1] > 0.9
     assert shares.schedlab.reversed == 0
     assert shares.star_2024.shifts[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["normal", "log-normal"])
+def test_a_new_run_finds_the_printed_effect_with_a_power_of_about_80_percent(kind: str) -> None:
+    for blocks in (6, 12):
+        shares = detectable.power(kind, blocks, 150, SEED)
+        assert 0.68 <= shares.control <= 0.92
+        assert 0.66 <= shares.flips <= 0.92
 
 
 def test_a_table_is_written_between_its_markers_only() -> None:
