@@ -176,6 +176,14 @@ def test_equal_figures_in_coarse_steps_do_not_look_like_tiny_noise() -> None:
     assert observe(16, coarse, step=0.1).culprit[1:8].sum() < CONFIDENCE
 
 
+def test_one_figure_for_each_of_many_states_does_not_look_like_tiny_noise() -> None:
+    """An effect of its own for each state would explain every figure without noise."""
+    rng = np.random.default_rng(1)
+    posterior = observe(200, {state: [float(rng.normal(0, 0.03))] for state in range(1, 120)})
+    assert posterior.noise > 0.015
+    assert posterior.culprit.max() < 0.1
+
+
 def test_two_modes_of_the_machine_are_noise_and_no_change() -> None:
     """Each value is near 0 or near a gap of 0.1, in either direction; the last state has a change of the same size."""
     values = {
