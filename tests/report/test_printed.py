@@ -97,7 +97,7 @@ def test_a_change_that_is_not_a_ratio_is_a_difference_and_equal_values_have_no_m
     assert "is not a ratio" in " ".join(output.split())
     html = page.render(report)
     assert "[-, +10]" in html
-    assert "[+0.00%]" in html
+    assert "[+0.00 %]" in html
     cells = [of_row["cells"][1] for of_row in json.loads(data.to_json(report))["printed"][0]["rows"]]
     assert [(cell["recomputed"], cell["difference"]) for cell in cells] == [
         (None, 10),

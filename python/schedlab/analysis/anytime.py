@@ -6,7 +6,7 @@ Three rules keep the bound on false verdicts:
 - A verdict needs the evidence of the measured blocks, and the evidence of all blocks with the worst value of the row in
   place of each lost trial, as in a run (:mod:`schedlab.analysis.judging`).
 - A candidate that lost more trials than the baseline is neither better nor equivalent, and a candidate that lost fewer
-  is not worse. While the baseline loses no trial, the words "better" and "equivalent" therefore rest on complete blocks
+  is not worse. While the baseline loses no trial, the words *better* and *equivalent* therefore rest on complete blocks
   alone, so that the bound holds exactly, whatever makes the candidate's trials fail.
 - A variant that lost more than 5 % of its trials has no verdict.
 """
@@ -50,7 +50,7 @@ def judge_candidate(
         question: the row.
         baseline: name of the baseline.
         candidate: name of the candidate.
-        alpha: probability of a false "better", whatever the number of blocks; the same for the other words.
+        alpha: probability of a false *better*, whatever the number of blocks; the same for the other words.
         delta: relative changes up to which the candidate is equivalent.
 
     Raises:

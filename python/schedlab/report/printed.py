@@ -72,10 +72,10 @@ def gain(table: PrintedTable, column: int, cell: PrintedCell) -> str:
     return f"{opening}{shown}{'!' if cell.agrees is False else ''}{closing}"
 
 
-def computed(cell: PrintedCell) -> str:
+def computed(cell: PrintedCell, unit: str = "%") -> str:
     """Return a computed gain or difference in brackets; empty without either."""
     if cell.recomputed is not None:
-        return f"[{percent(cell.recomputed, 2, signed=True, unit='%')}]"
+        return f"[{percent(cell.recomputed, 2, signed=True, unit=unit)}]"
     return "" if cell.difference is None else f"[{no_ratio(cell.difference)}]"
 
 

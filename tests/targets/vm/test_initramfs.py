@@ -70,7 +70,8 @@ def test_settings_pauses_and_trials_are_numbered_requests_in_the_second_archive(
     requests = [json.loads(line) for line in (place / "jobs/requests").read_text().splitlines()]
     assert [request["id"] for request in requests] == list(range(1, len(requests) + 1))
     assert [request["op"] for request in requests] == ["set", "read", *["run"] * 4 * len(trials)]
-    assert requests[0]["settings"][0] == {"name": "sched.x", "place": 1, "path": "/proc/sys/kernel/x", "text": "7"}
+    place_of_x = {"name": "sched.x", "place": 1, "path": "/proc/sys/kernel/x", "text": "7", "steady": False}
+    assert requests[0]["settings"][0] == place_of_x
     pauses, loads, run, checks = (requests[start::4] for start in range(2, 6))
     assert {tuple(pause["argv"]) for pause in pauses} == {("--", "sleep", "0.5")}
     assert {tuple(each["argv"]) for each in loads} == {jobs.LOAD}
