@@ -147,11 +147,48 @@ def test_a_row_that_cannot_use_the_control_shares_alpha_with_the_other_rows() ->
     assert flipped.p_adjusted == pytest.approx(min(1, 2 * flipped.p))
 
 
-def test_four_quiet_blocks_show_equivalence_and_three_do_not() -> None:
-    for blocks, word in ((4, "equivalent"), (3, "inconclusive")):
-        values = {name: [1 + (cell - 1) / 50 for cell in of_name] for name, of_name in campaign(blocks, 0.0).items()}
-        values = {name: [v / values["base"][i] for i, v in enumerate(cell)] for name, cell in values.items()}
-        assert verdict_of(values).word == word
+def quiet(blocks: int, seed: int = 1) -> dict[str, list[float]]:
+    """Values that differ by 0.02 %."""
+    values = campaign(blocks, 0.0, seed)
+    first = values["base"]
+    return {name: [1 + (v / first[i] - 1) / 50 for i, v in enumerate(cell)] for name, cell in values.items()}
+
+
+@pytest.mark.parametrize(("blocks", "word"), [(6, "equivalent"), (5, "inconclusive")])
+def test_six_quiet_blocks_show_equivalence(blocks: int, word: str) -> None:
+    assert verdict_of(quiet(blocks)).word == word
+
+
+def test_a_variant_that_hangs_in_a_few_blocks_is_not_equivalent() -> None:
+    """Ranks ignore three of twenty blocks, however slow."""
+    values = quiet(20)
+    assert verdict_of(values).word == "equivalent"
+    values["new"][:3] = [10 * value for value in values["new"][:3]]
+    assert verdict_of(values).word == "inconclusive"
+
+
+def test_a_change_that_steps_of_the_metric_can_hide_is_not_equivalent() -> None:
+    """The metric has steps of 2 %, delta is 1 %, and the values of one block in four are a step higher."""
+    step = [1.0, 1.0, 1.0, 1.02]
+    values = {"base": [1.0] * 20, "control": [1.0, 1.02] * 10, "new": step * 5}
+    assert verdict_of(values).word == "inconclusive"
+
+
+def test_a_disturbed_control_is_noticed_over_too_few_blocks_for_its_own_test() -> None:
+    values = campaign(4, -0.03)
+    assert verdict_of(values).word == "better"
+    values["control"] = [1.5 * value for value in values["control"]]
+    verdict = verdict_of(values)
+    assert verdict.word == "inconclusive"
+    assert verdict.reason == "the A/A control differs from the baseline: measure again, with 6 blocks or more"
+    assert verdict.ratio == pytest.approx(np.exp(np.mean(np.log(values["new"]) - np.log(values["base"]))))
+
+
+def test_coarse_figures_whose_interval_has_no_width_have_a_detectable_change() -> None:
+    figures = np.round(100 + 0.35 * np.random.default_rng(1).standard_normal((3, 20)))
+    verdict = verdict_of(dict(zip(NAMES, figures.tolist(), strict=True)))
+    assert (verdict.low, verdict.high) == (1.0, 1.0)
+    assert verdict.detectable > 0
 
 
 def test_worst_cases_use_the_control_too() -> None:

@@ -69,12 +69,12 @@ def judge_candidate(
     if reasons := [reason for name in names if (reason := blocks.not_fair(row, name))]:
         return Anytime(Word.INCONCLUSIVE, logs, shown, reasons[0])
     if words[0] is not words[1]:
-        reason = disagreement(blocks.describe_lost(row, baseline, candidate), *words)
+        reason = disagreement(blocks.describe_lost(row, candidate, baseline), *words)
         return Anytime(Word.INCONCLUSIVE, logs, shown, reason)
     if (lost[1] > lost[0] and words[1] in (Word.BETTER, Word.EQUIVALENT)) or (
         lost[1] < lost[0] and words[1] is Word.WORSE
     ):
-        reason = f"{blocks.describe_lost(row, baseline, candidate)}; without these trials the row would be {words[1]}"
+        reason = f"{blocks.describe_lost(row, candidate, baseline)}; without these trials the row would be {words[1]}"
         return Anytime(Word.INCONCLUSIVE, logs, shown, reason)
     coarse = words[1] is Word.INCONCLUSIVE and resolution == inf and len(logs) > 1
     return Anytime(words[1], logs, shown, steps_unknown(question.metric) if coarse else "")

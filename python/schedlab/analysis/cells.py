@@ -171,10 +171,13 @@ class Blocks:
         recorded = self._recorded.get((*row[:2], variant), {})
         return sum(self.lost(row, variant).values()), sum(recorded.values())
 
-    def describe_lost(self, row: RowKey, baseline: str, variant: str) -> str:
-        """Compare the lost trials of two variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
-        (base_lost, base_trials), (lost, trials) = (self.count_lost(row, name) for name in (baseline, variant))
-        return f"{lost} of {trials} trials of {variant} and {base_lost} of {base_trials} of {baseline} have no value"
+    def describe_lost(self, row: RowKey, *variants: str) -> str:
+        """Compare the lost trials of variants: ``3 of 60 trials of new and 0 of 60 of base have no value``."""
+        words: list[str] = []
+        for name in variants:
+            lost, trials = self.count_lost(row, name)
+            words.append(f"{lost} of {trials}{'' if words else ' trials'} of {name}")
+        return f"{' and '.join(words)} have no value"
 
     def not_fair(self, row: RowKey, variant: str) -> str:
         """Return why the trials of a cell are not a fair sample; empty if they are a fair sample."""

@@ -10,7 +10,7 @@ import polars as pl
 from scipy.special import bdtrc
 
 from schedlab.analysis import series, spread
-from schedlab.analysis.resolution import blocks_for_a_verdict
+from schedlab.analysis.resolution import blocks_for_a_verdict, can_find
 from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.notation.units import counted
@@ -116,7 +116,7 @@ def _resolution(facts: RunFacts, verdicts: Sequence[Verdict], questions: int, op
     variants = len({verdict.variant for verdict in compared})
     rule = options.rule(questions, variants)
     most = max(verdict.n for verdict in compared)
-    if not rule.can_reject(most):
+    if not can_find(rule, most):
         yield Kind.RESOLUTION.warning(
             blocks=counted(most, "block"), rows=counted(questions, "row"), needed=blocks_for_a_verdict(rule)
         )

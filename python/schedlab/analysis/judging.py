@@ -15,8 +15,8 @@ from schedlab.analysis.bootstrap import bca
 from schedlab.analysis.cells import Blocks, Recorded
 from schedlab.analysis.labels import LABELS
 from schedlab.analysis.multiplicity import adjust
-from schedlab.analysis.paired import steps_unknown
-from schedlab.analysis.resolution import Rule, blocks_for_a_verdict, blocks_needed, detectable
+from schedlab.analysis.paired import EQUIVALENT_FROM, steps_unknown
+from schedlab.analysis.resolution import Rule, blocks_for_a_verdict, blocks_needed, can_find, detectable
 from schedlab.analysis.rows import RowKey, worst_rows
 from schedlab.analysis.scales import Compared, compare
 from schedlab.analysis.sequential import Course, course, nominal, overall
@@ -67,14 +67,20 @@ def judge(
 
 
 def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict:
-    """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval."""
-    if control is None or verdict.control:
+    """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval.
+
+    The control takes part in the test of aligned ranks, whose interval is not comparable with the control's.
+    """
+    if control is None or verdict.control or verdict.statistic == "aligned-ranks":
         return verdict
     return replace(verdict, within_control=control.low <= verdict.ratio <= control.high)
 
 
 UNEQUAL_TIMES = "the variants have different numbers of trials in each block, and the worst of more trials is worse"
 """Reason of a row of worst cases without blocks that can be compared."""
+
+CONTROL_DIFFERS = "the A/A control differs from the baseline: measure again, with 6 blocks or more"
+"""Reason of a row whose control differs, over too few blocks for the test of the control."""
 
 NOTHING = Compared("logs", {}, {})
 """A comparison without blocks."""
@@ -157,7 +163,8 @@ class _Judging:
         try:
             third = others[0] if others else None
             compared = compare(below, above, worst=question.worst, events_per_unit=each, control=third)
-            if compared.control is None:
+            doubt = CONTROL_DIFFERS if compared.is_control_doubtful else ""
+            if compared.control is None or doubt:
                 # Without the control, blocks with different numbers of its trials count.
                 reference = ()
                 below, above = self._block_values(question, names, blocks)
@@ -170,7 +177,7 @@ class _Judging:
         except ValueError as error:
             return _Pair(replace(draft, reason=str(error)), NOTHING)
         reasons = [reason for name in names if (reason := blocks.not_fair(row, name))]
-        reason = reasons[0] if reasons else ""
+        reason = reasons[0] if reasons else doubt
         return _Pair(replace(draft, reason=reason), compared, worst, blocks.resolution(row, used))
 
     def _reference(self, row: RowKey, variant: str, blocks: Blocks) -> tuple[str, ...]:
@@ -288,10 +295,12 @@ class _Judging:
         verdict = self._estimated(pair, analysis, self._level(analysis), rule)
         if verdict.reason:
             return verdict
-        if pair.resolution == inf and verdict.n >= pair.compared.equivalent_from:
+        if pair.resolution == inf and verdict.n >= EQUIVALENT_FROM:
             reason = steps_unknown(verdict.question.metric)
         if finding.word is not worst[last if decided is None else decided].word:
-            lost = self._blocks[-1].describe_lost(_row(verdict.question), self._baseline, verdict.variant)
+            reference = [] if pair.compared.control is None else [self._options.reference]
+            names = filter(None, (verdict.variant, self._baseline, *reference))
+            lost = self._blocks[-1].describe_lost(_row(verdict.question), *names)
             reason = disagreement(lost, finding.word, worst[last].word)
         return replace(
             verdict,
@@ -371,7 +380,7 @@ class _Judging:
         if can_reject and options.correction != "max-t":
             # The steps of Holm's correction after the first are less strict; the last step is the test of a single row.
             rule = replace(options.rule(1, analysis=analysis), labels=rule.labels)
-        if rule.can_reject(verdict.n):
+        if can_find(rule, verdict.n):
             return verdict
         if analysis < len(options.looks) - 1:
             reason = f"no difference can be significant at the interim analysis after block {self._cuts[analysis]}"

@@ -25,9 +25,17 @@ MOST_BLOCKS = 100_000
 """Upper limit of the search for a number of blocks."""
 
 
+def can_find(rule: Rule, blocks: int) -> bool:
+    """Return whether this many blocks find a change with the usual power, if the change is large enough.
+
+    In a joint test of many rows, the other rows reach the few values of the row's statistic by chance.
+    """
+    return rule.can_reject(blocks) and (rule.rows == 1 or standardised(blocks, rule) < inf)
+
+
 def blocks_for_a_verdict(rule: Rule) -> int:
-    """Return the number of blocks from which a difference can be significant; the rule's level is above 0."""
-    return next(blocks for blocks in count(2) if rule.can_reject(blocks))
+    """Return the number of blocks from which a difference can be found; the rule's level is above 0."""
+    return next(blocks for blocks in count(2) if can_find(rule, blocks))
 
 
 def detectable(spread: float, blocks: int, rule: Rule, power: float = POWER, freedom: float = inf) -> float:

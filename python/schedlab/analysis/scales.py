@@ -16,7 +16,7 @@ from schedlab.analysis import labels, ranks
 from schedlab.analysis.paired import EQUIVALENT_FROM, Estimate, estimate, p_equivalent, ratio_of
 from schedlab.analysis.power import EFFICIENCY, freedom_of
 from schedlab.analysis.rates import Totals
-from schedlab.analysis.signflip import p_value
+from schedlab.analysis.signflip import p_value, smallest_p
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +31,8 @@ changes neither, so that the choice does not bias the test.
 
 NORMAL_KURTOSIS = 3.0
 
-EQUIVALENT_FROM_LABELS = 4
-"""Least number of blocks that can show equivalence with a control, as many as a difference needs."""
+DOUBT = 0.05
+"""Level of the t test of control against baseline, over blocks that are too few for the sign flips of the control."""
 
 
 @dataclass(frozen=True)
@@ -119,26 +119,39 @@ class Compared:
         return freedom_of((residuals - residuals.mean(axis=0)).ravel(), len(self.blocks), NORMAL_KURTOSIS)
 
     @property
-    def equivalent_from(self) -> int:
-        """Least number of blocks that can show equivalence."""
-        return EQUIVALENT_FROM if self.control is None else EQUIVALENT_FROM_LABELS
+    def is_control_doubtful(self) -> bool:
+        """Whether the control differs from the baseline, over too few blocks for the sign flips that judge the control.
+
+        A control that was disturbed would otherwise move the change of every variant, and no test could show it.
+        """
+        n = len(self.blocks)
+        if self.control is None or n < 2 or smallest_p(n) <= DOUBT:
+            return False
+        differences = self.logs[:, 2] - self.logs[:, 1]
+        error = float(differences.std(ddof=1)) / sqrt(n)
+        return abs(float(differences.mean())) > float(stdtrit(n - 1, 1 - DOUBT / 2)) * error
 
     def p_equivalent(self, delta: float, resolution: float, seed: int) -> float:
-        """Return p of "the ratio lies outside 1 ± delta"; 1 for rows with a value of 0, and with too few blocks."""
+        """Return p of "the ratio lies outside 1 ± delta"; 1 for rows with a value of 0, and with too few blocks.
+
+        With a control, p is the larger p of the test of means and of the test of ranks: ranks ignore a few blocks with
+        hangs, however long.
+        """
         if self.kind == "logs":
             return p_equivalent(self.values, delta, resolution)
-        if self.kind == "differences" or len(self.blocks) < self.equivalent_from:
+        if self.kind == "differences" or len(self.blocks) < EQUIVALENT_FROM:
             return 1.0
         values, margin = self.values, float(np.log1p(delta))
         if not np.isfinite(values).all():
             return 1.0
+        of_means = p_equivalent(values, delta, resolution) if self.kind == "aligned-ranks" else 0.0
         # As for means: figures that spread less than a step of the metric can hide a change of one step.
-        if np.ptp(values) < resolution:
+        if values.std(ddof=1) < resolution:
             margin -= resolution
         if margin <= 0:
             return 1.0
         within = ranks.p_within if self.control is None else labels.p_within
-        return within(values if self.control is None else self.logs, margin, seed)
+        return max(of_means, within(values if self.control is None else self.logs, margin, seed))
 
     def estimate(self, confidence: float, seed: int) -> Estimate:
         """Return the ratio and its interval; ``spread`` is in units of log-ratios, or of the baseline's mean."""
@@ -163,7 +176,8 @@ class Compared:
         """Return the pseudo-median of the ratios variant / baseline and control, and the interval of its test.
 
         ``spread`` is the standard deviation of the log-ratio of two measurements, for normal noise with an interval of
-        this width (Lehmann 1963): a few outliers enlarge the standard deviation, but hardly the interval.
+        this width (Lehmann 1963): a few outliers enlarge the standard deviation, but hardly the interval. An interval
+        without a width, of coarse figures, does not show the spread.
         """
         logs, values, n = self.logs, self.values, len(self.blocks)
         middle = self.middle
@@ -172,13 +186,14 @@ class Compared:
         # The mean of baseline and control has half the variance of a measurement.
         per_pair = sqrt(2 / 1.5)
         bounds, tail = labels.interval(logs, confidence, seed), 0.5 + confidence / 2
+        deviation = float(values.std(ddof=1))
         if bounds is None:
-            deviation = float(values.std(ddof=1))
             half = float(stdtrit(n - 1, tail)) * deviation / sqrt(n)
             return Estimate(ratio_of(middle), ratio_of(middle - half), ratio_of(middle + half), deviation * per_pair, n)
         low, high = bounds
         half = float(stdtrit(2 * (n - 1), tail)) / sqrt(n * EFFICIENCY)
-        return Estimate(ratio_of(middle), ratio_of(low), ratio_of(high), (high - low) / 2 / half * per_pair, n)
+        spread = (high - low) / 2 / half if high > low else deviation
+        return Estimate(ratio_of(middle), ratio_of(low), ratio_of(high), spread * per_pair, n)
 
     def _of_ranks(self, confidence: float, seed: int) -> Estimate:
         values, n = self.values, len(self.blocks)
