@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from schedlab.targets.ssh.agent import Agent
+from schedlab.targets.ssh.agent import START, Agent
 from schedlab.targets.ssh.connection import CONFIG, Address, BadAddress, Connection
 
 from . import loopback
@@ -54,3 +57,20 @@ def test_an_agent_describes_its_machine_and_leaves_no_folder(box: Connection) ->
     assert (Path(agent.folder) / "schedload").is_file()
     assert agent.end() == []
     assert not Path(agent.folder).exists()
+
+
+@pytest.mark.parametrize("parent", ["my tmp", "*", "$(touch x)", "-rf", "plain"])
+def test_the_start_touches_its_own_folder_alone(parent: str, tmp_path: Path) -> None:
+    """A folder for temporary files may have a blank in its name; the words of the path are foreign folders."""
+    place = tmp_path / parent
+    place.mkdir()
+    precious = tmp_path / "my" / "precious"
+    precious.parent.mkdir()
+    precious.touch()
+    words = {"NONCE": "0123456789abcdef", "SIZE": "4", "COPY": "/dev/null/none", "ROOT": "/"}
+    script = re.sub("|".join(words), lambda match: words[match[0]], START)
+    variables = {"PATH": os.environ["PATH"], "TMPDIR": str(place), "HOME": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", script], input=b"bad", capture_output=True, env=variables, check=False)
+    assert done.returncode != 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted({parent, "my", "precious"})
+    assert not list(Path("/tmp").glob("schedlab-0123456789abcdef*"))

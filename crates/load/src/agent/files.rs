@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -220,10 +221,13 @@ impl Tunables {
             return file.write_all(format!("{}\n", new.write).as_bytes());
         }
         let text = emulate(&self.read(&path.display().to_string())?, form, old, new);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = path.with_file_name(format!(".{name}.schedlab"));
-        fs::write(&beside, text)
-            .and_then(|()| fs::set_permissions(&beside, file.metadata()?.permissions()))
+        let (name, state) = (path.file_name().unwrap_or_default().to_string_lossy(), file.metadata()?);
+        let beside = path.with_file_name(format!(".{name}.schedlab-{}", std::process::id()));
+        // A new file: another user may have put a link of this name into the folder.
+        let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        new.write_all(text.as_bytes())
+            .and_then(|()| fchown(&new, Some(state.uid()), Some(state.gid())))
+            .and_then(|()| new.set_permissions(state.permissions()))
             .and_then(|()| fs::rename(&beside, path))
             .inspect_err(|_| drop(fs::remove_file(&beside)))
     }
@@ -302,7 +306,7 @@ pub mod kernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{emulate, fits, put_back, set, shows};
+    use super::{Tunables, emulate, fits, put_back, set, shows};
     use crate::agent::protocol::{Form, Setting, Value};
 
     fn value(write: &str, shown: &[&str]) -> Value {
@@ -342,6 +346,29 @@ mod tests {
             [("2", "7", true)]
         );
         assert_eq!(std::fs::read_to_string(folder.join("new-2")).unwrap(), "2\n");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_plain_file_is_replaced_without_following_a_link_beside_it() {
+        let folder = std::env::temp_dir().join(format!("schedlab-planted-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (path, foreign) = (folder.join("knob"), folder.join("foreign"));
+        std::fs::write(&path, "1\n").unwrap();
+        std::fs::write(&foreign, "foreign").unwrap();
+        for name in [".knob.schedlab".to_owned(), format!(".knob.schedlab-{}", std::process::id())] {
+            std::os::unix::fs::symlink(&foreign, folder.join(name)).unwrap();
+        }
+        let tunables = Tunables::new(&folder);
+        let write = || {
+            tunables.write(&path.display().to_string(), Form::Whole, &value("1", &["1"]), &value("2", &["2"]))
+        };
+        assert_eq!(write().unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign");
+        std::fs::remove_file(folder.join(format!(".knob.schedlab-{}", std::process::id()))).unwrap();
+        write().unwrap();
+        assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "2\n");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -44,12 +44,13 @@ LARGEST_GREETING = 1 << 20
 _ELF_MACHINE = {62: "x86_64", 183: "aarch64"}
 """``e_machine`` of an ELF file (elf(5)) as a name of uname(2)."""
 
-_START = (
+START = (
     "umask 077; "
-    'for d in "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do f="$d/schedlab-NONCE"; '
+    'for d in "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do '
+    '[ -n "$d" ] && [ -z "$(printf %s "$d" | tr -d A-Za-z0-9_./+@-)" ] || continue; f="$d/schedlab-NONCE"; '
     'mkdir "$f" 2>/dev/null && printf "#\\041/bin/sh\\nexit 0\\n" >"$f/x" && chmod 700 "$f/x" && '
     '"$f/x" 2>/dev/null && rm "$f/x" && break; rm -rf "$f"; f=; done; '
-    r'trap "rm -rf "\$f"" EXIT; trap "exit 1" HUP INT PIPE TERM; '
+    r'trap "[ -z \"\$f\" ] || rm -rf \"\$f\"" EXIT; trap "exit 1" HUP INT PIPE TERM; '
     'echo "NONCE folder $(uname -sm) $f"; [ -n "$f" ] || exit 9; p="$f/schedload"; '
     'if cp "COPY" "$p" 2>/dev/null; then echo "NONCE copied"; else echo "NONCE send"; head -c SIZE >"$p"; fi; '
     'chmod 700 "$p"; n=$(($(wc -c <"$p"))); echo "NONCE size $n"; [ $n = SIZE ] || exit 9; '
@@ -57,6 +58,7 @@ _START = (
 )
 """Makes a private folder whose programs can be executed, puts schedload there, and starts the agent.
 
+Parents whose path has other than plain characters are left out: the path is a word of the reply and of commands.
 The folder is removed if the connection ends before the agent begins; from then on the agent removes its folder.
 """
 
@@ -84,7 +86,7 @@ class Agent(Client):
             raise CannotRunHere("schedload is missing", todo=shipped.repair())
         data, self._nonce = here.read_bytes(), secrets.token_hex(8)
         words = {"NONCE": self._nonce, "SIZE": str(len(data)), "COPY": program or "/dev/null/none", "ROOT": str(root)}
-        process = connection.start(re.sub("|".join(words), lambda match: words[match[0]], _START))
+        process = connection.start(re.sub("|".join(words), lambda match: words[match[0]], START))
         assert process.stderr is not None
         errors = pipes.Tail(process.stderr, LARGEST_ERRORS)
         super().__init__(process, lambda: errors.bytes(1.0), "", "", f"ssh:{connection.address}")
