@@ -285,25 +285,26 @@ def _crossings(values: Floats) -> Floats:
 
 def _first(
     window: NDArray[np.intp],
-    held: NDArray[np.bool_],
+    fulfilled: NDArray[np.bool_],
     last: int,
     holds: Callable[[NDArray[np.intp]], NDArray[np.bool_]],
 ) -> int:
     """Return the first place up to ``last`` at which a condition holds; ``last`` + 1 if it holds nowhere.
 
-    The condition holds at every later place. ``held`` is the condition at the places of a first window. Further windows
-    are twice as wide, because a test of ten places takes little more time than the test of a single place.
+    The condition holds at every later place. ``fulfilled`` is the condition at the places of a first window. Each
+    further window is twice as wide, because a test of ten places takes little more time than the test of a single
+    place.
     """
-    low, high, reach = 0, last + 1, REACH
+    low, high, width = 0, last + 1, REACH
     while True:
-        if held.all():
+        if fulfilled.all():
             high = int(window[0])
-        elif held.any():
-            return int(window[np.argmax(held)])
+        elif fulfilled.any():
+            return int(window[np.argmax(fulfilled)])
         else:
             low = int(window[-1]) + 1
         if low >= high:
             return low
-        reach *= 2
-        window = np.arange(max(low, high - reach), high) if held.all() else np.arange(low, min(high, low + reach))
-        held = holds(window)
+        width *= 2
+        window = np.arange(max(low, high - width), high) if fulfilled.all() else np.arange(low, min(high, low + width))
+        fulfilled = holds(window)

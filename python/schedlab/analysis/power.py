@@ -47,7 +47,7 @@ FAR = 8.0
 """Standard deviations beyond which a power is taken as 1."""
 
 LEAST = 1e-6
-"""Power below which, and above 1 less which, powers are not told apart."""
+"""Power below which, and above 1 less which, powers are not distinguished."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def curve(blocks: int, rule: Rule) -> Power:
     if blocks > SIMULATED_UP_TO:
         # scipy's distribution loses its digits far from the critical value.
         return lambda effects: np.asarray(1 - nctdtr(freedom, np.minimum(effects * scale, critical + FAR), critical))
-    found = float(nctdtrinc(freedom, 0.2, critical)) / scale if critical < inf else 10.0
-    effects, simulated = GRID * found, _flips(blocks, rule) if rule.labels == 2 else _labels(blocks, rule)
+    detectable_effect = float(nctdtrinc(freedom, 0.2, critical)) / scale if critical < inf else 10.0
+    effects, simulated = GRID * detectable_effect, _flips(blocks, rule) if rule.labels == 2 else _labels(blocks, rule)
     while simulated(float(effects[-1])) < 0.99 and effects[-1] < 100:
         effects = 1.5 * effects
     powers = np.maximum.accumulate(np.clip([simulated(float(effect)) for effect in effects], LEAST, 1 - LEAST))

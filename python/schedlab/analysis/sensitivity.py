@@ -129,8 +129,8 @@ def shares(values: Floats, levels: Mapping[str, Sequence[int]]) -> list[Share]:
     unit = noise.squares / noise.freedom if noise.squares * seeds > least else 0.0
     explained = [seeds * (source.squares - source.freedom * unit) / whole for source in sources]
     p_values = adjust([_f_test(source, unit, noise.freedom, least / seeds) for source in sources], "holm")
-    found = [Share(source.factors, share, p) for source, share, p in zip(sources, explained, p_values, strict=True)]
-    return [*found, Share((SEEDS,), 1 - sum(explained), nan)]
+    parts = [Share(source.factors, share, p) for source, share, p in zip(sources, explained, p_values, strict=True)]
+    return [*parts, Share((SEEDS,), 1 - sum(explained), nan)]
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ def _sources(means: Floats, levels: Mapping[str, Sequence[int]]) -> list[_Source
         parts = mains[first], mains[second]
         squares -= sum(part.squares for part in parts)
         pairs.append(_Source((first, second), max(squares, 0.0), freedom - sum(part.freedom for part in parts)))
-    known = [*mains.values(), *pairs]
-    squares = float(((means - means.mean()) ** 2).sum()) - sum(source.squares for source in known)
-    freedom = len(means) - 1 - sum(source.freedom for source in known)
-    return [*known, _Source((HIGHER,), max(squares, 0.0), freedom)]
+    lower_orders = [*mains.values(), *pairs]
+    squares = float(((means - means.mean()) ** 2).sum()) - sum(source.squares for source in lower_orders)
+    freedom = len(means) - 1 - sum(source.freedom for source in lower_orders)
+    return [*lower_orders, _Source((HIGHER,), max(squares, 0.0), freedom)]
 
 
 def _between(means: Floats, groups: NDArray[np.int64]) -> tuple[float, int]:
@@ -208,7 +208,7 @@ def first_order(values: Floats, shares_of_points: Mapping[str, Floats]) -> list[
         firsts.append((squares - freedom * unit) / whole)
         p_values.append(_f_test(_Source((), squares, freedom), unit, left, 0.0) if freedom else 1.0)
     corrected = adjust(p_values, "holm")
-    return [Index(*each) for each in zip(shares_of_points, firsts, corrected, strict=True)]
+    return [Index(*fields) for fields in zip(shares_of_points, firsts, corrected, strict=True)]
 
 
 def best_points(values: Floats, *, higher: bool) -> list[int]:
@@ -235,6 +235,6 @@ def best_points(values: Floats, *, higher: bool) -> list[int]:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = differences.mean(axis=1) / error
     # Equal points have neither difference nor error.
-    chances = [1.0 if isnan(each) else float(stdtr(seeds - 1, -each)) for each in statistics]
+    chances = [1.0 if isnan(t) else float(stdtr(seeds - 1, -t)) for t in statistics]
     corrected = adjust([min(1.0, len(others) * chance) for chance in chances], "holm")
     return [best, *(point for point, p in zip(others, corrected, strict=True) if p > 1 - CONFIDENCE)]
