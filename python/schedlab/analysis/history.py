@@ -6,8 +6,8 @@ neighbouring runs resemble each other.
 
 A history is read again after each run. The level of the test is therefore spent over the runs since the last
 change: a series of n runs is tested at ``alpha * (LEAST_RUNS - 1) / (n * (n - 1))``. These levels add up to ``alpha``
-over all n from :data:`LEAST_RUNS` on, so that the chance that a series without change ever shows one is at most
-``alpha``, however often it is read.
+over all n from :data:`LEAST_RUNS` on. The chance that a series without change ever shows one is at most ``alpha``,
+however often it is read, if the noise follows a model of the test and the bootstrap is exact.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from scipy.special import stdtrit
 from schedlab.analysis.level_shift import LONGEST, SHORTEST, likeliest, likely_shift
 
 ALPHA = 0.1
-"""Sum of the levels of all tests of a series, which bounds the probability that a series without change ever shows one.
-Tests after neighbouring runs share most of their runs, so that the probability is smaller: 0 to 5 % in the study
-``benches/study/changes.py``."""
+"""Sum of the levels of all tests of a series. It bounds the probability that a series without change ever shows one, if
+the noise follows a model of the test. Tests after neighbouring runs share most of their runs, so that the probability
+is smaller for such noise: 0 to 5 % in the study ``benches/study/changes.py``. Other noise has more false changes, for
+example 8 to 11 % with a slow season of twice the noise, and 30 to 50 % on three of four recordings of a shared
+machine."""
 
 LEAST_RUNS = 14
 """Runs from which a series can show a change. Fewer runs do not show how much neighbours resemble each other."""
