@@ -76,17 +76,19 @@ def test_a_trial_is_skipped_when_the_command_before_it_failed(tmp_path: Path) ->
 def test_a_tunable_that_a_trial_changes_is_put_back_and_reported(tmp_path: Path) -> None:
     (tmp_path / "steady").write_text("0\n")
     (tmp_path / "adapted").write_text("0\n")
+    (tmp_path / "of-another-variant").write_text("3\n")
     settings = [
-        {"name": name, "place": 0, "path": str(tmp_path / name), "text": "7", "steady": name == "steady"}
-        for name in ("steady", "adapted")
+        {"name": name, "place": 0, "path": str(tmp_path / name), "text": text, "steady": name != "adapted"}
+        for name, text in (("steady", "7"), ("adapted", "7"), ("of-another-variant", None))
     ]
-    trials = [shell(f"echo 9 | tee {tmp_path}/steady >{tmp_path}/adapted"), shell("true")]
+    trials = [shell(f"cd {tmp_path}; echo 9 | tee steady of-another-variant >adapted"), shell("true")]
     lines = [{"op": "set", "settings": settings}, *({"op": "run"} | trial for trial in trials)]
     requests = tmp_path / "requests"
     requests.write_text("".join(f"{json.dumps({'id': id_} | line)}\n" for id_, line in enumerate(lines, 1)))
 
     _, first, second = replies(requests, tmp_path / "line")
-    (changed,) = content(first, Trial).changed
-    assert (changed.name, changed.before, changed.after, changed.put_back) == ("steady", "7", "9", True)
+    changed = [(each.name, each.before, each.after, each.put_back) for each in content(first, Trial).changed]
+    assert changed == [("steady", "7", "9", True), ("of-another-variant", "3", "9", True)]
     assert content(second, Trial).changed == []
-    assert [(tmp_path / name).read_text() for name in ("steady", "adapted")] == ["7\n", "9\n"]
+    texts = {name: (tmp_path / name).read_text() for name in ("steady", "adapted", "of-another-variant")}
+    assert texts == {"steady": "7\n", "adapted": "9\n", "of-another-variant": "3\n"}

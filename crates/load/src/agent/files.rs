@@ -50,7 +50,7 @@ pub struct Written {
     /// Contents afterwards.
     pub shown: String,
     #[serde(skip)]
-    text: String,
+    text: Option<String>,
     #[serde(skip)]
     steady: bool,
 }
@@ -65,13 +65,13 @@ pub fn set(settings: &[Setting]) -> Vec<Written> {
         }
         for path in matches(&setting.path).iter().filter(|path| path.exists()) {
             done = Some(&setting.name);
-            let error = write_line(path, &setting.text).err().map(|error| number(&error));
+            let result = setting.text.as_ref().map_or(Ok(()), |text| write_line(path, text));
             let shown = read_bytes(path).unwrap_or_default();
             written.push(Written {
                 name: setting.name.clone(),
                 place: setting.place,
                 path: path.display().to_string(),
-                error,
+                error: result.err().map(|error| number(&error)),
                 shown: String::from_utf8_lossy(&shown).into_owned(),
                 text: setting.text.clone(),
                 steady: setting.steady,
@@ -89,7 +89,8 @@ pub fn put_back(written: &[Written]) -> Vec<ChangedInTrial> {
     for Written { name, path, text, shown: before, .. } in written.iter().filter(|each| each.steady) {
         let now = shown(path);
         if now != *before {
-            let put_back = write_line(Path::new(path), text).is_ok() && shown(path) == *before;
+            let text = text.clone().unwrap_or_else(|| normalised(before));
+            let put_back = write_line(Path::new(path), &text).is_ok() && shown(path) == *before;
             let (name, path, from, to) = (name.clone(), path.clone(), normalised(before), normalised(&now));
             changed.push(ChangedInTrial { name, path, from, to, put_back });
         }
@@ -324,7 +325,7 @@ mod tests {
             name: name.to_owned(),
             place,
             path: folder.join(path).display().to_string(),
-            text: place.to_string(),
+            text: Some(place.to_string()),
             steady: true,
         };
         let written = set(&[

@@ -169,8 +169,8 @@ pub struct Setting {
     pub place: u64,
     /// Absolute path; may contain `*` in its components.
     pub path: String,
-    /// The text to write.
-    pub text: String,
+    /// The text to write; `None` for a file that keeps its value.
+    pub text: Option<String>,
     /// Whether a trial must not change the file.
     #[serde(default)]
     pub steady: bool,

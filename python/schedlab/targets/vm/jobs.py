@@ -47,7 +47,7 @@ FACTS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """A file of the guest to write before its trials; ``path`` may contain ``*``.
+    """A file of the guest to write before its trials, unless ``text`` is None; ``path`` may contain ``*``.
 
     Settings of the same name are alternative places of one tunable: the first existing file is written. A trial must
     not change a ``steady`` file.
@@ -56,7 +56,7 @@ class Setting:
     name: str
     place: int
     path: str
-    text: str
+    text: str | None
     steady: bool = False
 
 

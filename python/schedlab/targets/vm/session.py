@@ -205,7 +205,7 @@ class GuestSession:
             model = self._scratch / "machine.toml"
             model.write_text(models.machine(self._table.cache).text)
             machine = replace(machine, cache=model)
-        wanted = settings(variant, image)
+        wanted = settings(variant, image, self._plan.variants)
         facts = files_to_keep(running.machine.command_line)
         jobs = contents(
             requests,

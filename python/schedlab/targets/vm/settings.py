@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from schedlab.experiment.model import Variant
 from schedlab.kernels.images import Image, config_of
@@ -52,18 +52,26 @@ def _boot_remedy(setting: Setting, version: KernelVersion) -> str:
     )
 
 
-def settings(variant: Variant, image: Image) -> list[jobs.Setting]:
-    """Return the files to write before a guest's jobs. A tunable that enables other tunables precedes them."""
+def settings(variant: Variant, image: Image, variants: Iterable[Variant] = ()) -> list[jobs.Setting]:
+    """Return the files to write before a guest's jobs. A tunable that enables other tunables precedes them.
+
+    The tunables of the other ``variants`` follow without a text: they keep their values, and a trial must not change
+    them.
+    """
     version = KernelVersion.parse(image.release)
-    tunables = [(setting.catalogued, setting.text) for setting in variant.tunables.values()]
+    tunables: list[tuple[Tunable, str | None]] = [
+        (setting.catalogued, setting.text) for setting in variant.tunables.values()
+    ]
     tunables.sort(key=lambda pair: pair[0].enabled_by is not None)
+    others = {name: setting for each in variants for name, setting in each.tunables.items() if setting.tunable}
+    tunables += [(setting.catalogued, None) for name, setting in others.items() if name not in variant.tunables]
     places = [(tunable, text, place) for tunable, text in tunables for place in run_time_places(tunable, version)]
     return [
         jobs.Setting(
             tunable.name,
             tunable.places.index(place),
             place.text,
-            codec(place.codec).encode(text),
+            None if text is None else codec(place.codec).encode(text),
             codec(place.codec).steady,
         )
         for tunable, text, place in places
