@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from schedlab.cli import publish_run
 from schedlab.cli.app import app
 from schedlab.cli.output_file import write_whole
+from schedlab.report.html.site import GUARD
 from schedlab.store import schema
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run
@@ -31,7 +32,7 @@ def schedlab(*words: object, store: Engine) -> Result:
 def data(path: Path) -> list[object]:
     """Return the values with which a script of data calls its function."""
     first, values, last = path.read_text(encoding="utf-8").splitlines()
-    assert re.fullmatch(r'location\.protocol === "file:" && schedlab\.\w+\(\.\.\.', first)
+    assert re.fullmatch(re.escape(GUARD) + r" && schedlab\.\w+\(\.\.\.", first)
     assert last == ");"
     decoded: list[object] = json.loads(values)
     return decoded

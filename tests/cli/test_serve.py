@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 
 from schedlab.cli import serve_run
 from schedlab.errors import CannotRunHere, StoreError
+from schedlab.report.html.site import GUARD
 from tests import histories as stored
 
 pytestmark = pytest.mark.slow
@@ -237,7 +238,7 @@ def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_p
         assert address.startswith("http://127.0.0.1:")
         connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
         connection.request("GET", "/data/runs.js")
-        assert connection.getresponse().read().startswith(b'location.protocol === "file:" && schedlab.runs(')
+        assert connection.getresponse().read().decode().startswith(f"{GUARD} && schedlab.runs(")
     finally:
         server.terminate()
         assert server.wait(60) in (143, -15)

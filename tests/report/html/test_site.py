@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -32,6 +33,21 @@ const schedlab = new Proxy({}, { get: (_, name) => (...all) => got.push(name) })
 </script>
 """
 """A page of another site, which calls the scripts of a site of schedlab."""
+
+HOSTILE_WORKER = """
+const got = [];
+let reads = 0;
+const changing = { get all() { return reads++ % 2 ? null : undefined; } };
+const schedlab = new Proxy({}, { get: (_, name) => (...all) => got.push(name) });
+Object.defineProperty(self, "location", { value: { protocol: "file:" } });
+for (const file of FILES)
+  for (self.document of [undefined, {}, { all: null }, changing])
+    try { importScripts(file); } catch { continue; }
+postMessage([...new Set(got)]);
+"""
+"""The same in a worker, which can replace ``location``."""
+
+WORKER = "new Promise(done => { new Worker('worker.js').onmessage = message => done(message.data); })"
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +207,10 @@ def test_a_page_of_another_site_does_not_get_the_data(
         files = ("data/runs.js", "data/series.js", f"data/series/{one.name}", "assets/plots.js")
         scripts = "".join(f'<script src="{address}/{file}"></script>' for file in files)
         (tmp_path / "index.html").write_text(HOSTILE + scripts)
+        addresses = json.dumps([f"{address}/{file}" for file in files])
+        (tmp_path / "worker.js").write_text(HOSTILE_WORKER.replace("FILES", addresses))
         page = context.new_page()
         page.goto(f"{hostile}/index.html", wait_until="load")
         # The script without data shows that scripts of a server without rules are called.
         assert page.evaluate("got") == (["plots"] if is_plain else [])
+        assert page.evaluate(WORKER) == (["plots"] if is_plain else [])

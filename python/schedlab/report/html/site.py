@@ -28,6 +28,10 @@ from schedlab.report.html.page import ASSETS, SITE_POLICY, environment, text
 from schedlab.report.html.payload import script_safe
 from schedlab.results.metrics import finite
 
+GUARD = 'location.protocol === "file:" && (all => typeof all === "undefined" && all !== undefined)(document.all)'
+"""Condition of the calls: a page from a folder. No page can replace ``location`` (HTML Standard, [LegacyUnforgeable]). A
+worker can, but has no object like ``document.all``, whose type is "undefined" (ECMAScript, [[IsHTMLDDA]])."""
+
 
 def assets() -> dict[str, str]:
     """Return the files that do not depend on the store: pages, scripts and styles, by their paths in the site."""
@@ -112,9 +116,8 @@ def _summary(series: Series) -> dict[str, Any]:
 
 
 def _call(name: str, *values: Sequence[Any] | Mapping[str, Any] | str) -> str:
-    """Return a script of three lines, whose second line is a JSON list of the values. No page can replace
-    ``location`` (HTML Standard, [LegacyUnforgeable])."""
-    return f'location.protocol === "file:" && schedlab.{name}(...\n{_json(values)}\n);\n'
+    """Return a script of three lines, whose second line is a JSON list of the values."""
+    return f"{GUARD} && schedlab.{name}(...\n{_json(values)}\n);\n"
 
 
 def _json(data: Sequence[Any] | Mapping[str, Any]) -> str:
