@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,8 @@ from typer.testing import CliRunner, Result
 
 from schedlab.cli import publish_run
 from schedlab.cli.app import app
-from schedlab.cli.output_file import write_whole
+from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.findings.history import SeriesKey
 from schedlab.report.html.site import GUARD
 from schedlab.store import schema
 from tests import histories as stored
@@ -231,7 +233,7 @@ def test_a_call_that_is_killed_while_it_makes_a_site_is_continued_by_the_next(
     done: list[Path] = []
     stored.record(engine, 1)
     with monkeypatch.context() as patched:
-        patched.setattr("schedlab.cli.publish_run.write_whole", killed)
+        patched.setattr("schedlab.cli.site_folder.write_whole", killed)
         schedlab("publish", tmp_path / "site", store=engine)
     (tmp_path / "site/.schedlab-site.json.0a1b").touch()  # on a file system without unnamed files
     assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
@@ -264,14 +266,110 @@ def test_a_site_file_cannot_name_files_outside_the_site(engine: Engine, tmp_path
     assert all(victim.read_text() == "mine" for victim in victims)
 
 
-def test_a_link_in_a_site_is_not_followed(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", publish_run.FOLDERS)
+def test_a_link_in_a_site_is_not_followed(engine: Engine, tmp_path: Path, name: str) -> None:
     stored.record(engine, 1)
     schedlab("publish", tmp_path / "site", store=engine)
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "site/data/series").rename(tmp_path / "moved")
-    (tmp_path / "site/data/series").symlink_to(tmp_path / "elsewhere")
-    assert "is a symbolic link" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    (tmp_path / "site" / name).rename(tmp_path / "moved")
+    (tmp_path / "site" / name).symlink_to(tmp_path / "elsewhere")
+    stored.record(engine, 1, first=1)
+    assert f"site/{name}: is a symbolic link" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
     assert not [*(tmp_path / "elsewhere").iterdir()]
+
+
+@pytest.mark.parametrize("name", ["run", "data", "data/series"])
+def test_a_link_that_appears_while_a_site_is_written_is_not_followed(engine: Engine, tmp_path: Path, name: str) -> None:
+    """Another user who can change the folder could choose the files that are overwritten and removed."""
+
+    def plant(done: int, of: int) -> None:
+        if done == 0:
+            (tmp_path / "site" / name).rename(tmp_path / "moved")
+            (tmp_path / "site" / name).symlink_to(tmp_path / "elsewhere")
+
+    stored.record(engine, 2)
+    (tmp_path / "elsewhere/series").mkdir(parents=True)
+    for victim in ("1.html", "2.html", "runs.js", "series.js"):
+        (tmp_path / "elsewhere" / victim).write_text("mine")
+    publish_run.publish(engine, tmp_path / "site", advance=plant)
+    files = [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
+    assert sorted(path.name for path in files) == ["1.html", "2.html", "runs.js", "series.js"]
+    assert {path.read_text() for path in files} == {"mine"}
+    assert [*(tmp_path / "moved").iterdir()]
+
+
+def test_a_page_that_cannot_be_written_ends_the_call_and_is_written_by_the_next(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    stored.record(engine, 1, first=1)
+    (tmp_path / "site/run/2.html").mkdir()
+    refused = schedlab("publish", tmp_path / "site", store=engine)
+    assert isinstance(refused.exception, OutputError)
+    assert str(refused.exception).startswith(f"{tmp_path}/site/run/2.html: is a folder\n")
+    (tmp_path / "site/run/2.html").rmdir()
+    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
+    (runs,) = data(tmp_path / "site/data/runs.js")
+    assert [(run["page"], run["reason"]) for run in runs] == [("run/2.html", ""), ("run/1.html", "")]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "large", "folder"])
+def test_a_state_that_is_no_regular_file_or_too_large_is_not_read(engine: Engine, tmp_path: Path, kind: str) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/schedlab-site.json"
+    state.rename(tmp_path / "moved")
+    if kind == "pipe":
+        os.mkfifo(state)
+    elif kind == "link":
+        state.symlink_to(tmp_path / "moved")
+    elif kind == "large":
+        state.touch()
+        os.truncate(state, publish_run.LARGEST_STATE + 1)
+    else:
+        state.mkdir()
+    refused = schedlab("publish", tmp_path / "site", store=engine)
+    assert f"{state}: is not a regular file of at most 512 MiB" in str(refused.exception)
+
+
+CHANGE = {"index": 1, "before": 1.0, "after": 2.0, "p": 0.01}
+SHOWN = {"start": 0, "change": 1, "shown": 1, "digest": ""}
+INCONSISTENT = {
+    "behind the last point": {"changes": [CHANGE | {"index": 9999}], "shown": [SHOWN | {"change": 9999}]},
+    "before the first point": {"changes": [CHANGE | {"index": 0}], "shown": [SHOWN | {"change": 0}]},
+    "twice": {"changes": [CHANGE, CHANGE], "shown": [SHOWN]},
+    "not shown": {"changes": [CHANGE]},
+    "shown behind the last point": {"changes": [CHANGE], "shown": [SHOWN | {"shown": 9999}]},
+}
+
+
+@pytest.mark.parametrize("fault", [*INCONSISTENT, "date", "no date", "parameters"])
+def test_a_site_whose_state_is_inconsistent_is_made_anew(engine: Engine, tmp_path: Path, fault: str) -> None:
+    stored.record(engine, 2)
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/schedlab-site.json"
+    content = json.loads(state.read_text())
+    identity, series = next(iter(content["series"].items()))
+    if fault in INCONSISTENT:
+        content["series"][identity] |= INCONSISTENT[fault]
+    elif fault == "parameters":
+        key = SeriesKey(*series["key"])._replace(parameters="[")
+        del content["series"][identity]
+        content["series"][key.identity] = {"key": key}
+        content = json.loads(json.dumps(content).replace(identity, key.identity))
+    else:
+        content["runs"]["1"]["started"] = {"date": 1e18, "no date": -1.0}[fault]
+    state.write_text(json.dumps(content))
+    stored.record(engine, 1, first=2)
+    assert "3 runs (3 new or changed)" in schedlab("publish", tmp_path / "site", store=engine).stdout
+    assert "3 runs (0 new or changed)" in schedlab("publish", tmp_path / "site", store=engine).stdout
+
+
+def test_a_state_with_a_malformed_address_is_refused(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    state = tmp_path / "site/schedlab-site.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"address": "http://["}))
+    assert "is not the state of a site" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
 
 
 def test_the_site_of_another_store_is_refused_also_if_an_older_schedlab_made_it(engine: Engine, tmp_path: Path) -> None:

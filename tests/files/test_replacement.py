@@ -35,6 +35,18 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("flag", [os.O_TMPFILE, 0], ids=["unnamed", "named"])
+def test_a_file_is_replaced_through_an_open_folder(tmp_path: Path, flag: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "O_TMPFILE", flag)
+    folder = os.open(tmp_path, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for text in ("first", "second"):
+            write(Path(f"/proc/self/fd/{folder}/file"), text)
+    finally:
+        os.close(folder)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("file", "second")]
+
+
 def fail_after_writing(file: Path) -> None:
     file.write_text("half")
     raise OSError("the disk is full")

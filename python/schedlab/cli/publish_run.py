@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from math import nan
+from itertools import pairwise
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Literal, Self
+from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import ChangePoint, shown_at
 from schedlab.analysis.verdicts import Word
-from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.cli.output_file import OutputError
+from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
 from schedlab.findings.history import Point, Series, SeriesKey, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
@@ -34,6 +37,12 @@ FORMAT = 3
 
 STATE = "schedlab-site.json"
 """File that records what was published; the next call compares the store with this file."""
+
+LARGEST_STATE = 512 << 20
+"""Most bytes of the state that are read: about 5 million points, or 100 rows of 50,000 runs."""
+
+LAST = 253402300800
+"""The end of the year 9999 in seconds since 1970, behind which no date can be written."""
 
 FOLDERS = ("assets", "run", "data", "data/series")
 """Folders of a site."""
@@ -86,6 +95,25 @@ class PublishedSeries(BaseModel):
     changes: list[ChangePoint] = []
     shown: list[Shown] = []
 
+    def is_consistent(self, points: int) -> bool:
+        """Whether the changes are those of a series with this number of points."""
+        series = Series(self.key, (), self.changes)
+        worse = {change.index for change in self.changes if series.word(change) is Word.WORSE}
+        ends = [0, *(change.index for change in self.changes), points]
+        return (
+            all(first < last for first, last in pairwise(ends))
+            and all(isfinite(change.before) and isfinite(change.after) for change in self.changes)
+            and {each.change for each in self.shown} == worse
+            and all(each.change <= each.shown < points for each in self.shown)
+        )
+
+
+def _has_row(key: SeriesKey) -> bool:
+    try:
+        return bool(key.row)
+    except (ValueError, AttributeError, RecursionError):  # parameters that are not a JSON object
+        return False
+
 
 class Published(BaseModel):
     """What a site contains.
@@ -111,7 +139,27 @@ class Published(BaseModel):
         named = {point.series for run in self.runs.values() for point in run.points} | self.pending
         if any(identity != each.key.identity for identity, each in self.series.items()) or named - self.series.keys():
             raise ValueError("a series has a wrong name")
+        urljoin(self.address, "feed.xml")  # ValueError for a malformed address
         return self
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the site can be continued: dates and rows can be written, and changes are at points of their series.
+
+        The changes of pending series do not count: they are searched again.
+        """
+        points = [point for run in self.runs.values() for point in run.points]
+        numbers = Counter(point.series for point in points)
+        return (
+            all(0 <= run.started < LAST for run in self.runs.values())
+            and all(isfinite(point.value) for point in points)
+            and all(_has_row(each.key) for each in self.series.values())
+            and all(
+                each.is_consistent(numbers[identity])
+                for identity, each in self.series.items()
+                if identity not in self.pending
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -144,20 +192,28 @@ def publish(
 
     Raises OutputError for a folder that is not a site, or that cannot be written.
     """
+    with SiteFolder(folder) as opened:
+        return _publish(engine, opened, address, pages, advance)
+
+
+def _publish(
+    engine: Engine,
+    folder: SiteFolder,
+    address: str | None,
+    pages: int | None,
+    advance: Callable[[int, int], object],
+) -> Outcome:
     gc.freeze()  # a page takes hundreds of thousands of objects, and modules' objects need no collection
     marks = reader.marks(engine)
     published, is_new = _published(folder, sha256(os.fsencode(str(engine.url.database))).hexdigest()[:16])
     if is_new:
         # First, so that the next call takes the folder for a site, also after a kill of this call.
-        _make(folder)
         _save(folder, published.model_copy(update={"version": ""}))
     for name in FOLDERS:
-        if (folder / name).is_symlink():
-            raise OutputError("is a symbolic link", where=str(folder / name), todo="remove the link")
-        _make(folder / name)
+        folder.make(name)
     if is_new:
         for path, text in site.assets().items():
-            write_whole(folder / path, text)
+            folder.write(path, text)
     with_page = set(list(marks)[: len(marks) if pages is None else pages])
 
     def lacks_page(number: int, old: PublishedRun) -> bool:
@@ -197,32 +253,25 @@ def publish(
     return Outcome(len(marks), len(changed), len(removed), len(all_series), worse)
 
 
-def _published(folder: Path, store: str) -> tuple[Published, bool]:
+def _published(folder: SiteFolder, store: str) -> tuple[Published, bool]:
     """Return what the folder's site contains, and whether the site is made anew."""
     from importlib.metadata import version
 
     empty = Published(made_by="schedlab publish", version=version("schedlab"), store=store)
-    path = folder / STATE
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        if folder.is_dir() and any(not path.name.startswith(f".{STATE}.") for path in folder.iterdir()):
+    content = folder.read(STATE, LARGEST_STATE)
+    if content is None:
+        if any(not name.startswith(f".{STATE}.") for name in folder.names()):
             todo = "name a new or empty folder, or the folder of a site"
-            raise OutputError(
-                "the folder has files, but is not a site of schedlab", where=str(folder), todo=todo
-            ) from None
+            raise OutputError("the folder has files, but is not a site of schedlab", where=str(folder.path), todo=todo)
         return empty, True
-    except OSError as error:
-        raise OutputError(f"cannot be read: {error.strerror}", where=str(path), todo="name another folder") from error
+    todo = "name another folder, or remove this folder"
     try:
-        published = Published.model_validate_json(text)
+        published = Published.model_validate_json(content)
     except ValidationError as error:
-        todo = "name another folder, or remove this folder"
-        raise OutputError("is not the state of a site", where=str(path), todo=todo) from error
+        raise OutputError("is not the state of a site", where=str(folder.path / STATE), todo=todo) from error
     if published.store != store:
-        todo = "name another folder, or remove this folder"
-        raise OutputError("the site is of another store", where=str(folder), todo=todo)
-    if (published.format, published.version) != (FORMAT, empty.version):
+        raise OutputError("the site is of another store", where=str(folder.path), todo=todo)
+    if (published.format, published.version) != (FORMAT, empty.version) or not published.is_consistent:
         return empty.model_copy(update={"address": published.address}), True
     return published, False
 
@@ -233,27 +282,27 @@ def _key(run: Run | DamagedRun) -> str:
     return f"{run.seed} {run.started} {run.state} {run.recorded} {run.finished} {len(run.notes)}"
 
 
-def _forget(folder: Path, published: Published, numbers: Iterable[int]) -> set[str]:
+def _forget(folder: SiteFolder, published: Published, numbers: Iterable[int]) -> set[str]:
     """Remove runs from the site; return the series that change with it."""
     touched = set()
     for number in numbers:
         touched |= {point.series for point in published.runs.pop(number).points}
-        (folder / _page(number)).unlink(missing_ok=True)
+        folder.remove(_page(number))
     return touched
 
 
-def _remove_pages(folder: Path, published: Published, kept: Collection[int]) -> set[str]:
+def _remove_pages(folder: SiteFolder, published: Published, kept: Collection[int]) -> set[str]:
     """Remove the pages of other runs; return the series whose points lose their links."""
     touched = set()
     for number, run in published.runs.items():
         if run.page and number not in kept:
             run.page = False
-            (folder / _page(number)).unlink(missing_ok=True)
+            folder.remove(_page(number))
             touched |= {point.series for point in run.points}
     return touched
 
 
-def _add(engine: Engine, folder: Path, published: Published, run: Run | DamagedRun, has_page: bool) -> set[str]:
+def _add(engine: Engine, folder: SiteFolder, published: Published, run: Run | DamagedRun, has_page: bool) -> set[str]:
     """Add a run to the site; return the series that change with it."""
     if isinstance(run, DamagedRun):
         published.runs[run.id] = PublishedRun(
@@ -271,6 +320,8 @@ def _add(engine: Engine, folder: Path, published: Published, run: Run | DamagedR
         if has_page:
             made.verdicts = _write_page(engine, folder, run)
             made.page = True
+    except OutputError:
+        raise
     except SchedlabError as error:
         made.reason = error.what
         return set()
@@ -288,15 +339,15 @@ def _add(engine: Engine, folder: Path, published: Published, run: Run | DamagedR
     return {point.series for point in made.points}
 
 
-def _write_page(engine: Engine, folder: Path, run: Run) -> dict[str, int]:
+def _write_page(engine: Engine, folder: SiteFolder, run: Run) -> dict[str, int]:
     """Write the page of a run; return the number of rows by verdict, without the A/A control."""
     sampled = variants_of(run) if run.design.questions else []
     report = build(findings(engine, run), samples=columns(engine, sampled), plots=True)
-    write_whole(folder / _page(run.id), page.render(report, assets="../assets/"))
+    folder.write(_page(run.id), page.render(report, assets="../assets/"))
     return dict(Counter(str(row.verdict) for row in report.rows if not row.control))
 
 
-def _update_series(folder: Path, published: Published) -> list[Series]:
+def _update_series(folder: SiteFolder, published: Published) -> list[Series]:
     """Write the files of the series that changed, and remove the series without runs; return all series by key."""
     points: dict[str, list[Point]] = {}
     for number, run in published.runs.items():
@@ -307,7 +358,7 @@ def _update_series(folder: Path, published: Published) -> list[Series]:
             )
     for identity in published.series.keys() - points.keys():
         del published.series[identity]
-        (folder / _data(identity)).unlink(missing_ok=True)
+        folder.remove(_data(identity))
     addresses = {number: _page(number) for number, run in published.runs.items() if run.page}
     made = []
     for identity, about in published.series.items():
@@ -315,7 +366,7 @@ def _update_series(folder: Path, published: Published) -> list[Series]:
             series = series_of(about.key, points[identity])
             about.changes = list(series.changes)
             about.shown = _shown(series, about.shown)
-            write_whole(folder / _data(identity), site.series_script(series, addresses))
+            folder.write(_data(identity), site.series_script(series, addresses))
         else:
             ordered = sorted(points[identity], key=lambda point: (point.started, point.run))
             series = Series(about.key, ordered, about.changes)
@@ -345,13 +396,13 @@ def _shown(series: Series, known: Iterable[Shown]) -> list[Shown]:
     return found
 
 
-def _write_lists(folder: Path, published: Published, all_series: list[Series]) -> None:
+def _write_lists(folder: SiteFolder, published: Published, all_series: list[Series]) -> None:
     newest = sorted(published.runs.items(), reverse=True)
-    write_whole(folder / "data" / "runs.js", site.runs_script(_line(number, run) for number, run in newest))
-    write_whole(folder / "data" / "series.js", site.series_list_script(all_series))
+    folder.write("data/runs.js", site.runs_script(_line(number, run) for number, run in newest))
+    folder.write("data/series.js", site.series_list_script(all_series))
     listed = feeds.entries(all_series)
-    write_whole(folder / "feed.json", feeds.json_feed(listed, published.address))
-    write_whole(folder / "feed.xml", feeds.atom(listed, published.address))
+    folder.write("feed.json", feeds.json_feed(listed, published.address))
+    folder.write("feed.xml", feeds.atom(listed, published.address))
 
 
 def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:
@@ -368,8 +419,8 @@ def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:
     }
 
 
-def _save(folder: Path, published: Published) -> None:
-    write_whole(folder / STATE, published.model_dump_json())
+def _save(folder: SiteFolder, published: Published) -> None:
+    folder.write(STATE, published.model_dump_json())
 
 
 def _page(number: int) -> str:
@@ -378,11 +429,3 @@ def _page(number: int) -> str:
 
 def _data(identity: str) -> str:
     return f"data/series/{identity}.js"
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        todo = "name a folder that you can write"
-        raise OutputError(f"cannot be made: {error.strerror}", where=str(folder), todo=todo) from error

@@ -51,7 +51,7 @@ def new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     except OSError:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     else:
-        name = f"/proc/{os.getpid()}/fd/{handle}"
+        name = f"{_unnamed()}/{handle}"
     with os.fdopen(handle, "wb") as file:
         try:
             yield file, name
@@ -87,8 +87,14 @@ def _move(name: str, path: Path) -> None:
         raise
 
 
+def _unnamed() -> str:
+    """Return the folder of the links to files without names."""
+    return f"/proc/{os.getpid()}/fd"
+
+
 def _is_unnamed(name: str) -> bool:
-    return name.startswith("/proc/")
+    # A path through an open folder (/proc/self/fd/N/name) has a name.
+    return os.path.dirname(name) == _unnamed()
 
 
 @contextmanager

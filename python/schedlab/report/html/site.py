@@ -29,8 +29,8 @@ from schedlab.report.html.payload import script_safe
 from schedlab.results.metrics import finite
 
 GUARD = 'location.protocol === "file:" && (all => typeof all === "undefined" && all !== undefined)(document.all)'
-"""Condition of the calls: a page from a folder. No page can replace ``location`` (HTML Standard, [LegacyUnforgeable]). A
-worker can, but has no object like ``document.all``, whose type is "undefined" (ECMAScript, [[IsHTMLDDA]])."""
+"""Condition of the calls: a page from a folder. No page can replace ``location`` (HTML Standard, [LegacyUnforgeable]).
+A worker can, but has no object like ``document.all``, whose type is "undefined" (ECMAScript, [[IsHTMLDDA]])."""
 
 
 def assets() -> dict[str, str]:
