@@ -79,3 +79,19 @@ def test_a_failing_program_is_reported_with_its_message(tmp_path: Path, monkeypa
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotUnpacked, match="zstd does not unpack the image: out of order"):
         unpacked(*written(tmp_path, b"\x28\xb5\x2f\xfd...."))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [gzip.compress(KERNEL), lzma.compress(KERNEL) + length(), b"\x28\xb5\x2f\xfd...."],
+    ids=["gzip", "xz", "zstd"],
+)
+def test_an_image_of_any_unpacked_size_takes_a_bounded_amount_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, payload: bytes
+) -> None:
+    (tmp_path / "zstd").write_text("#!/bin/sh\nexec /usr/bin/head -c 100000 /dev/zero\n")
+    (tmp_path / "zstd").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("schedlab.kernels.bzimage._MOST", 50_000)
+    with pytest.raises(NotUnpacked, match=r"the kernel in the image is damaged: .* more than 50000 bytes"):
+        unpacked(*written(tmp_path, payload))

@@ -169,6 +169,7 @@ def test_a_patch_is_applied_completely_or_not_at_all(tmp_path: Path) -> None:
         ("empty", b"", "contains no patch"),
         ("text", b"hello\n", "contains no patch"),
         ("damaged.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "is damaged"),
+        ("changed.gz", gzip.compress(b"x" * 1000, mtime=0)[:10] + b"\xff" * 20, "is damaged"),
         ("folder/", b"", "contains no patch"),
         ("folder/a.patch", b"nothing", "contains no diff"),
         ("folder/series", b"a.patch\n", "No such file"),
@@ -237,3 +238,13 @@ def test_fragments_override_a_whole_configuration(tmp_path: Path) -> None:
         configuration.merged(configuration.base) == "CONFIG_HZ=250\n# CONFIG_SMP is not set\n# CONFIG_NUMA is not set\n"
     )
     assert configuration.unmet("CONFIG_HZ=250\n", tmp_path) == []
+
+
+def test_a_packed_mailbox_takes_a_bounded_amount_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "_MOST", 1 << 20)
+    box = tmp_path / "t.mbox.gz"
+    box.write_bytes(gzip.compress(mail("[PATCH] sched: cost", COST)) + gzip.compress(b"\n" * 1_000_000))
+    assert [change.title for change in series.read(box)] == ["sched: cost"]
+    box.write_bytes(box.read_bytes() + gzip.compress(b"\n" * 1_000_000))
+    with pytest.raises(series.SeriesProblem, match="more than 1 MiB of text"):
+        series.read(box)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
+import zlib
 from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
@@ -169,6 +171,35 @@ def test_a_flipped_bit_elsewhere_is_reported(path: Path, table: Table, column: s
         connection.execute(update(table).where(table.c[key] == number).values({column: flipped(before, chance)}))
     with pytest.raises(Damaged, match=words):
         show(engine, run_id)
+
+
+@pytest.mark.parametrize("count", [0, 3, 2_000_000, 2**62, -1])
+def test_an_array_of_more_samples_than_its_count_is_not_unpacked(
+    path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr("schedlab.store.cells.MOST_SAMPLES", 1_000_000)
+    bomb = zlib.compress(bytes(64 << 20), 1)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE samples SET count = ?, data = ? WHERE rowid = 1", (count, bomb))
+        seal(connection, "samples")
+    engine = open_store(path, create=False)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Damaged, match=f"run {COLUMN}: sample array of trial 0 is damaged"):
+            show(engine, COLUMN)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_arrays_of_a_run_have_one_limit_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_store(path, create=False)
+    total = sum(len(series.values) for series in TREE.series if series.column == TREE.columns[0])
+    monkeypatch.setattr("schedlab.store.cells.MOST_SAMPLES", total)
+    show(engine, COLUMN)
+    monkeypatch.setattr("schedlab.store.cells.MOST_SAMPLES", total - 1)
+    with pytest.raises(Damaged, match=f"run {COLUMN}: sample array of trial [0-9]+ is damaged: its count is"):
+        show(engine, COLUMN)
 
 
 def test_a_damaged_run_is_listed_with_its_reason_and_other_runs_work(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from schedlab.errors import StoreError
 from schedlab.findings.run import findings
 from schedlab.results.imported import Cell, Import, Series, Table, TableRow
 from schedlab.store import reader
@@ -97,4 +98,11 @@ def test_a_failed_import_stores_nothing(engine: Engine) -> None:
     broken = replace(TREE, series=(*TREE.series, series("new", "throughput", 8, [1.0])))
     with pytest.raises(Exception, match=r"(?i)unique constraint"):
         record_imports(engine, [TREE, broken])
+    assert reader.runs(engine) == []
+
+
+def test_samples_that_no_reader_would_accept_are_not_stored(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedlab.store.imports.MOST_SAMPLES", 4)
+    with pytest.raises(StoreError, match="column old has more than 4 samples"):
+        record_imports(engine, [TREE])
     assert reader.runs(engine) == []

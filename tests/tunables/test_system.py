@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from schedlab.tunables import (
     State,
     System,
     catalogue,
+    kconfig,
     lookup,
     mounts,
     names_of,
@@ -89,6 +91,21 @@ def test_the_kernel_configuration_is_also_read_from_boot(tmp_path: Path):
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot/config-6.8.0-31-generic").write_text('# CONFIG_SCHEDSTATS is not set\nCONFIG_LOCALVERSION=""\n')
     assert System(root=tmp_path).resolve("kernel.sched_schedstats").why.endswith("without CONFIG_SCHEDSTATS")
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b"CONFIG_SMP=y\n" + bytes(2000)), b"damaged"])
+def test_a_configuration_that_is_damaged_or_has_any_unpacked_size_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+):
+    monkeypatch.setattr(kconfig, "_MOST", 1000)
+    for folder in ("proc", "boot"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "proc/config.gz").write_bytes(content)
+    assert kconfig.read(tmp_path, "6.12") is None
+    (tmp_path / "boot/config-6.12").write_text("CONFIG_NUMA=y\n")
+    assert kconfig.read(tmp_path, "6.12") == {"CONFIG_NUMA": "y"}
+    (tmp_path / "proc/config.gz").write_bytes(gzip.compress(b"CONFIG_SMP=y\n"))
+    assert kconfig.read(tmp_path, "6.12") == {"CONFIG_SMP": "y"}
 
 
 def test_an_existing_file_takes_precedence_over_the_version(tmp_path: Path):

@@ -8,18 +8,14 @@ gzip append the unpacked length in four bytes (arch/x86/boot/compressed/Makefile
 
 from __future__ import annotations
 
-import bz2
 import hashlib
-import lzma
 import shutil
 import subprocess
-import zlib
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 
 from schedlab.errors import SchedlabError
+from schedlab.files import packed, pipes
 
 _BOOT_FLAG = (0x1FE, b"\x55\xaa")
 _MAGIC = (0x202, b"HdrS")
@@ -41,21 +37,17 @@ _OTHERS = {
 """Advice for files that are named by mistake, by their first bytes."""
 
 
-class _Decompressor(Protocol):
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-    @property
-    def eof(self) -> bool: ...
-
-
 _SECONDS = 60.0
 """Limit for a program that unpacks 15 MB, which takes about one second."""
 
-_IN_PYTHON: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
-    (b"\x1f\x8b", lambda: zlib.decompressobj(16 + zlib.MAX_WBITS)),
-    (b"BZh", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\0", lzma.LZMADecompressor),
-    (b"\x5d\0\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE)),
+_MOST = 512 << 20
+"""Largest unpacked kernel in bytes; Debian's kernels have some 70 MiB."""
+
+_IN_PYTHON: tuple[tuple[bytes, packed.Format], ...] = (
+    (b"\x1f\x8b", packed.gzip_format),
+    (b"BZh", packed.bzip2_format),
+    (b"\xfd7zXZ\0", packed.xz_format),
+    (b"\x5d\0\0", packed.lzma_format),
 )
 _BY_PROGRAM = ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x02\x21\x4c\x18", "lz4"))
 """Debian's 6.12 is packed with zstd, its 6.1 with lz4. Python 3.11 supports neither format."""
@@ -138,16 +130,12 @@ def _span(image: bytes) -> slice:
 
 
 def _decompress(data: bytes) -> bytes:
-    for mark, decompressor in _IN_PYTHON:
+    for mark, form in _IN_PYTHON:
         if data.startswith(mark):
-            stream = decompressor()
             try:
-                kernel = stream.decompress(data)
-            except (OSError, ValueError, lzma.LZMAError, zlib.error) as error:
+                return packed.decompress(form, data, _MOST)
+            except packed.NotUnpacked as error:
                 raise NotUnpacked(f"the kernel in the image is damaged: {error}") from error
-            if not stream.eof:
-                raise NotUnpacked("the kernel in the image is damaged: the compressed data end too early")
-            return kernel
     for mark, program in _BY_PROGRAM:
         if data.startswith(mark):
             return _run_program(program, data[:-_APPENDED])
@@ -159,10 +147,12 @@ def _run_program(name: str, data: bytes) -> bytes:
     if program is None:
         raise NotUnpacked(f"the image can only be unpacked with {name}: apt-get install {name}")
     try:
-        done = subprocess.run([program, "-dcq"], input=data, capture_output=True, timeout=_SECONDS, check=False)
+        status, kernel, errors = pipes.output([program, "-dcq"], data, _SECONDS, _MOST)
+    except pipes.TooMuch:
+        raise NotUnpacked(f"the kernel in the image is damaged: it has more than {_MOST} bytes") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotUnpacked(f"{name} does not unpack the image: {error}") from error
-    if done.returncode != 0:
-        words = done.stderr.decode(errors="replace").strip()[-200:]
-        raise NotUnpacked(f"{name} does not unpack the image: {words or f'status {done.returncode}'}")
-    return done.stdout
+    if status != 0:
+        words = errors.decode(errors="replace").strip()[-200:]
+        raise NotUnpacked(f"{name} does not unpack the image: {words or f'status {status}'}")
+    return kernel

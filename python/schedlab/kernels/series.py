@@ -8,14 +8,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from io import BytesIO
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
 from schedlab.kernels.git import apply_patch
+
+_MOST = 64 << 20
+"""Largest unpacked mailbox in bytes; a series of a hundred patches has some megabytes."""
 
 _DIFF = re.compile(rb"^(diff --git |--- \S)", re.MULTILINE)
 _SUFFIXES = (".patch", ".diff")
@@ -110,9 +115,13 @@ def _file(path: Path) -> list[tuple[str, bytes, int]]:
     data = path.read_bytes()
     if data.startswith(b"\x1f\x8b"):
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
+            # GzipFile reads joined files, as of "cat a.gz b.gz", in linear time.
+            data = gzip.GzipFile(fileobj=BytesIO(data)).read(_MOST + 1)
+        except (OSError, EOFError, zlib.error) as error:
             raise SeriesProblem(f"is damaged: {error}", where=str(path), todo="download the mailbox again") from error
+        if len(data) > _MOST:
+            reason = f"contains more than {_MOST >> 20} MiB of text"
+            raise SeriesProblem(reason, where=str(path), todo="name a mailbox with only the mails of the series")
     if patches := mailbox_patches(data):
         return [(title, diff, 1) for title, diff in patches]
     return [(subject(data) or path.stem, data, 1)] if _DIFF.search(data) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Connection, Select, select, update
 
+from schedlab.files import memory, packed
 from schedlab.store import schema
 from schedlab.store.checksums import Damaged, checked, checksum
 from schedlab.store.tables import CONDITIONS
@@ -22,6 +23,9 @@ DbRow = Mapping[Any, Any]
 
 _PARAMETERS = TypeAdapter(dict[str, Any])
 _NAMES = TypeAdapter(list[str])
+
+MOST_SAMPLES = memory.MOST // 8
+"""Single samples of a run: a reader keeps all of them in memory, 8 bytes each."""
 
 KEY = ("run_id", "phase", "block", "variant", "workload", "parameters")
 """Columns that identify a cell among the cells that were not superseded."""
@@ -203,10 +207,23 @@ def write(connection: Connection, cell: StoredCell) -> None:
     connection.execute(update(schema.cell).where(schema.cell.c.id == cell.id).values(cell.row()))
 
 
-def unpack_samples(connection: Connection, row: DbRow, name: str) -> Samples:
-    """Return the single samples in a row of the table ``samples``; Damaged, with ``name``, if the values changed."""
-    store = str(connection.engine.url.database)
-    try:
-        return unpack(zlib.decompress(checked(store, "samples", row, name)["data"]))
-    except (ValueError, zlib.error) as error:
-        raise Damaged(f"{name} is damaged: {error}", store) from error
+def unpack_samples(connection: Connection, rows: Iterable[DbRow], name: Callable[[DbRow], str]) -> Iterator[Samples]:
+    """Yield the single samples in each of a run's rows of the table ``samples``.
+
+    Raises Damaged, with the ``name`` of the row, if the values changed, if their number is not the row's ``count``, and
+    if the run has more than :data:`MOST_SAMPLES`.
+    """
+    store, room = str(connection.engine.url.database), MOST_SAMPLES
+    for row in rows:
+        count, data = (checked(store, "samples", row, name(row))[column] for column in ("count", "data"))
+        if not 0 <= count <= room:
+            reason = f"its count is {count}, but the run can have {room} more samples at most"
+            raise Damaged(f"{name(row)} is damaged: {reason}", store)
+        room -= count
+        try:
+            values = unpack(packed.decompress(packed.zlib_format, data, 8 * count))
+        except ValueError as error:
+            raise Damaged(f"{name(row)} is damaged: {error}", store) from error
+        if len(values) != count:
+            raise Damaged(f"{name(row)} is damaged: it has {len(values)} samples, and its count is {count}", store)
+        yield values

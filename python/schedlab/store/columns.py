@@ -64,12 +64,12 @@ def _imported_samples(connection: Connection, run: Run) -> dict[tuple[int, str],
     """Return the samples of an imported run by cell and metric: each of its cells has one trial."""
     t = schema.trial.c
     query = select(t.cell_id, t.position, schema.samples).select_from(schema.cell.join(schema.trial))
-    rows = connection.execute(query.join(schema.samples).where(schema.cell.c.run_id == run.id)).mappings()
-    name = f"run {run.id}: sample array of trial"
-    return {
-        (row["cell_id"], row["name"]): cells.unpack_samples(connection, row, f"{name} {row['position']}")
-        for row in rows
-    }
+    rows = connection.execute(query.join(schema.samples).where(schema.cell.c.run_id == run.id)).mappings().all()
+    keys = [(row["cell_id"], row["name"]) for row in rows]
+    arrays = cells.unpack_samples(
+        connection, rows, lambda row: f"run {run.id}: sample array of trial {row['position']}"
+    )
+    return dict(zip(keys, arrays, strict=True))
 
 
 def samples_by_row(of_run: Iterable[CellSamples], variant: str) -> dict[RowKey, Samples]:

@@ -20,7 +20,7 @@ from schedlab.errors import StoreError
 from schedlab.results.imported import Import, Series, Table
 from schedlab.store import backends, reader, schema
 from schedlab.store.backends import snapshot
-from schedlab.store.cells import StoredCell, pack, unpack_samples
+from schedlab.store.cells import MOST_SAMPLES, StoredCell, pack, unpack_samples
 from schedlab.store.checksums import Damaged, checked, sealed
 from schedlab.store.design import StoredDesign
 from schedlab.store.schema import store_in_memory
@@ -70,6 +70,10 @@ def _file_names(source: str) -> str:
 
 def _record_column(connection: Connection, imported: Import, column: str, of_column: Sequence[Series]) -> int:
     """Store a column: a cell of one trial for each block, workload and parameters, with the samples of its metrics."""
+    if sum(len(series.values) for series in of_column) > MOST_SAMPLES:
+        todo = "import fewer files at once, or summaries"
+        message = f"column {column} has more than {MOST_SAMPLES:,} samples"
+        raise StoreError(message, where=imported.source, todo=todo)
     questions = {(s.workload, canonical(s.parameters), s.metric): _question(s) for s in of_column}
     blocks, most = max(s.block for s in of_column), max(len(s.values) for s in of_column)
     grouped = _cells(of_column)
@@ -246,7 +250,7 @@ def _has_series(connection: Connection, run_id: int, of_column: Sequence[Series]
     if {tuple(row[:6]) for row in rows} != wanted.keys():
         return False
     try:
-        stored = {tuple(row[:6]): unpack_samples(connection, row._mapping, f"run {run_id}") for row in rows}
+        arrays = unpack_samples(connection, [row._mapping for row in rows], lambda row: f"run {run_id}")
+        return all(np.array_equal(array, wanted[tuple(row[:6])]) for row, array in zip(rows, arrays, strict=True))
     except Damaged:
         return False
-    return all(np.array_equal(samples, wanted[key]) for key, samples in stored.items())

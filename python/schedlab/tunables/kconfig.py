@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
+
+from schedlab.files import packed
+
+_MOST = 16 << 20
+"""Largest configuration in bytes; a distribution's has 0.3 MB."""
 
 
 def read(root: Path, release: str, contents: Callable[[Path], bytes] = Path.read_bytes) -> dict[str, str] | None:
@@ -18,8 +22,8 @@ def read(root: Path, release: str, contents: Callable[[Path], bytes] = Path.read
         try:
             content = contents(root / name)
             if name.endswith(".gz"):
-                content = zlib.decompress(content, wbits=31)
-        except (OSError, zlib.error):
+                content = packed.decompress(packed.gzip_format, content, _MOST)
+        except (OSError, packed.NotUnpacked):
             continue
         return options(content.decode(errors="replace"))
     return None
