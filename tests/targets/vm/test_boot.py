@@ -19,6 +19,7 @@ from schedlab.experiment.topology import Topology
 from schedlab.targets.vm import boot, qemu
 from schedlab.targets.vm.boot import Boot, BootFailed, started
 from schedlab.targets.vm.console import Limits
+from schedlab.tunables.journal import frames
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm import fake_qemu
 
@@ -122,6 +123,42 @@ def test_an_endless_console_ends_the_guest(tmp_path: Path, monkeypatch: pytest.M
     machine = fake_qemu.install(tmp_path, monkeypatch, UP + noise)
     with started(machine, b"", tmp_path) as guest, pytest.raises(BootFailed, match="on its console"):
         guest.answer()
+
+
+ENDLESS = gzip.compress(b"", mtime=0)[:10] + b"\0\0\0\xff\xff" * 100
+"""The header of a reply, and empty blocks (RFC 1951, 3.2.4): 510 bytes that unpack to nothing."""
+
+
+def with_results(folder: Path, results: bytes) -> Boot:
+    """Return a guest that runs, and has sent these results."""
+    files = qemu.Files(*(folder / name for name in ("initramfs", "console", "results", "share", "functions")))
+    files.results.write_bytes(results)
+    process = cast(subprocess.Popen[bytes], SimpleNamespace(poll=lambda: None))
+    return Boot(process, files, folder / "errors", Limits(100, 100, 100))
+
+
+def test_endless_results_end_the_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "LARGEST", 500)
+    monkeypatch.setattr(boot, "PIECE", 50)
+    reply = gzip.compress(b'{"id":1,"ok":{}}\n', mtime=0)
+    guest = with_results(tmp_path, reply + ENDLESS)
+    assert guest.answer().number == 1
+    with pytest.raises(BootFailed, match="the guest's results are damaged: a reply of more than"):
+        guest.answer()
+    with pytest.raises(BootFailed, match="the guest sends results without end"):
+        with_results(tmp_path, reply + bytes(1000)).answer()
+
+
+def test_few_bytes_behind_a_reply_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "PIECE", 100)
+    many = "for _ in range(200):\n    send()\nsend(text='x' * 100_000)\n"
+    machine = fake_qemu.install(tmp_path, monkeypatch, UP + many)
+    with started(machine, b"", tmp_path) as guest:
+        for number in range(1, 202):
+            assert guest.answer(60).number == number
+            assert guest._stream.pending <= 100
+        with pytest.raises(BootFailed, match="the guest ended"):
+            guest.answer(60)
 
 
 @pytest.mark.parametrize("sends_a_result", [False, True])

@@ -71,3 +71,24 @@ def test_a_guest_cannot_fill_this_machine_s_memory(monkeypatch: pytest.MonkeyPat
     stream.feed(framed(3, text=[""] * 90))
     with pytest.raises(Garbled, match="too many parts"):
         stream.take()
+
+
+def test_a_reply_that_never_ends_is_refused_even_if_it_unpacks_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "LARGEST", 1000)
+    header, empty_block = framed(1)[:10], b"\0\0\0\xff\xff"  # RFC 1952, and RFC 1951, 3.2.4
+    stream = Stream()
+    stream.feed(header)
+    for _ in range(198):
+        stream.feed(empty_block)
+        assert stream.take() is None
+    stream.feed(empty_block * 2)
+    with pytest.raises(Garbled, match="more than"):
+        stream.take()
+
+
+def test_the_limit_of_a_reply_does_not_include_the_next_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "LARGEST", 1000)
+    stream = Stream()
+    stream.feed(b"".join(framed(number) for number in range(100)))
+    assert [reply.number for reply in iter(stream.take, None)] == list(range(100))
+    assert stream.pending == 0

@@ -14,6 +14,7 @@ from schedlab.targets.vm import qemu
 from schedlab.targets.vm.console import Console, Limits
 from schedlab.targets.vm.host_files import served
 from schedlab.targets.vm.results import Stream
+from schedlab.tunables.journal import frames
 from schedlab.tunables.journal.frames import Garbled, Reply
 from schedlab.workloads.launcher import background
 
@@ -28,6 +29,9 @@ LONGEST = 10
 
 LARGEST_CONSOLE = 32 << 20
 """Bytes on the console above which a guest is ended: the console is kept in memory."""
+
+PIECE = 4 << 20
+"""Bytes of results that are read at once, and the largest number of bytes that are kept behind a reply."""
 
 LAST_LINES = 3
 """Number of QEMU's and virtiofsd's last error lines that a message quotes: the cause often precedes other errors."""
@@ -74,7 +78,7 @@ class Boot:
         phase_start = since
         while True:
             ended = self.process.poll() is not None
-            self._read_output()
+            has_more = self._read_output()
             if self.console.fault is not None:
                 self._await_last_words()
                 raise self._failed(f"the guest's kernel has a fault, {self.console.fault}")
@@ -82,7 +86,7 @@ class Boot:
                 raise self._failed(f"the guest printed more than {LARGEST_CONSOLE >> 20} MiB on its console")
             if (reply := self._take()) is not None:
                 return reply
-            if ended:
+            if ended and not has_more:
                 raise self._failed(
                     f"the guest ended in phase {self._phase(limit)}{self._error_lines() or self._guess()}"
                 )
@@ -96,7 +100,8 @@ class Boot:
                 raise self._failed(f"the guest printed nothing more for {allowed:g} s in phase {self._phase(limit)}")
             if limit is None and now - phase_start > (longest := LONGEST * allowed):
                 raise self._failed(f"the guest did not come out of phase {phase} in {longest:g} s")
-            time.sleep(POLL)
+            if not has_more:
+                time.sleep(POLL)
 
     def _phase(self, limit: float | None) -> str:
         return self.console.phase if limit is None else "trial"
@@ -116,11 +121,18 @@ class Boot:
             time.sleep(POLL)
         self._read_output()
 
-    def _read_output(self) -> None:
+    def _read_output(self) -> bool:
+        """Read console and results; return whether there are more results."""
         # Results first: then the console includes all messages that the kernel printed before a reply.
-        self._stream.feed(self._more(self._files.results))
+        results = self._files.results
+        self._stream.feed(self._more(results, max(PIECE - self._stream.pending, 0)))
+        unread = results.stat().st_size - self._read[results] if results.exists() else 0
+        # A guest does not wait for this program, so that several replies may be unread.
+        if unread > frames.LARGEST:
+            raise self._failed(f"the guest sends results without end: more than {frames.LARGEST >> 20} MiB are unread")
         # At most one byte over the limit is read, which is enough to detect an endless console.
         self.console.feed(self._more(self._files.console, LARGEST_CONSOLE + 1).decode(errors="replace"))
+        return unread > 0
 
     def _more(self, path: Path, most: int = -1) -> bytes:
         with suppress(FileNotFoundError), path.open("rb") as file:

@@ -29,8 +29,14 @@ class Stream:
         self._begin()
 
     def _begin(self) -> None:
+        self._size = 0
         self._unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         self._text = bytearray()
+
+    @property
+    def pending(self) -> int:
+        """Number of received bytes behind the last reply that :meth:`take` returned."""
+        return len(self._bytes)
 
     def feed(self, data: bytes) -> None:
         """Add received bytes."""
@@ -38,11 +44,14 @@ class Stream:
 
     def take(self) -> Reply | None:
         """Return the next complete reply; Garbled when the bytes cannot be a reply."""
+        # Compressed data may unpack to nothing, so that both sizes have a limit.
+        self._size += len(self._bytes)
         try:
             self._text += self._unpacker.decompress(self._bytes, frames.LARGEST + 1 - len(self._text))
         except zlib.error as error:
             raise Garbled(f"{self._bytes[:60]!r} is not a part of a reply ({error})") from error
-        if len(self._text) > frames.LARGEST:
+        self._size -= len(self._unpacker.unused_data)
+        if max(len(self._text), self._size) > frames.LARGEST:
             raise frames.too_large(frames.LARGEST)
         self._bytes = self._unpacker.unused_data
         if not self._unpacker.eof:
