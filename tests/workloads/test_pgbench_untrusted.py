@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.errors import CannotRunHere
 from schedlab.workloads.base import Place
 from schedlab.workloads.pgbench import postgres
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
@@ -53,15 +54,18 @@ def test_links_in_the_server_s_folders_are_not_followed(
         make(cluster, *folders)
         for folder in folders:
             as_postgres('cd "$1" && for name in $3; do ln -s "$2" "$name"; done', folder, precious, " ".join(NAMES[:3]))
+            if folder == cluster.copy:
+                as_postgres('ln -s "$2" "$1/table"', folder, precious / "copy/file")
 
     monkeypatch.setattr(Cluster, "_make_folders", and_plant)
-    monkeypatch.setattr(postgres, "_run", lambda argv, todo="": None)
-    monkeypatch.setattr(Cluster, "_load", lambda cluster: None)
+    monkeypatch.setattr(Cluster, "_load", lambda cluster: as_postgres('echo 1 >"$1/table"', cluster.pristine))
     cluster = Cluster(1, place)
     with cluster.loaded():
         (cluster.folder / "load.log").write_text("of root")
         assert cluster.pristine.parent.stat().st_uid == cluster.folder.stat().st_uid == 0
-        cluster.refresh()
+        # "cp" with the rights of the server's user fails at the link "table"; with root's rights it writes the file.
+        with pytest.raises(CannotRunHere, match=r"cp: .*/table"):
+            cluster.refresh()
     assert [path.read_text() for path in sorted(precious.glob("*/file"))] == ["kept", "kept"]
     assert sorted(path.name for path in precious.iterdir()) == ["copy", "data"]
 
