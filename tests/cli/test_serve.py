@@ -223,12 +223,15 @@ def test_the_site_is_updated_before_an_answer_but_not_all_the_time(
     assert updates == [100.0, 118.0]
 
 
-def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("token", ["", TOKEN], ids=["without a token", "with a token"])
+def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_path: Path, token: str) -> None:
     stored.record(engine, 2)
     words = ["serve", "--store", str(engine.url.database), "--port", "0"]
     left = tmp_path / "cache/schedlab/sites" / sha256(str(engine.url.database).encode()).hexdigest()[:16] / "run"
     left.mkdir(parents=True)  # of a version that wrote the state of a site last, and was killed
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    environment = os.environ | {
+        "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path), "SCHEDLAB_TOKEN": token,
+    }  # fmt: skip
     server = subprocess.Popen(
         [sys.executable, "-m", "schedlab", *words], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -238,6 +241,10 @@ def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_p
         assert address.startswith("http://127.0.0.1:")
         connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
         connection.request("GET", "/data/runs.js")
+        if token:
+            assert connection.getresponse().status == 401
+            connection.close()
+            connection.request("GET", "/data/runs.js", headers={"Authorization": f"Bearer {token}"})
         assert connection.getresponse().read().decode().startswith(f"{GUARD} && schedlab.runs(")
     finally:
         server.terminate()

@@ -23,8 +23,10 @@ def serve(
 ) -> None:
     """Serve the site that 'schedlab publish' makes, up to date with the store. The site is read-only.
 
-    By default only this machine can reach the site. With --host each browser needs a token, which is printed, or
-    which $SCHEDLAB_TOKEN contains. The connection is not encrypted: use an ssh tunnel or a proxy across networks.
+    By default only this machine can reach the site, but every user of this machine can read it, also a store that only
+    its owner may read: set $SCHEDLAB_TOKEN where that matters. With --host each browser needs a token, which is
+    printed, or which $SCHEDLAB_TOKEN contains. The connection is not encrypted: use an ssh tunnel or a proxy across
+    networks.
     """
     import os
     import secrets
