@@ -8,21 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import pairwise
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
-from typing import Any, Literal, Self
-from urllib.parse import urljoin
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from schedlab.analysis.history import ChangePoint, shown_at
+from schedlab.analysis.history import shown_at
 from schedlab.analysis.verdicts import Word
 from schedlab.cli.output_file import OutputError
+from schedlab.cli.published import FORMAT, Published, PublishedPoint, PublishedRun, PublishedSeries, Shown
 from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
-from schedlab.findings.history import Point, Series, SeriesKey, kernel_of, machine_of, points_of, series_of, starts
+from schedlab.findings.history import Point, Series, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
 from schedlab.report import feeds
 from schedlab.report.build import build
@@ -32,134 +31,17 @@ from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.reader import DamagedRun, Run
 
-FORMAT = 3
-"""Version of :class:`Published`. A site of another version is made anew."""
-
 STATE = "schedlab-site.json"
 """File that records what was published; the next call compares the store with this file."""
 
 LARGEST_STATE = 512 << 20
 """Most bytes of the state that are read: about 5 million points, or 100 rows of 50,000 runs."""
 
-LAST = 253402300800
-"""The end of the year 9999 in seconds since 1970, behind which no date can be written."""
-
 FOLDERS = ("assets", "run", "data", "data/series")
 """Folders of a site."""
 
 SAVED_EVERY = 200
 """Runs after which the state is written, so that a killed call loses little."""
-
-
-class PublishedPoint(BaseModel):
-    """The level of a run in a series; see :class:`schedlab.findings.history.Point`."""
-
-    series: str
-    value: float
-    low: float | None
-    high: float | None
-    blocks: int
-
-
-class PublishedRun(BaseModel):
-    """A run on the site. ``key`` changes when the run changes, ``mark`` when a complete run changes: with an equal mark
-    the run is not read again. ``reason``: why a run is damaged or has no page."""
-
-    key: str
-    mark: str = ""
-    name: str
-    state: str
-    machine: str
-    kernel: str
-    started: float
-    verdicts: dict[str, int]
-    reason: str = ""
-    page: bool = False
-    points: list[PublishedPoint] = []
-
-
-class Shown(BaseModel):
-    """The point that first showed a change: indices of the previous change, of the change and of this point, and a
-    digest of the values from the previous change to this point, on which the third index depends alone."""
-
-    start: int
-    change: int
-    shown: int
-    digest: str
-
-
-class PublishedSeries(BaseModel):
-    """A series, with its change points, and what first showed the changes for the worse."""
-
-    key: SeriesKey
-    changes: list[ChangePoint] = []
-    shown: list[Shown] = []
-
-    def is_consistent(self, points: int) -> bool:
-        """Whether the changes are those of a series with this number of points."""
-        series = Series(self.key, (), self.changes)
-        worse = {change.index for change in self.changes if series.word(change) is Word.WORSE}
-        ends = [0, *(change.index for change in self.changes), points]
-        return (
-            all(first < last for first, last in pairwise(ends))
-            and all(isfinite(change.before) and isfinite(change.after) for change in self.changes)
-            and {each.change for each in self.shown} == worse
-            and all(each.change <= each.shown < points for each in self.shown)
-        )
-
-
-def _has_row(key: SeriesKey) -> bool:
-    try:
-        return bool(key.row)
-    except (ValueError, AttributeError, RecursionError):  # parameters that are not a JSON object
-        return False
-
-
-class Published(BaseModel):
-    """What a site contains.
-
-    ``version`` is empty until the files that do not depend on the store are complete. ``store`` identifies the store
-    without naming it, ``address`` is for the links of feeds. ``pending``: series whose files are older than their runs.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    made_by: Literal["schedlab publish"]
-    format: int = FORMAT
-    version: str
-    store: str
-    address: str = ""
-    runs: dict[int, PublishedRun] = {}
-    series: dict[str, PublishedSeries] = {}
-    pending: set[str] = set()
-
-    @model_validator(mode="after")
-    def _files_are_of_this_site(self) -> Self:
-        """Refuse a state that would make the next call write or remove other files: it may be somebody else's."""
-        named = {point.series for run in self.runs.values() for point in run.points} | self.pending
-        if any(identity != each.key.identity for identity, each in self.series.items()) or named - self.series.keys():
-            raise ValueError("a series has a wrong name")
-        urljoin(self.address, "feed.xml")  # ValueError for a malformed address
-        return self
-
-    @property
-    def is_consistent(self) -> bool:
-        """Whether the site can be continued: dates and rows can be written, and changes are at points of their series.
-
-        The changes of pending series do not count: they are searched again.
-        """
-        points = [point for run in self.runs.values() for point in run.points]
-        numbers = Counter(point.series for point in points)
-        return (
-            all(0 <= run.started < LAST for run in self.runs.values())
-            and all(isfinite(point.value) for point in points)
-            and all(_has_row(each.key) for each in self.series.values())
-            and all(
-                each.is_consistent(numbers[identity])
-                for identity, each in self.series.items()
-                if identity not in self.pending
-            )
-        )
 
 
 @dataclass(frozen=True)
