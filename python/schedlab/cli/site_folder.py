@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.files.destination import state_of
 
 _TODO = "name a folder that you can write"
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -51,6 +52,14 @@ class SiteFolder:
             if path.is_symlink():
                 raise OutputError("is a symbolic link", where=where, todo="remove the link") from error
             raise OutputError(f"cannot be made: {error.strerror}", where=where, todo=_TODO) from error
+
+    def require_unchanged(self) -> None:
+        """Raise OutputError if another folder or a link is in the place of an open sub-folder."""
+        for name in filter(None, self._handles):
+            state = state_of(self._open_path(name))
+            if state is None or not os.path.samestat(state, os.fstat(self._handles[name])):
+                todo = "remove what replaced this folder, and run the command again"
+                raise OutputError("was replaced while the site was written", where=str(self.path / name), todo=todo)
 
     def names(self) -> list[str]:
         """Return the names of the files and sub-folders, without the content of sub-folders."""
