@@ -9,7 +9,9 @@ import lzma
 import shutil
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -364,3 +366,34 @@ def test_several_runs_of_mmtests_are_columns_of_one_import(tmp_path: Path) -> No
     assert named.columns == ("a", "b")
     with pytest.raises(ImportProblem, match="contains 2 columns"):
         detect.read_all([tmp_path], names=["a"])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_page"),
+    [
+        ("PERF-STAT(1)                    perf Manual                    PERF-STAT(1)", True),
+        ("\n\n  tool(1p)  x  tool(1p)  ", True),
+        ("tool(1)  several words,  far apart   tool(1)", True),
+        ("tool(1)  x tool(1)", False),
+        ("tool(1) x  tool(1)", False),
+        ("tool(1)  x  tool(1) and more", False),
+        ("tool(1)  x  other(1)", False),
+        ("words\ntool(1)  x  tool(1)", False),
+    ],
+)
+def test_a_formatted_manual_page_is_known_by_its_first_line(line: str, is_page: bool, tmp_path: Path) -> None:
+    path = tmp_path / "page.txt"
+    path.write_text(f"{line}\n\nNAME\n    tool - does something\n")
+    with pytest.raises(ImportProblem, match="is a manual page" if is_page else "not output of a known tool"):
+        detect.read(path)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("start", ["tool(1)  x", f"{text('hackbench.log')}before", f"{text('hackbench.log')}before,"])
+def test_a_long_line_of_blanks_is_read_in_linear_time(start: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(f"{start}{' ' * 65_000}x\n")
+    begin = time.process_time()
+    with suppress(ImportProblem):
+        detect.read(path)
+    assert time.process_time() - begin < 3.0

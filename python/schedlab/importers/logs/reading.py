@@ -45,12 +45,15 @@ _ADVICE = (
         ("run hyperfine with --export-json FILE"),
     ),
     (
-        r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2,}(?P=page)\s*$",
+        r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2}(?P=page)\s*$",
         "a manual page",
         "import the output of the tool; the examples of a manual are not results",
     ),
 )
-"""Patterns of texts that no reader takes, their names, and files to import instead."""
+"""Patterns of texts that no reader takes, their names, and files to import instead.
+
+A search takes linear time: a repeated blank after ``.*`` would be tried at every blank of a long line.
+"""
 
 
 @cache
@@ -180,7 +183,7 @@ _HEADING = re.compile(
     (?P<name>(?:(?:the|results?|output|numbers|run|kernel)[ ])*
     (?:before|after|base(?:line)?|patched|unpatched|vanilla|stock|mainline|upstream|original|orig|old|new|with|without|w/o|w/)
     (?![\w/.]*[ ]*[=\d])(?:[ ,][^\n:=]{0,50}?|\b))
-    [ \t]*[:=*~_-]*[ \t]*$""",
+    [ \t]*+[:=*~_-]*+[ \t]*+$""",
     re.MULTILINE | re.VERBOSE | re.IGNORECASE,
 )
 _GAIN = re.compile(r"\( *[-+]?\d+\.\d\d%\)")
