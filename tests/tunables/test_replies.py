@@ -13,6 +13,7 @@ import pytest
 from schedlab.tunables.journal import client, frames, replies
 from schedlab.tunables.journal.client import BadReply, Client, Lost, Refusal
 from schedlab.tunables.journal.frames import Body, Declined, Garbled, Reply
+from schedlab.workloads import launcher
 
 OUTCOME = {"how": "left", "name": "sched.x", "path": "/x", "text": "left at 7"}
 FILES = {"files": {"/proc/stat": "cpu 1"}, "errors": {"/proc/x": 2}}
@@ -166,6 +167,13 @@ def test_the_agent_s_refusal_has_its_kind_and_text() -> None:
 def test_another_version_of_the_protocol_is_named() -> None:
     with pytest.raises(Garbled, match="version 99 of the agent's protocol"):
         decoded(FACTS | {"protocol": 99, "new": 1}, replies.Facts)
+
+
+def test_the_limit_of_a_reply_is_the_output_of_a_trial_with_half_as_much_for_escapes() -> None:
+    output = 2 * launcher.LARGEST_OUTPUT
+    assert output < frames.LARGEST <= 1.5 * output
+    lines = f"\x1b[1m{'x' * 60}\x1b[0m\n" * 100
+    assert len(json.dumps(lines)) < 1.5 * len(lines)
 
 
 def test_a_reply_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-LARGEST = 512 << 20
-"""Limit in bytes of a reply, which is kept in memory until the store contains the trial."""
+LARGEST = 192 << 20
+"""Limit in bytes of a reply, which is kept in memory, several times while it is parsed, until the store contains the
+trial. A trial's two streams of output have at most 64 MiB each, and JSON needs two bytes for the end of a line."""
 
 LARGEST_STRUCTURE = 4 << 20
 """Limit in bytes of a reply without its texts: few bytes of JSON could be objects of many bytes."""
