@@ -93,6 +93,15 @@ def test_a_file_is_made_and_replaced_and_an_exception_keeps_it(
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("flag", [os.O_TMPFILE, 0], ids=["unnamed", "named"])
+def test_a_file_with_the_longest_name_is_replaced(tmp_path: Path, flag: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "O_TMPFILE", flag)
+    path = tmp_path / ("x" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    for text in ("first", "second"):
+        write(path, text)
+        assert path.read_text() == text
+
+
 def test_another_process_of_the_user_can_write_the_new_file(tmp_path: Path) -> None:
     with replacing(tmp_path / "file") as file:
         subprocess.run(["sh", "-c", 'echo written > "$0"', str(file)], check=True)

@@ -21,6 +21,7 @@ from schedlab.cli.output_file import OutputError
 from schedlab.cli.published import FORMAT, Published, PublishedPoint, PublishedRun, PublishedSeries, Shown
 from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
+from schedlab.files.replacement import TEMPORARY
 from schedlab.findings.history import Point, Series, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
 from schedlab.report import feeds
@@ -142,7 +143,7 @@ def _published(folder: SiteFolder, store: str) -> tuple[Published, bool]:
     empty = Published(made_by="schedlab publish", version=version("schedlab"), store=store)
     content = folder.read(STATE, LARGEST_STATE)
     if content is None:
-        if any(not name.startswith(f".{STATE}.") for name in folder.names()):
+        if any(not name.startswith(TEMPORARY) for name in folder.names()):
             todo = "name a new or empty folder, or the folder of a site"
             raise OutputError("the folder has files, but is not a site of schedlab", where=str(folder.path), todo=todo)
         return empty, True

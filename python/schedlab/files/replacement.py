@@ -14,6 +14,9 @@ from typing import IO
 
 from schedlab.files.destination import Destination, Use, destination, is_private
 
+TEMPORARY = ".schedlab-"
+"""Prefix of the names of files that are not complete. With the name of the file, a prefix could be too long."""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -49,7 +52,7 @@ def new_file(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     try:
         handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except OSError:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     else:
         name = f"{_unnamed()}/{handle}"
     with os.fdopen(handle, "wb") as file:
@@ -78,7 +81,7 @@ def _move(name: str, path: Path) -> None:
     with suppress(FileExistsError):
         link(name, path)
         return
-    second = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    second = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     link(name, second)
     try:
         os.replace(second, path)
