@@ -220,15 +220,27 @@ def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(eng
     assert (tmp_path / "site/index.html").read_text() == "mine"
 
 
+def test_the_remedy_of_a_page_that_cannot_be_written_names_no_option(engine: Engine, tmp_path: Path) -> None:
+    stored.record(engine, 1)
+    schedlab("publish", tmp_path / "site", store=engine)
+    (tmp_path / "site/feed.json").unlink()
+    (tmp_path / "site/feed.json").mkdir()
+    stored.record(engine, 2)
+    error = str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert "feed.json: is a folder" in error
+    assert "name a folder that you can write" in error
+    assert "--output" not in error
+
+
 @pytest.mark.parametrize("writes", range(4))
 def test_a_call_that_is_killed_while_it_makes_a_site_is_continued_by_the_next(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
-    def killed(path: Path, text: str) -> None:
+    def killed(path: Path, text: str, todo: str) -> None:
         done.append(path)
         if len(done) > writes:
             raise KeyboardInterrupt
-        write_whole(path, text)
+        write_whole(path, text, todo)
 
     done: list[Path] = []
     stored.record(engine, 1)

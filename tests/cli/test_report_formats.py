@@ -207,7 +207,7 @@ def test_a_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "report"
     path.write_text("old")
     path.chmod(0o640)
-    output_file.write_whole(path, "new")
+    output_file.write_whole(path, "new", "")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
 
     def fail(*_: object) -> None:
@@ -215,17 +215,17 @@ def test_a_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(output_file.os, "fsync", fail)
     with pytest.raises(output_file.OutputError, match="No space left"):
-        output_file.write_whole(path, "half")
+        output_file.write_whole(path, "half", "")
     assert path.read_text() == "new"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_link_is_followed_and_a_device_is_written_directly(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    output_file.write_whole(tmp_path / "link", b"x")
+    output_file.write_whole(tmp_path / "link", b"x", "")
     assert (tmp_path / "real").read_bytes() == b"x"
     assert (tmp_path / "link").is_symlink()
-    output_file.write_whole(Path("/dev/null"), "gone")
+    output_file.write_whole(Path("/dev/null"), "gone", "")
     assert not Path("/dev/null").is_file()
 
 

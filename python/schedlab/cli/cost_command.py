@@ -113,7 +113,7 @@ def cost(
     from schedlab.cli import cost_gate, experiment_run
     from schedlab.cli.console import make
     from schedlab.cli.json_output import json_text
-    from schedlab.cli.output_file import write_whole
+    from schedlab.cli.output_file import remedy, write_whole
     from schedlab.cli.report_output import present_text, write
     from schedlab.findings import cache as line_counting
     from schedlab.findings import functions as counting
@@ -163,7 +163,7 @@ def cost(
         case PageFormat.HTML:
             write(page.render(table, by_function, by_line), output)
     if folded is not None and by_function is not None:
-        write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)))
+        write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)), remedy("--folded"))
     shown = ["schedlab", "report", str(found.run.id), *store_words(request.store)]
     make(stderr=True).hint("verdicts:", shlex.join(again(request.store, shown)))
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from schedlab.cli.console import make
 from schedlab.cli.interruption import ending
 from schedlab.cli.options import seconds_of
-from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.cli.output_file import OutputError, remedy, write_whole
 from schedlab.errors import Exit
 from schedlab.files import cache
 from schedlab.kernels import debian, experiment_file
@@ -58,7 +58,7 @@ def build_series(arguments: Arguments) -> int:
         outcomes = build(request, builds, _Reporter(builds, name))
     records = [outcome.record for outcome in outcomes]
     if arguments.to is not None:
-        write_whole(arguments.to, experiment_file.experiment(name, records))
+        write_whole(arguments.to, experiment_file.experiment(name, records), remedy("--to"))
         console.print(f"\nwritten: {arguments.to}", soft_wrap=True)
     else:
         console.print("\n" + experiment_file.tables(name, records), soft_wrap=True, end="")

@@ -93,12 +93,12 @@ def calibrate(
 
 
 def _write(text: str, output: Path | None) -> None:
-    from schedlab.cli.output_file import write_whole
+    from schedlab.cli.output_file import remedy, write_whole
 
     if output is None:
         echo(text, nl=False)
     else:
-        write_whole(output, text)
+        write_whole(output, text, remedy("--output"))
 
 
 @kernels.command("list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from schedlab.cli.output_file import output
+from schedlab.cli.output_file import output, remedy
 from schedlab.errors import SchedlabError
 from schedlab.extension import extension
 from schedlab.report.noise import Noise
@@ -30,5 +30,5 @@ def write(noise: Noise, path: Path | None) -> None:
         "cpus": [(cpu.cpu, cpu.start_ns) for cpu in noise.cpus],
         "gaps": [gap.model_dump() for gap in noise.gaps],
     }
-    with output(path, "--output") as file:
+    with output(path, remedy("--output")) as file:
         extension().write_interruptions(str(file), json.dumps(document))

@@ -16,12 +16,18 @@ class OutputError(SchedlabError):
     """A file that cannot be written."""
 
 
-def write_whole(path: Path, data: str | bytes) -> None:
-    """Write data to ``path`` in one step, so that a reader never sees half of it; OutputError when that fails.
+def remedy(option: str) -> str:
+    """Return what to do when the file of an option cannot be written."""
+    return f"name a file in an existing, writable folder with {option}"
+
+
+def write_whole(path: Path, data: str | bytes, todo: str) -> None:
+    """Write data to ``path`` in one step, so that a reader never sees half of it; OutputError with ``todo`` when that
+    fails.
 
     An existing file stays until then. A device or a pipe (``/dev/stdout``) gets the data.
     """
-    with output(path, "--output") as file:
+    with output(path, todo) as file:
         # Names of files that are not UTF-8 are printed in the same way.
         file.write_bytes(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
 
@@ -35,18 +41,17 @@ def require_new(path: Path, option: str) -> None:
 def write_new(path: Path, text: str, option: str) -> None:
     """Write a file that does not exist yet; OutputError when the file exists. ``option`` names the file in messages."""
     require_new(path, option)
-    with output(path, option) as file:
+    with output(path, remedy(option)) as file:
         file.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def output(path: Path, option: str) -> Iterator[Path]:
-    """Like :func:`.replacing`; OutputError names the option when the file cannot be written."""
+def output(path: Path, todo: str) -> Iterator[Path]:
+    """Like :func:`.replacing`; OutputError with ``todo`` when the file cannot be written."""
     try:
         with replacing(path) as file:
             yield file
     except OSError as error:
         reason = error.strerror or str(error)
         fault = reason if isinstance(error, Unsuitable) else f"cannot be written: {reason}"
-        todo = f"name a file in an existing, writable folder with {option}"
         raise OutputError(fault, where=str(path), todo=todo) from error

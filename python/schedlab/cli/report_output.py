@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.cli.appearance import Color, appearance
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
-from schedlab.cli.output_file import write_whole
+from schedlab.cli.output_file import remedy, write_whole
 from schedlab.errors import SchedlabError
 from schedlab.notation.controls import escaped
 from schedlab.store.location import Location
@@ -134,7 +134,7 @@ def present_text(content: RenderableType, output: Path | None, width: int | None
 def write(content: str | bytes, output: Path | None) -> None:
     """Write a report to a file in one step, or to standard output without characters that control a terminal."""
     if output is not None:
-        write_whole(output, content)
+        write_whole(output, content, remedy("--output"))
     else:
         sys.stdout.write(escaped(content if isinstance(content, str) else content.decode()))
 

@@ -75,9 +75,9 @@ def simulate(request: Request) -> Result:
     with Pool(1) as pool:
         if request.timeline is None:
             return Result(simulation, parameters, pool.submit(simulation).result(), request.proc)
-        from schedlab.cli.output_file import output
+        from schedlab.cli.output_file import output, remedy
 
-        with output(request.timeline, "--timeline") as file:
+        with output(request.timeline, remedy("--timeline")) as file:
             try:
                 return Result(simulation, parameters, pool.submit(simulation, file).result(), request.proc)
             except TimelineError as error:

@@ -88,7 +88,7 @@ class SiteFolder:
     def write(self, name: str, text: str) -> None:
         """Write a file in one step; OutputError when that fails."""
         try:
-            write_whole(self._open_path(name), text)
+            write_whole(self._open_path(name), text, _TODO)
         except OutputError as error:
             raise OutputError(error.what, where=str(self.path / name), todo=_TODO) from error
 

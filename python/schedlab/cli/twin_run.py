@@ -15,7 +15,7 @@ from schedlab.cli.console import Console
 from schedlab.cli.experiment_run import Request, file_source, measure
 from schedlab.cli.interruption import UNDONE, ending
 from schedlab.cli.options import again
-from schedlab.cli.output_file import write_whole
+from schedlab.cli.output_file import remedy, write_whole
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
@@ -97,7 +97,7 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
         if calibration:
             path.write_text(calibration.machine_file())
             if wanted.calibrated:
-                write_whole(wanted.calibrated, path.read_text())
+                write_whole(wanted.calibrated, path.read_text(), remedy("--calibrated"))
         predicted = run_on(model, None)
     shown = ["schedlab", "twin", "--runs", f"{measured},{predicted}", "--store", str(store)]
     console.hint("again:", shlex.join(again(store, shown)))
