@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import subprocess
 import sys
 import threading
@@ -10,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.files.destination import Unsuitable, Use, destination
+from schedlab.files.destination import Unsuitable, Use, destination, is_shared
 from schedlab.files.replacement import replacing
 from tests.files.special import DEVICES, PLACES, REASONS, state_of
-from tests.files.test_replacement import fail_after_writing
+from tests.files.test_replacement import OTHER_UID, fail_after_writing, needs_root
 
 STREAMS = ("character device", "named pipe", "link to a device", "chain of links to a device")
 """Places that an output is written through."""
@@ -68,6 +70,67 @@ def test_an_exception_writes_nothing_through_a_named_pipe(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="full"), replacing(tmp_path / "pipe") as file:
         fail_after_writing(file)
+
+
+def test_a_terminal_gets_the_content() -> None:
+    controller, terminal = os.openpty()
+    try:
+        with replacing(Path(os.ttyname(terminal))) as file:
+            file.write_text("content")
+        assert os.read(controller, 100) == b"content"
+        with pytest.raises(Unsuitable, match="is a character device"):
+            destination(Path(os.ttyname(terminal)), Use.NEW_STORE)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
+@pytest.mark.root
+@needs_root
+@pytest.mark.parametrize("use", [Use.OUTPUT, Use.NEW_STORE])
+@pytest.mark.parametrize("way", ["link/in/file", "own/file", "made/link/file", "link/../file"])
+def test_a_folder_behind_a_link_that_another_user_planted_is_refused(tmp_path: Path, way: str, use: Use) -> None:
+    shared, target = tmp_path / "shared", tmp_path / "target"
+    (target / "in").mkdir(parents=True)
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "made").mkdir(mode=0o755)
+    for link in (shared / "link", shared / "made" / "link"):
+        link.symlink_to(target)
+        os.lchown(link, OTHER_UID, OTHER_UID)
+    os.chown(shared / "made", OTHER_UID, OTHER_UID)
+    (shared / "own").symlink_to("link/in")
+    with pytest.raises(Unsuitable, match=r"leads through .*/link, a link of another user"):
+        destination(shared / way, use)
+
+
+@pytest.mark.root
+@needs_root
+@pytest.mark.parametrize("use", [Use.OUTPUT, Use.NEW_STORE])
+def test_own_links_and_links_in_the_private_folder_of_their_owner_are_followed(tmp_path: Path, use: Use) -> None:
+    home, target = tmp_path / "home", tmp_path / "target"
+    for folder in (home, target):
+        folder.mkdir(mode=0o755)
+    (home / "link").symlink_to("../target")
+    (tmp_path / "own").symlink_to(home / "link")
+    os.chown(home, OTHER_UID, OTHER_UID)
+    os.lchown(home / "link", OTHER_UID, OTHER_UID)
+    assert destination(tmp_path / "own" / "file", use).path == tmp_path / "own" / "file"
+
+
+@pytest.mark.parametrize(
+    ("mode", "group", "members", "answer"),
+    [(0o755, "lab", ["bob"], False), (0o775, "ada", [], False), (0o775, "ada", ["ada"], False),
+     (0o775, "ada", ["bob"], True), (0o775, "lab", [], True), (0o777, "ada", [], True), (0o757, "ada", [], True),
+     (0o1777, "ada", [], True)],
+)  # fmt: skip
+def test_a_folder_is_shared_if_a_user_besides_its_owner_can_create_files(
+    tmp_path: Path, mode: int, group: str, members: list[str], answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: pwd.struct_passwd(("ada", "", number, 1, "", "", "")))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group((group, "", number, members)))
+    tmp_path.chmod(mode)
+    assert is_shared(tmp_path) is answer
 
 
 WRITER = """

@@ -1,5 +1,5 @@
 """Stores of other users: views and triggers are refused before they are read, and so are files beside a store that
-another user may have made."""
+another user may have made. A store is written only where no other user can make such files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from schedlab.errors import StoreError
 from schedlab.store.file import open_store
@@ -23,10 +24,8 @@ ENDLESS = "WITH RECURSIVE t(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM t) SELE
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store in a folder that everybody may write."""
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o1777)
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o755)
     open_store(folder / "store.sqlite", create=True).dispose()
     return folder / "store.sqlite"
 
@@ -35,6 +34,49 @@ def error_of(path: Path, *, create: bool = False) -> str:
     with pytest.raises(StoreError) as caught:
         open_store(path, create=create)
     return str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_a_store_is_only_read_in_a_folder_where_other_users_can_create_files(store: Path, mode: int) -> None:
+    """SQLite would use the files of other users, and gives files of another user that root opens to root."""
+    store.parent.chmod(mode)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    before = store.read_bytes()
+    for path in (store, store.with_name("new.sqlite")):
+        error = error_of(path, create=True)
+        assert f"{path}: cannot be a store: other users can create files in its folder {store.parent}" in error
+        assert "chmod go-w" in error
+    engine = open_store(store, create=False)
+    with engine.connect() as connection, pytest.raises(OperationalError, match="readonly database"):
+        connection.exec_driver_sql("UPDATE schedlab_store SET written_by = 'test'")
+    engine.dispose()
+    assert (store.read_bytes(), os.listdir(store.parent)) == (before, ["store.sqlite"])
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make files of another user")
+@pytest.mark.parametrize("content", [b"", b"a store"])
+def test_a_store_that_another_user_prepared_is_not_written(tmp_path: Path, content: bytes) -> None:
+    """The folder belongs to a third user, who has let the other user make the file."""
+    path = tmp_path / "folder" / "store.sqlite"
+    path.parent.mkdir(mode=0o755)
+    path.write_bytes(content)
+    os.chown(path.parent, OTHER_UID + 1, OTHER_UID + 1)
+    os.chown(path, OTHER_UID, OTHER_UID)
+    before = path.stat()
+    assert "belongs to another user" in error_of(path, create=True)
+    assert (path.stat().st_ino, path.read_bytes()) == (before.st_ino, content)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make files of another user")
+def test_root_writes_the_store_of_a_user_in_the_private_folder_of_the_user(store: Path) -> None:
+    for path in (store.parent, store):
+        os.chown(path, OTHER_UID, OTHER_UID)
+    with open_store(store, create=True).begin() as connection:
+        connection.exec_driver_sql("UPDATE schedlab_store SET written_by = 'test'")
+    assert store.stat().st_uid == OTHER_UID
 
 
 def planted() -> Iterator[tuple[str, str]]:

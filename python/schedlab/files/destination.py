@@ -3,13 +3,19 @@
 An output goes into a regular file, or through a character device, a named pipe or an open descriptor (``/dev/null``,
 ``/dev/stdout``). A store is a regular file. Nothing is written to block devices, sockets, folders, loops of symbolic
 links, or files of the kernel (``/proc``, ``/sys``). A new file needs an existing folder.
+
+No other user chooses what is written: links of other users are not followed, and a store is written only where no other
+user can put files beside the store.
 """
 
 from __future__ import annotations
 
 import errno
+import grp
 import os
+import pwd
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -18,7 +24,7 @@ _MOST_LINKS = 40
 """Maximum number of symbolic links that are followed to a file, as in the kernel (MAXSYMLINKS, linux/namei.h)."""
 
 _KERNEL = (
-    "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs", "fusectl", "mqueue", "nsfs",
+    "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "efivarfs", "fusectl", "mqueue", "nsfs",
     "proc", "pstore", "securityfs", "selinuxfs", "smackfs", "sysfs", "tracefs",
 )  # fmt: skip
 """Types of file systems whose files are interfaces of the kernel."""
@@ -39,6 +45,10 @@ class Unsuitable(OSError):
         super().__init__(errno.EINVAL, reason, str(path))
 
 
+class Exposed(Unsuitable):
+    """A store that other users could change while this process writes to it."""
+
+
 class Use(Enum):
     """What a file is for."""
 
@@ -47,10 +57,11 @@ class Use(Enum):
     a folder that everybody may write, another user could otherwise choose the file that is overwritten."""
 
     NEW_STORE = "new store"
-    """A store that this process may create. A link of another user is refused."""
+    """A store that this process may create and write. Links and files of other users are refused, and folders in which
+    other users can create files: SQLite uses files beside a store by their names."""
 
     STORE = "store"
-    """An existing store."""
+    """An existing store, for reading."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,8 @@ def destination(path: Path, use: Use) -> Destination:
     """Return the file that a path names for this use; Unsuitable for a path that schedlab must not write."""
     named, is_output = path, use is Use.OUTPUT
     for _ in range(_MOST_LINKS):
+        if use is not Use.STORE and (link := _planted_link(path.parent)) is not None:
+            raise Unsuitable(f"leads through {link}, a link of another user", named)
         state = state_of(path)
         file_system = _kernel_file_system(path.parent)
         if file_system is not None:
@@ -74,7 +87,10 @@ def destination(path: Path, use: Use) -> Destination:
                 return _checked(Destination(path, target, stream=True), named, use)
             raise Unsuitable(f"is in a file system of the kernel ({file_system})", named)
         if state is None or not stat.S_ISLNK(state.st_mode):
-            return _checked(Destination(path, state), named, use)
+            file = _checked(Destination(path, state), named, use)
+            if use is Use.NEW_STORE:
+                _require_own(file, named)
+            return file
         if use is not Use.STORE and not _trusts(path, state):
             if is_output:
                 return Destination(path, state)
@@ -88,8 +104,26 @@ def destination(path: Path, use: Use) -> Destination:
 
 def is_private(folder: Path, owner: int) -> bool:
     """Whether a folder belongs to this user or to ``owner``, and nobody else can create files in the folder."""
+    return folder.stat().st_uid in (os.geteuid(), owner) and not is_shared(folder)
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether users other than its owner (and root) can create files in a folder.
+
+    A group that has the name of the owner and no other members is the owner's alone: many systems give each user such a
+    group and the umask 002.
+    """
     state = folder.stat()
-    return state.st_uid in (os.geteuid(), owner) and not state.st_mode & 0o022
+    if not state.st_mode & 0o020:
+        return bool(state.st_mode & 0o002)
+    user, group, members = str(state.st_uid), str(state.st_gid), set[str]()
+    with suppress(KeyError):
+        user = pwd.getpwuid(state.st_uid).pw_name
+    with suppress(KeyError):
+        entry = grp.getgrgid(state.st_gid)
+        group, members = entry.gr_name, set(entry.gr_mem)
+    # With an access control list, the bits of the group are the most that any user or group of the list has.
+    return bool(state.st_mode & 0o002) or group != user or not members <= {user} or _has_list(folder)
 
 
 def state_of(path: Path) -> os.stat_result | None:
@@ -117,6 +151,16 @@ def _checked(file: Destination, named: Path, use: Use) -> Destination:
     return Destination(file.path, file.state, stream=True)
 
 
+def _require_own(store: Destination, named: Path) -> None:
+    """Raise Exposed if other users could change what this process writes to a store."""
+    folder = store.path.parent
+    if is_shared(folder):
+        raise Exposed(f"other users can create files in its folder {folder.absolute()}, which SQLite would use", named)
+    owner = os.geteuid() if store.state is None else store.state.st_uid
+    if owner != os.geteuid() and not is_private(folder, owner):
+        raise Exposed("belongs to another user", named)
+
+
 def _open_file(path: Path) -> os.stat_result | None:
     """Return the state of the open file that a link below ``/proc/PID/fd`` stands for; None for other paths."""
     if path.parent.name != "fd" or not path.is_symlink():
@@ -137,7 +181,42 @@ def _trusts(path: Path, state: os.stat_result) -> bool:
     if state.st_uid == os.geteuid():
         return True
     folder = path.parent.stat()
-    return stat.S_ISLNK(state.st_mode) and state.st_uid == folder.st_uid == 0 and not folder.st_mode & 0o022
+    return stat.S_ISLNK(state.st_mode) and state.st_uid == folder.st_uid == 0 and not is_shared(path.parent)
+
+
+def _planted_link(folder: Path) -> Path | None:
+    """Return the first link on the way to a folder that another user may have planted; None without such a link.
+
+    A link is followed if it belongs to this user, or to the only user who can write its folder; but not below a folder
+    that another user made in a shared folder.
+    """
+    place, parts, links, is_planted = Path("/"), list(reversed(folder.absolute().parts)), 0, False
+    while parts and links <= _MOST_LINKS:
+        path = place / parts.pop()
+        if path.name == "..":
+            place = place.parent  # has no links
+            continue
+        state = state_of(path)
+        if state is None:
+            return None
+        is_own = state.st_uid == os.geteuid()
+        is_shared_place = is_shared(place)
+        if stat.S_ISLNK(state.st_mode):
+            if not is_own and (is_planted or is_shared_place or state.st_uid != place.stat().st_uid):
+                return path
+            parts.extend(reversed(path.readlink().parts))
+            links += 1
+            continue
+        is_planted = is_planted or (is_shared_place and not is_own and state.st_uid != 0)
+        place = path
+    return None
+
+
+def _has_list(folder: Path) -> bool:
+    try:
+        return "system.posix_acl_access" in os.listxattr(folder)
+    except OSError:  # a file system without attributes
+        return False
 
 
 def _kernel_file_system(folder: Path) -> str | None:

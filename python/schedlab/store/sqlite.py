@@ -21,7 +21,7 @@ from schedlab.files.processes import has_ended, is_running, this_process
 from schedlab.files.replacement import link, new_file
 from schedlab.store import location
 from schedlab.store.location import Description, Location
-from schedlab.store.sqlite_files import StoreConnection, require_usable
+from schedlab.store.sqlite_files import StoreConnection, is_writable, require_usable
 from schedlab.store.tables import ABOUT, TABLES, VERSION, is_old, missing_parts, refusal, version_refusal
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def open_engine(where: Location, *, create: bool) -> Engine:
     if create:
         if where == location.default():
             with suppress(OSError):
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         require_usable(path, create=True)
         if not (path.exists() and path.stat().st_size):
             _create(path)
@@ -248,8 +248,11 @@ def open_connection(path: Path, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_read_only(path: Path, *, create: bool) -> bool:
-    """Whether this process opens a store for reading only: it does not create the store and cannot write it."""
-    return not (create or (os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)))
+    """Whether this process opens a store for reading only: it does not create the store, and cannot write it or would
+    write it where other users can put files beside it."""
+    if create:
+        return False
+    return not (os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK) and is_writable(path))
 
 
 def connect(path: Path, *, read_only: bool) -> StoreConnection:

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from schedlab.errors import StoreError
-from schedlab.files.destination import Use, destination, state_of
+from schedlab.files.destination import Exposed, Use, destination, state_of
 from schedlab.files.replacement import link, new_file
 
 JOURNAL = "-journal"
@@ -50,7 +50,8 @@ def require_usable(path: Path, *, create: bool) -> None:
 
     Args:
         path: of the store.
-        create: whether this process may create the store. Links of other users are refused then.
+        create: whether this process may create and write the store. Links and files of other users, and folders in
+            which other users can create files, are refused then.
     """
     try:
         file = destination(path, Use.NEW_STORE if create else Use.STORE)
@@ -58,6 +59,8 @@ def require_usable(path: Path, *, create: bool) -> None:
         todo = "name a regular file in an existing folder; commands that measure keep nothing with --no-store"
         if isinstance(error, NotADirectoryError):
             todo = "give a path in a folder: a part of this path is a file"
+        if isinstance(error, Exposed):
+            todo = "name a store in a folder that only you can write; 'chmod go-w' removes the rights of others"
         raise StoreError(f"cannot be a store: {error.strerror}", where=str(path), todo=todo) from error
     for ending in COMPANIONS:
         companion = file.path.with_name(f"{file.path.name}{ending}")
@@ -68,6 +71,15 @@ def require_usable(path: Path, *, create: bool) -> None:
             return
         todo = "remove this file if no command of its owner uses the store, or keep the store in a private folder"
         raise StoreError(f"SQLite would use this file with the store, but it {fault}", where=str(companion), todo=todo)
+
+
+def is_writable(path: Path) -> bool:
+    """Whether no other user could change what this process writes into a store."""
+    try:
+        destination(path, Use.NEW_STORE)
+    except OSError:
+        return False
+    return True
 
 
 def _fault(ending: str, state: os.stat_result, store: os.stat_result | None) -> str:
