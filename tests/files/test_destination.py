@@ -100,8 +100,33 @@ def test_a_folder_behind_a_link_that_another_user_planted_is_refused(tmp_path: P
         os.lchown(link, OTHER_UID, OTHER_UID)
     os.chown(shared / "made", OTHER_UID, OTHER_UID)
     (shared / "own").symlink_to("link/in")
-    with pytest.raises(Unsuitable, match=r"leads through .*/link, a link of another user"):
+    with pytest.raises(Unsuitable, match=r"leads through .*/(link, a link|made, a folder) of another user"):
         destination(shared / way, use)
+
+
+@pytest.mark.parametrize("name", ["own", "link"])
+def test_a_store_is_not_written_in_a_folder_that_other_users_can_rename(tmp_path: Path, name: str) -> None:
+    shared = tmp_path / "shared"
+    (shared / "own").mkdir(parents=True)
+    (shared / "link").symlink_to("own")
+    shared.chmod(0o1777)
+    assert destination(shared / name / "file", Use.NEW_STORE).state is None
+    shared.chmod(0o777)
+    with pytest.raises(Unsuitable, match=f"{name}, which other users can rename"):
+        destination(shared / name / "file", Use.NEW_STORE)
+    assert destination(shared / name / "file", Use.OUTPUT).state is None
+
+
+@pytest.mark.root
+@needs_root
+def test_a_store_is_not_written_in_a_folder_that_another_user_made_in_a_shared_folder(tmp_path: Path) -> None:
+    shared, made = tmp_path / "shared", tmp_path / "shared" / "made"
+    made.mkdir(parents=True)
+    os.chown(made, OTHER_UID, OTHER_UID)
+    assert destination(made / "file", Use.NEW_STORE).state is None
+    shared.chmod(0o1777)
+    with pytest.raises(Unsuitable, match="made, a folder of another user"):
+        destination(made / "file", Use.NEW_STORE)
 
 
 @pytest.mark.root

@@ -46,7 +46,7 @@ class Unsuitable(OSError):
 
 
 class Exposed(Unsuitable):
-    """A store that other users could change while this process writes to it."""
+    """A path whose file other users could choose or change."""
 
 
 class Use(Enum):
@@ -78,8 +78,8 @@ def destination(path: Path, use: Use) -> Destination:
     """Return the file that a path names for this use; Unsuitable for a path that schedlab must not write."""
     named, is_output = path, use is Use.OUTPUT
     for _ in range(_MOST_LINKS):
-        if use is not Use.STORE and (link := _planted_link(path.parent)) is not None:
-            raise Unsuitable(f"leads through {link}, a link of another user", named)
+        if use is not Use.STORE and (fault := _fault_on_the_way(path.parent, use)):
+            raise Exposed(f"leads through {fault}", named)
         state = state_of(path)
         file_system = _kernel_file_system(path.parent)
         if file_system is not None:
@@ -184,11 +184,12 @@ def _trusts(path: Path, state: os.stat_result) -> bool:
     return stat.S_ISLNK(state.st_mode) and state.st_uid == folder.st_uid == 0 and not is_shared(path.parent)
 
 
-def _planted_link(folder: Path) -> Path | None:
-    """Return the first link on the way to a folder that another user may have planted; None without such a link.
+def _fault_on_the_way(folder: Path, use: Use) -> str:
+    """Return what another user may have planted on the way to a folder; empty without such a link or folder.
 
     A link is followed if it belongs to this user, or to the only user who can write its folder; but not below a folder
-    that another user made in a shared folder.
+    that another user made in a shared folder. For a store, which SQLite opens by its path again and again, such a
+    folder and folders that other users can rename are faults too.
     """
     place, parts, links, is_planted = Path("/"), list(reversed(folder.absolute().parts)), 0, False
     while parts and links <= _MOST_LINKS:
@@ -198,18 +199,22 @@ def _planted_link(folder: Path) -> Path | None:
             continue
         state = state_of(path)
         if state is None:
-            return None
+            return ""
         is_own = state.st_uid == os.geteuid()
         is_shared_place = is_shared(place)
+        if use is Use.NEW_STORE and is_shared_place and not place.stat().st_mode & stat.S_ISVTX:
+            return f"{path}, which other users can rename"
         if stat.S_ISLNK(state.st_mode):
             if not is_own and (is_planted or is_shared_place or state.st_uid != place.stat().st_uid):
-                return path
+                return f"{path}, a link of another user"
             parts.extend(reversed(path.readlink().parts))
             links += 1
             continue
         is_planted = is_planted or (is_shared_place and not is_own and state.st_uid != 0)
+        if use is Use.NEW_STORE and is_planted:
+            return f"{path}, a folder of another user"
         place = path
-    return None
+    return ""
 
 
 def _has_list(folder: Path) -> bool:
