@@ -36,7 +36,7 @@ def error_of(path: Path, *, create: bool = False) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777])
+@pytest.mark.parametrize("mode", [0o777, 0o773])
 def test_a_store_is_only_read_in_a_folder_where_other_users_can_create_files(store: Path, mode: int) -> None:
     """SQLite would use the files of other users, and gives files of another user that root opens to root."""
     store.parent.chmod(mode)
@@ -52,6 +52,15 @@ def test_a_store_is_only_read_in_a_folder_where_other_users_can_create_files(sto
         connection.exec_driver_sql("UPDATE schedlab_store SET written_by = 'test'")
     engine.dispose()
     assert (store.read_bytes(), os.listdir(store.parent)) == (before, ["store.sqlite"])
+
+
+def test_a_store_is_written_in_a_shared_folder_with_the_sticky_bit(store: Path) -> None:
+    """Nobody else can replace a file in ``/tmp``."""
+    store.parent.chmod(0o1777)
+    engine = open_store(store, create=True)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE schedlab_store SET written_by = 'test'")
+    engine.dispose()
 
 
 @pytest.mark.root

@@ -5,7 +5,7 @@ An output goes into a regular file, or through a character device, a named pipe 
 links, or files of the kernel (``/proc``, ``/sys``). A new file needs an existing folder.
 
 No other user chooses what is written: links of other users are not followed, and a store is written only where no other
-user can put files beside the store.
+user can replace the store.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Use(Enum):
 
     NEW_STORE = "new store"
     """A store that this process may create and write. Links and files of other users are refused, and folders in which
-    other users can create files: SQLite uses files beside a store by their names."""
+    other users can create files, except with the sticky bit: SQLite uses files beside a store by their names."""
 
     STORE = "store"
     """An existing store, for reading."""
@@ -152,9 +152,14 @@ def _checked(file: Destination, named: Path, use: Use) -> Destination:
 
 
 def _require_own(store: Destination, named: Path) -> None:
-    """Raise Exposed if other users could change what this process writes to a store."""
+    """Raise Exposed if other users could change what this process writes to a store.
+
+    ``/tmp`` and other shared folders with the sticky bit are allowed: nobody else can replace the store there, existing
+    files beside the store are checked, and fs.protected_regular (proc_sys_fs(5)) refuses files that another user makes
+    later.
+    """
     folder = store.path.parent
-    if is_shared(folder):
+    if is_shared(folder) and not folder.stat().st_mode & stat.S_ISVTX:
         raise Exposed(f"other users can create files in its folder {folder.absolute()}, which SQLite would use", named)
     owner = os.geteuid() if store.state is None else store.state.st_uid
     if owner != os.geteuid() and not is_private(folder, owner):
