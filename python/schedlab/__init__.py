@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-# As typing.TYPE_CHECKING, without the import: Ctrl-C in the time before ``schedlab.cli.main`` prints a traceback.
+# Without the import of typing: Ctrl-C in the time before ``schedlab.cli.main`` prints a traceback.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ def trials(seed: int, blocks: int, faster: float = 0.0) -> NDArray[np.float64]:
 
 
 def without(values: NDArray[np.float64], candidate: list[int], baseline: list[int] | None = None) -> Anytime:
-    """Judge trials of which the candidate and the baseline lose those of these blocks."""
+    """Judge trials after the candidate and the baseline have lost the trials of these blocks."""
     lost = values.copy()
     lost[baseline or [], 0] = np.nan
     lost[candidate, 1] = np.nan

@@ -43,7 +43,7 @@ def serve(
     folder = cache.folder() / "sites" / sha256(os.fsencode(named.url or os.path.abspath(named.file))).hexdigest()[:16]
 
     if not (folder / STATE).exists():
-        # Of an earlier version of schedlab, which was killed before it had written the state.
+        # An earlier version of schedlab was killed before it had written the state.
         shutil.rmtree(folder, ignore_errors=True)
 
     def update() -> None:

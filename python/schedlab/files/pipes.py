@@ -1,4 +1,4 @@
-"""Output of processes, of which a bounded part is kept: another machine may print without end."""
+"""Bounded output of processes: another machine may print without end."""
 
 from __future__ import annotations
 
