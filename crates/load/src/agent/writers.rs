@@ -94,8 +94,8 @@ fn note_writers(group: &Fanotify, stopped: &PipeReader) -> LastWriters {
 fn is_descendant(mut pid: Pid) -> bool {
     let own = process::own_pid();
     while pid > 1 && pid != own {
-        let Some(parent) = process::parent_of(pid) else { return false };
-        pid = parent;
+        let Some(stat) = process::stat(pid) else { return false };
+        pid = stat.parent;
     }
     pid == own
 }

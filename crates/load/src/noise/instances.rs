@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::sys::process::Pid;
+use crate::sys::process::{self, Pid};
 
 /// Usual place of tracefs.
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -34,13 +34,10 @@ pub fn mount() -> io::Result<()> {
     Ok(mount(Some("schedlab"), Path::new(TRACEFS), Some("tracefs"), flags, none)?)
 }
 
-/// Start time of a running process in ticks since boot (proc_pid_stat(5), field 22); `None` if there is no such process,
-/// or if it has ended and waits for its parent.
+/// Start time of a running process in ticks since boot; `None` if there is no such process, or if it has ended and waits
+/// for its parent.
 fn start_time(pid: Pid) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = text.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    fields.nth(18)?.parse().ok().filter(|_| !["Z", "X"].contains(&state))
+    process::stat(pid).filter(|stat| !["Z", "X"].contains(&stat.state.as_str())).map(|stat| stat.start)
 }
 
 /// Name of the instance of a process.
@@ -226,6 +223,7 @@ mod tests {
     #[test]
     fn only_instances_of_dead_owners_are_dead() {
         assert!(!is_dead(&name_of(own_pid())));
+        assert!(!name_of(own_pid()).ends_with("-0"), "the start time is known");
         assert!(is_dead(&format!("schedlab-noise-{}-1", own_pid())), "the same number, another process");
         // Larger than every process number (PID_MAX_LIMIT is 2^22).
         assert!(is_dead("schedlab-noise-4194305-77"));

@@ -115,11 +115,24 @@ pub fn parent_pid() -> Pid {
     std::os::unix::process::parent_id() as Pid
 }
 
-/// The parent of a process (proc_pid_stat(5), field 4); `None` after the end of the process.
-pub fn parent_of(pid: Pid) -> Option<Pid> {
+/// State, parent and start time (ticks since boot) of a process: proc_pid_stat(5), fields 3, 4 and 22.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// `R`, `S`, …; `Z` and `X` for a process that has ended.
+    pub state: String,
+    /// The parent.
+    pub parent: Pid,
+    /// Ticks since boot.
+    pub start: u64,
+}
+
+/// The state of a process; `None` if there is no such process.
+pub fn stat(pid: Pid) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain spaces and parentheses.
-    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let (state, parent) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
+    Some(Stat { state, parent, start: fields.nth(17)?.parse().ok()? })
 }
 
 /// Wait for a child of the calling thread: any child (`-1`) or the given child.
