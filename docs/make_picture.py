@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from schedlab.findings.run import findings
-from schedlab.report import text
 from schedlab.report.build import build
+from schedlab.report.render import report_text as text
 from schedlab.store.file import open_store
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import altair as alt
 import vl_convert
 
-FOLDER = Path(__file__).parents[1] / "python/schedlab/report/html/vega"
+FOLDER = Path(__file__).parents[1] / "python/schedlab/report/render/html/vega"
 
 _HEIGHT = 190
 """Height in pixels. A plot is as wide as its figure."""

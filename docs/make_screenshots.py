@@ -14,8 +14,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from schedlab.findings.run import counter_changes, findings
-from schedlab.report import html
 from schedlab.report.build import build
+from schedlab.report.render import html
 from schedlab.store.columns import columns
 from schedlab.store.file import open_store
 

@@ -41,13 +41,13 @@ class Report:
 
     def to_text(self, width: int = 80) -> str:
         """Return the text that ``schedlab report`` prints."""
-        from schedlab.report import text
+        from schedlab.report.render import report_text as text
 
         return text.to_text(self.document, width)
 
     def to_html(self) -> str:
         """Return the report as one HTML page that needs no other file."""
-        from schedlab.report import html
+        from schedlab.report.render import html
 
         return html.render(self.document)
 

@@ -17,7 +17,7 @@ from schedlab.cli import publish_run
 from schedlab.cli.app import app
 from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.findings.history import SeriesKey
-from schedlab.report.html.site import GUARD
+from schedlab.report.render.html.site import GUARD
 from schedlab.store import schema
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run

@@ -18,7 +18,7 @@ from sqlalchemy import Engine
 
 from schedlab.cli import serve_run
 from schedlab.errors import CannotRunHere, StoreError
-from schedlab.report.html.site import GUARD
+from schedlab.report.render.html.site import GUARD
 from tests import histories as stored
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from rich.console import Console
 from schedlab.findings.cache import Cache, Latencies, cache
 from schedlab.findings.cost import Cell, Cost
 from schedlab.report.cache import render, to_json
-from schedlab.report.html import cost as page
+from schedlab.report.render.html import cost as page
 from schedlab.simulation import models
 from schedlab.store import reader
 from tests.report.test_cost import FIGURES, table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from schedlab.report.columns import Column, Columns
-from schedlab.report.text import plain_console
+from schedlab.report.render.columns import Column, Columns
+from schedlab.report.render.report_text import plain_console
 
 REMARK = "inconclusive (MDE +26.6 %) (p 0.031 before the correction over 2 rows)"
 

@@ -18,7 +18,7 @@ from schedlab.errors import ExperimentError
 from schedlab.experiment.plan import rows
 from schedlab.findings.cost import Cost, cost, disagreeing, label
 from schedlab.report.cost import render, to_json
-from schedlab.report.html import cost as page
+from schedlab.report.render.html import cost as page
 
 AGAINST = {"debian-6.12 stats": "debian-6.12", "debian-7.2": "debian-6.12"}
 FIGURES = {

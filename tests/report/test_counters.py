@@ -13,7 +13,7 @@ from schedlab.findings.run import Findings
 from schedlab.report import data
 from schedlab.report.build import build, counter_parts
 from schedlab.report.counters import LABELS, clearest
-from schedlab.report.text import to_text
+from schedlab.report.render.report_text import to_text
 
 pytestmark = pytest.mark.slow
 

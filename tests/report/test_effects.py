@@ -11,8 +11,10 @@ from sqlalchemy import Engine
 
 from schedlab.experiment.plan import Trial
 from schedlab.findings.run import Findings, findings
-from schedlab.report import changelog, data, effects, markdown, text
+from schedlab.report import changelog, data, effects
 from schedlab.report.build import build
+from schedlab.report.render import report_markdown as markdown
+from schedlab.report.render import report_text as text
 from schedlab.results import kinds
 from tests.conftest import edit_run
 

@@ -12,9 +12,12 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.findings.run import Findings
-from schedlab.report import changelog, data, html, markdown, mmtests, text, words
+from schedlab.report import changelog, data, mmtests, words
 from schedlab.report.build import build, mmtests_view
 from schedlab.report.numbers import improvement
+from schedlab.report.render import html
+from schedlab.report.render import report_markdown as markdown
+from schedlab.report.render import report_text as text
 from schedlab.store.columns import columns
 from schedlab.store.samples import COLUMNS, sample_table
 

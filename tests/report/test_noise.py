@@ -14,8 +14,8 @@ from rich.console import Console
 
 from schedlab.cli.noise_correlation import with_correlations, with_foreign_ticks
 from schedlab.report import noise as report
-from schedlab.report.html import noise as html
 from schedlab.report.noise_text import render
+from schedlab.report.render.html import noise as html
 
 RECORDED = Path(__file__).parent / "noise.json"
 

@@ -15,10 +15,12 @@ from sqlalchemy import Engine
 from schedlab.findings.columns import ComparisonError
 from schedlab.findings.comparison import compare
 from schedlab.findings.run import Findings, findings
-from schedlab.report import changelog, data, markdown, text
+from schedlab.report import changelog, data
 from schedlab.report.build import build
-from schedlab.report.html import page
 from schedlab.report.numbers import spread
+from schedlab.report.render import report_markdown as markdown
+from schedlab.report.render import report_text as text
+from schedlab.report.render.html import page
 from schedlab.results.imported import Cell, Import, Table, TableRow
 from schedlab.store.imports import record_imports
 from schedlab.store.selection import select, with_baseline

@@ -12,7 +12,7 @@ from scipy import stats
 from schedlab.analysis.printed_stack import PrintedRun, StackRow, attribute, summarise
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Word
-from schedlab.report.html.printed_stack import bars
+from schedlab.report.render.html.printed_stack import bars
 from tests.cli.in_process import Done, Schedlab, runner
 
 MAIL = Path(__file__).parents[1] / "importers/printed/tables/report-001.txt"

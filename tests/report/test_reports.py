@@ -16,10 +16,12 @@ from schedlab.analysis.resolution import towards
 from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Trial
 from schedlab.findings.run import findings
-from schedlab.report import changelog, data, markdown, text, words
+from schedlab.report import changelog, data, words
 from schedlab.report.build import build, run_part
-from schedlab.report.html import page
 from schedlab.report.numbers import change, figure, gain, improvement, interval, p_value, percent
+from schedlab.report.render import report_markdown as markdown
+from schedlab.report.render import report_text as text
+from schedlab.report.render.html import page
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from tests.conftest import TWO_VARIANTS, edit_run

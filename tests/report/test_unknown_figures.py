@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.run import Findings
-from schedlab.report import changelog, data, html, markdown, text
+from schedlab.report import changelog, data
 from schedlab.report.build import build
 from schedlab.report.document import Report
+from schedlab.report.render import html
+from schedlab.report.render import report_markdown as markdown
+from schedlab.report.render import report_text as text
 
 pytestmark = pytest.mark.slow
 

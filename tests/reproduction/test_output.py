@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from schedlab.report import reproduction
-from schedlab.report.html import reproduction as html
+from schedlab.report.render.html import reproduction as html
+from schedlab.report.render.report_text import plain_console
 from schedlab.report.reproduction import Reproduction, frozen, missed_text
 from schedlab.report.reproduction_json import to_json
-from schedlab.report.text import plain_console
 from schedlab.reproduction import published
 from schedlab.reproduction.published import names, report
 from schedlab.reproduction.simulated import Comparison, Figures, Level, Simulated

@@ -23,7 +23,7 @@ from schedlab.experiment.seeds import simulation_seed
 from schedlab.findings.run import findings
 from schedlab.report import data
 from schedlab.report.build import build
-from schedlab.report.text import to_text
+from schedlab.report.render.report_text import to_text
 from schedlab.simulation import models
 from schedlab.store import reader, writer
 from schedlab.store.cells import unpack

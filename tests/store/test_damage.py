@@ -21,8 +21,9 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.findings.comparison import compare
 from schedlab.findings.run import counter_changes, findings
-from schedlab.report import data, text
+from schedlab.report import data
 from schedlab.report.build import build
+from schedlab.report.render import report_text as text
 from schedlab.results.imported import Import
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.results.metrics import Metric, MetricSpec

@@ -21,8 +21,8 @@ from schedlab.experiment.load import load, parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import findings
-from schedlab.report import text
 from schedlab.report.build import build
+from schedlab.report.render import report_text as text
 from schedlab.report.words import verdict
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer

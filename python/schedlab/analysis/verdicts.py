@@ -26,6 +26,7 @@ class Word(StrEnum):
 
     BETTER = "better"
     WORSE = "worse"
+    UNCONFIRMED = "unconfirmed"
     EQUIVALENT = "equivalent"
     INCONCLUSIVE = "inconclusive"
 

@@ -61,6 +61,6 @@ def attribute(
         case PageFormat.JSON:
             write(json_text(report.to_json(found)), output)
         case PageFormat.HTML:
-            from schedlab.report.html import printed_stack as page
+            from schedlab.report.render.html import printed_stack as page
 
             write(page.render(found), output)

@@ -158,7 +158,7 @@ def print_result(engine: Engine, run: int, form: PageFormat, output: Path | None
         case PageFormat.JSON:
             write(json_text(result_of.to_json(result, measuring_seconds(engine, run))), output)
         case PageFormat.HTML:
-            from schedlab.report.html import bisection as page
+            from schedlab.report.render.html import bisection as page
 
             write(page.render(result, measuring_seconds(engine, run)), output)
 

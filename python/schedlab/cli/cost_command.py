@@ -120,7 +120,7 @@ def cost(
     from schedlab.findings.cost import cost as cost_of
     from schedlab.kernels.build_cache import BuildCache
     from schedlab.report import cost as report
-    from schedlab.report.html import cost as page
+    from schedlab.report.render.html import cost as page
     from schedlab.simulation import models
     from schedlab.store.file import open_store
 

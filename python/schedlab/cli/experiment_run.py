@@ -27,9 +27,9 @@ from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import Findings, findings
-from schedlab.report import text
 from schedlab.report.build import build
 from schedlab.report.data import to_json
+from schedlab.report.render import report_text as text
 from schedlab.store import backends, reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location

@@ -31,7 +31,7 @@ from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
 from schedlab.report import machines as summary
-from schedlab.report.text import to_text_of
+from schedlab.report.render.report_text import to_text_of
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.tunables import deferred_signals

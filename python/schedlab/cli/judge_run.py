@@ -24,7 +24,7 @@ from schedlab.experiment.plan import Plan, of_one_row, plan
 from schedlab.findings.run import findings
 from schedlab.notation.units import counted, parse_share
 from schedlab.report import campaign as answers_of
-from schedlab.report.text import to_text_of
+from schedlab.report.render.report_text import to_text_of
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.file import open_store

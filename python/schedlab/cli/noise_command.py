@@ -76,7 +76,7 @@ def noise(
     from schedlab.cli.json_output import json_text
     from schedlab.cli.report_output import present_text, write
     from schedlab.report import noise as report
-    from schedlab.report.html import noise as html
+    from schedlab.report.render.html import noise as html
 
     if form is NoiseFormat.PERFETTO:
         perfetto.require_file(output)

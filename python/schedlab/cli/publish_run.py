@@ -26,7 +26,7 @@ from schedlab.findings.history import Point, Series, kernel_of, machine_of, poin
 from schedlab.findings.run import findings
 from schedlab.report import feeds
 from schedlab.report.build import build
-from schedlab.report.html import page, site
+from schedlab.report.render.html import page, site
 from schedlab.results.metrics import finite
 from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of

@@ -111,7 +111,7 @@ def present(scope: Scope, wanted: Wanted) -> None:
     if wanted.form is Format.PARQUET and wanted.output is None:
         raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
     if wanted.form is Format.TEXT:
-        from schedlab.report import text
+        from schedlab.report.render import report_text as text
 
         present_text(text.render(_report(scope, wanted)), wanted.output, wanted.width)
     else:
@@ -121,7 +121,7 @@ def present(scope: Scope, wanted: Wanted) -> None:
 def present_text(content: RenderableType, output: Path | None, width: int | None = None) -> None:
     """Print a text with styles on a terminal or under ``--color always``, otherwise without; or write it to a file."""
     from schedlab.cli.console import make
-    from schedlab.report.text import to_text_of
+    from schedlab.report.render.report_text import to_text_of
 
     if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
         console = make()
@@ -140,9 +140,9 @@ def write(content: str | bytes, output: Path | None) -> None:
 
 
 _RENDERERS = {
-    Format.MARKDOWN: ("markdown", "render"),
+    Format.MARKDOWN: ("render.report_markdown", "render"),
     Format.CHANGELOG: ("changelog", "render"),
-    Format.HTML: ("html", "render"),
+    Format.HTML: ("render.html", "render"),
     Format.CSV: ("data", "to_csv"),
     Format.JSON: ("data", "to_json"),
 }

@@ -39,7 +39,7 @@ def reproduce(
     from schedlab.cli.report_output import present_text, write
     from schedlab.cli.reproduction_run import reproduce as reproduced
     from schedlab.report import reproduction, reproduction_json
-    from schedlab.report.html import reproduction as html
+    from schedlab.report.render.html import reproduction as html
     from schedlab.reproduction import published
 
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))

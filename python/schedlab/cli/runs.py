@@ -54,7 +54,7 @@ def _print_table(runs: list[Run | DamagedRun]) -> None:
     from rich.text import Text
 
     from schedlab.cli.console import make
-    from schedlab.report.columns import Column, Columns, Kind
+    from schedlab.report.render.columns import Column, Columns, Kind
     from schedlab.store.run_rows import DamagedRun
 
     rows = [_cells(run) for run in runs]

@@ -142,7 +142,7 @@ def print_report(store: Location, run_id: int, form: SweepFormat, output: Path |
         case SweepFormat.PARQUET:
             write(report.to_parquet(found), output)
         case SweepFormat.HTML:
-            from schedlab.report.html import sweep as page
+            from schedlab.report.render.html import sweep as page
 
             write(page.render(found), output)
     return len(found.failures)

@@ -69,7 +69,7 @@ def twin(
     from schedlab.cli.report_output import present_text, write
     from schedlab.experiment.changes import Changes
     from schedlab.report import twin as report
-    from schedlab.report.html import twin as html
+    from schedlab.report.render.html import twin as html
 
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)

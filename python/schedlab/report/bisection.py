@@ -11,8 +11,8 @@ from rich.text import Text
 from schedlab.analysis.changepoint import CONFIDENCE, CREDIBLE
 from schedlab.execution.bisection import Bisection, State
 from schedlab.notation.units import counted, format_time
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
 

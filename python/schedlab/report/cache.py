@@ -10,8 +10,8 @@ from rich.text import Text
 
 from schedlab.findings.cache import Cache
 from schedlab.report import functions as by_function
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
+from schedlab.report.render.columns import Column, Columns
 
 
 def head(cache: Cache) -> list[str]:

@@ -12,8 +12,8 @@ from schedlab.analysis.eprocess import spent
 from schedlab.analysis.verdicts import Verdict, Word
 from schedlab.execution.campaign import Answer
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import rare_event
 from schedlab.results.metrics import finite
 from schedlab.store.campaigns import Campaign, Candidate

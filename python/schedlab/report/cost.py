@@ -14,8 +14,8 @@ from schedlab.findings.functions import Functions
 from schedlab.notation.units import counted
 from schedlab.report import cache as by_line
 from schedlab.report import functions as by_function
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import CONTROL, listed
 
 

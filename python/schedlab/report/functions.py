@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedlab.findings.functions import Functions, Line
-from schedlab.report.columns import Column, Columns
+from schedlab.report.render.columns import Column, Columns
 
 SHOWN = 12
 """Functions of a path in a text or page; JSON and folded stacks have all functions."""

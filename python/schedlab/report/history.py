@@ -15,8 +15,8 @@ from schedlab.analysis.history import ALPHA, LEAST_RUNS, ChangePoint
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Point, Series
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns, Kind
 from schedlab.report.numbers import UNKNOWN, change, figure, p_value
+from schedlab.report.render.columns import Column, Columns, Kind
 from schedlab.report.words import measure
 from schedlab.results.metrics import finite
 

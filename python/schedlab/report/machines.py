@@ -13,8 +13,8 @@ from rich.text import Text
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.machines import Fleet, Machine, Row
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import UNKNOWN, change, interval, p_value
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import CONTROL, SYMBOLS, listed, measure, parameters, rare_event
 from schedlab.results.metrics import finite
 

@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns, fold_words
 from schedlab.report.noise import (
     CORRELATION,
     INCLUSIVE,
@@ -32,6 +31,7 @@ from schedlab.report.noise import (
     warnings,
 )
 from schedlab.report.numbers import figure
+from schedlab.report.render.columns import Column, Columns, fold_words
 
 LISTED = 25
 """Most causes, and most counters, that the text lists. The JSON has all."""

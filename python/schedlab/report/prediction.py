@@ -11,8 +11,8 @@ from rich.text import Text
 
 from schedlab.findings.prediction import ALPHA, Backtest, Prediction
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, figure, interval
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.twin import name
 from schedlab.store.run_rows import Run
 

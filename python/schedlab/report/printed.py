@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedlab.report.columns import fitting
 from schedlab.report.document import PrintedCell, PrintedRow, PrintedTable
 from schedlab.report.numbers import UNKNOWN, figure, p_value, percent, spread
+from schedlab.report.render.columns import fitting
 
 GAP = "  "
 

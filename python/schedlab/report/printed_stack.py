@@ -13,13 +13,25 @@ from schedlab.analysis.printed_stack import AttributedRow, Step
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, interval, p_value, percent
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import listed, rare_event
 from schedlab.results.metrics import finite
 
-STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "", Word.INCONCLUSIVE: "dim"}
-MARKS = {Word.BETTER: " better", Word.WORSE: " worse", Word.EQUIVALENT: " equivalent", Word.INCONCLUSIVE: " ?"}
+STYLES = {
+    Word.BETTER: "green",
+    Word.WORSE: "red",
+    Word.EQUIVALENT: "",
+    Word.INCONCLUSIVE: "dim",
+    Word.UNCONFIRMED: "dim",
+}
+MARKS = {
+    Word.BETTER: " better",
+    Word.WORSE: " worse",
+    Word.EQUIVALENT: " equivalent",
+    Word.INCONCLUSIVE: " ?",
+    Word.UNCONFIRMED: " ?",
+}
 
 BAR = 30
 """Characters of the longest bar of a waterfall."""

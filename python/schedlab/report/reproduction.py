@@ -15,8 +15,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure
+from schedlab.report.render.columns import Column, Columns
 from schedlab.reproduction import published
 from schedlab.reproduction.published import PublishedReport, PublishedTable, Row
 from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, FEWEST_SEEDS, Miss, Outcome, Scores, score, totals

@@ -14,8 +14,8 @@ from schedlab.analysis.sensitivity import HIGHER, SEEDS, Mean
 from schedlab.experiment.sweep import Sweep
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings, shown
 from schedlab.notation.units import counted
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import figure, p_value, percent
+from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
 

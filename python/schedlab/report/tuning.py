@@ -17,8 +17,8 @@ from schedlab.experiment.tuning import winner_names
 from schedlab.findings.sweep import shown
 from schedlab.notation.units import counted
 from schedlab.report.campaign import sentence
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change
+from schedlab.report.render.columns import Column, Columns
 from schedlab.results.metrics import finite
 
 LISTED = 5

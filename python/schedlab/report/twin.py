@@ -16,8 +16,8 @@ from schedlab.findings.run import Findings
 from schedlab.findings.twin import CounterLevel, Effect, Level, Twin
 from schedlab.notation.units import counted
 from schedlab.report import words
-from schedlab.report.columns import Column, Columns
 from schedlab.report.numbers import change, figure, interval
+from schedlab.report.render.columns import Column, Columns
 from schedlab.results.metrics import finite
 
 

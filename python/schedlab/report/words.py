@@ -20,7 +20,7 @@ CONTROL = "A/A control"
 EMULATED = "emulated"
 """Mark of a verdict on a time or a rate of an emulated machine."""
 
-SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
+SYMBOLS = {Word.BETTER: "▲", Word.WORSE: "▼", Word.UNCONFIRMED: "(?)", Word.EQUIVALENT: "=", Word.INCONCLUSIVE: "?"}
 """A symbol for each verdict, so that colour is never the only distinction."""
 
 FROM_0 = "from 0"

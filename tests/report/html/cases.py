@@ -16,8 +16,8 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings.comparison import compare
 from schedlab.findings.run import Findings, counter_changes, findings
-from schedlab.report import html
 from schedlab.report.build import build
+from schedlab.report.render import html
 from schedlab.results.imported import Cell, Import, Series, Table, TableRow
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric

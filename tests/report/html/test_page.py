@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.report.build import MOST, thinned
-from schedlab.report.html.payload import script_safe
+from schedlab.report.render.html.payload import script_safe
 from tests.report.html import cases
 
 pytestmark = pytest.mark.slow

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.report.html.curves import positions
-from schedlab.report.html.forest import Axis, axis
-from schedlab.report.html.payload import looks
+from schedlab.report.render.html.curves import positions
+from schedlab.report.render.html.forest import Axis, axis
+from schedlab.report.render.html.payload import looks
 
 ratios = st.floats(0.01, 100)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    ratio: float | None
-    low: float | None
-    high: float | None
-
-
 def over(*values: float, delta: float = 0.01) -> Axis:
-    return axis([Bounds(value, value, value) for value in values], delta)
+    return axis(values, delta)
 
 
 @given(ratios, ratios, st.floats(0.001, 0.2))
@@ -57,7 +49,7 @@ def test_ticks_are_pairs_of_a_ratio_and_its_inverse() -> None:
 
 
 def test_an_axis_contains_its_margin_and_all_known_ratios() -> None:
-    scale = axis([Bounds(None, None, None), Bounds(1.5, None, None)], 0.01)
+    scale = axis([None, 1.5, None], 0.01)
     assert 0 < scale.place(1 / 1.01) < 50 < scale.place(1.01) < scale.place(1.5) < 100
     assert 0 < axis([], 0.01).place(1.01) < 100
 

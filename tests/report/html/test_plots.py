@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.report.html import page
+from schedlab.report.render.html import page
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,6 @@ from math import ceil, floor, log10
 
 from markupsafe import Markup
 
-from schedlab.report.html.page import environment, policy, text
 from schedlab.report.noise import (
     CORRELATION,
     INCLUSIVE,
@@ -25,6 +24,7 @@ from schedlab.report.noise import (
     warnings,
 )
 from schedlab.report.numbers import figure
+from schedlab.report.render.html.page import environment, policy, text
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 NAMES = 22
-"""Width beyond which a name is folded."""
+"""Width up to which names have room before other columns."""
 
 SHORTEST_NAME = 12
 """Width below which a name is not folded to make room for other columns."""
@@ -46,16 +46,24 @@ class Column:
     def least(self) -> int:
         """The least width."""
         texts = [self.heading, *(cell.plain for cell in self.cells)]
-        widest = max(len(line) for text in texts for line in text.split("\n"))
+        if self.kind == "number":
+            return self.widest
         if self.kind == "remark":
-            return max(len(word) for text in texts for word in _unbroken(text).split(" "))
-        return min(widest, SHORTEST_NAME) if self.kind == "name" else widest
+            return max(len(word) for text in texts for word in unbroken(text).split(" "))
+        # A line ends only at a mark, so that no word is broken.
+        longest = max((len(part.rstrip()) for text in texts for part in _PARTS.findall(text)), default=0)
+        return max(min(self.widest, SHORTEST_NAME), longest)
+
+    @property
+    def widest(self) -> int:
+        """The width without any folding."""
+        texts = (self.heading, *(cell.plain for cell in self.cells))
+        return max(len(line) for text in texts for line in text.split("\n"))
 
     @property
     def wanted(self) -> int:
-        """The width without any folding, except of long names."""
-        widest = max(len(text) for text in (self.heading, *(cell.plain for cell in self.cells)))
-        return min(widest, NAMES) if self.kind == "name" else widest
+        """The width without any folding, except of long names where a table is narrow."""
+        return min(self.widest, NAMES) if self.kind == "name" else self.widest
 
     def folded(self, width: int) -> list[Text]:
         """Return the cells in lines of this width."""
@@ -115,10 +123,11 @@ def fitting(widths: Iterable[int], room: int) -> Iterator[list[int]]:
 def _table(columns: Sequence[Column], room: int) -> Table:
     widths = [column.least for column in columns]
     spare = room - sum(widths) - _GAP * (len(columns) - 1)
-    for index, column in enumerate(columns):
-        more = min(max(spare, 0), column.wanted - widths[index])
-        widths[index] += more
-        spare -= more
+    for wanted in ([column.wanted for column in columns], [column.widest for column in columns]):
+        for index, width in enumerate(wanted):
+            more = min(max(spare, 0), max(width - widths[index], 0))
+            widths[index] += more
+            spare -= more
     table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, pad_edge=False, header_style="dim")
     for column, width in zip(columns, widths, strict=True):
         table.add_column(
@@ -142,12 +151,12 @@ def _fold_name(name: Text, width: int) -> Text:
 def fold_words(text: Text, width: int) -> Text:
     """Return the text in lines with the style of each character, as line ends take the places of blanks. A figure stays
     on the line of its unit."""
-    lines = wrap(_unbroken(text.plain), width, break_long_words=False, break_on_hyphens=False)
+    lines = wrap(unbroken(text.plain), width, break_long_words=False, break_on_hyphens=False)
     folded = text.copy()
     folded.plain = "\n".join(lines).replace(_NO_BREAK, " ")
     return folded
 
 
-def _unbroken(text: str) -> str:
-    """Keep a figure with its unit and its name, and the two ends of an interval, on one line."""
+def unbroken(text: str) -> str:
+    """Return the text with blanks at which no line ends: in a figure with its unit, and in an interval."""
     return re.sub(r" (?=[%…=])|(?<=[…=]) |(?<=MDE) ", _NO_BREAK, text)

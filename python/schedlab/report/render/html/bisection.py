@@ -12,9 +12,9 @@ from schedlab.analysis.changepoint import CONFIDENCE
 from schedlab.execution.bisection import Bisection, State
 from schedlab.notation.units import format_time
 from schedlab.report.bisection import percent, sentence, size_of
-from schedlab.report.html.forest import Axis, axis
-from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import change, interval
+from schedlab.report.render.html.forest import Axis, axis
+from schedlab.report.render.html.page import environment, policy, text
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,10 @@ class Line:
 
 def render(result: Bisection, seconds: Mapping[str, float]) -> str:
     """Return the page; it needs no other file, no network and no script. ``seconds`` is the time of each state."""
-    scale = axis([state.estimate for state in result.states if len(state.logs)], result.run.design.delta)
+    scale = axis(
+        (end for each in result.states if len(each.logs) for end in vars(each.estimate).values()),
+        result.run.design.delta,
+    )
     run, measuring = result.run, sum(seconds.values())
     whole = None if run.finished is None else run.finished - run.started
     return (

@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import asinh, log
-from typing import Protocol
 
 _TICKS = (9900.0, 900.0, 300.0, 100.0, 50.0, 25.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.2, 0.1)
 """Increases in per cent that the axis can label, each together with the decrease of the inverse ratio."""
 
 _ROOM, _ROOM_NARROW = 14.0, 24.0
 """Per cent of the plot's width that a label needs in a plot of 260 pixels or more, and in the narrowest, of 160."""
-
-
-class Bounded(Protocol):
-    """A ratio with its interval; None if unknown."""
-
-    @property
-    def ratio(self) -> float | None: ...
-
-    @property
-    def low(self) -> float | None: ...
-
-    @property
-    def high(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -57,11 +43,11 @@ class Axis:
             return 0.0
         return round(min(max(50 + 50 * asinh(log(ratio) / self.linear) / self.reach, 0.0), 100.0), 2)
 
-    def span(self, shown: Bounded) -> tuple[float, float] | None:
-        """Return the places of an interval's ends, an open end at the plot's edge; None without an interval."""
-        if shown.low is None and shown.high is None:
+    def span(self, low: float | None, high: float | None) -> tuple[float, float] | None:
+        """Return the places of an interval's ends, an open end at the edge; None without an interval."""
+        if low is None and high is None:
             return None
-        return self.place(shown.low or 0.0), 100.0 if shown.high is None else self.place(shown.high)
+        return self.place(low or 0.0), 100.0 if high is None else self.place(high)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -79,9 +65,8 @@ class Axis:
         return sorted(kept, key=lambda tick: tick.place)
 
 
-def axis(shown: Iterable[Bounded], delta: float) -> Axis:
-    """Return the axis that contains every shown ratio and interval, and at least ±delta."""
+def axis(ends: Iterable[float | None], delta: float) -> Axis:
+    """Return the axis that contains every known ratio, and at least ±delta."""
     linear = log(1 + delta)
-    ends = (end for each in shown for end in (each.ratio, each.low, each.high))
     farthest = max((abs(log(end)) for end in ends if end is not None and end > 0), default=0.0)
     return Axis(linear, 1.05 * asinh(max(farthest, 2 * linear) / linear))

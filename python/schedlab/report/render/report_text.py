@@ -12,14 +12,20 @@ from rich.text import Text
 
 from schedlab.analysis.verdicts import Word
 from schedlab.report import counters, effects, printed, words
-from schedlab.report.columns import Column, Columns, Kind, fold_words
 from schedlab.report.document import Counter, PrintedTable, Report, Row
 from schedlab.report.numbers import figure, interval
+from schedlab.report.render.columns import Column, Columns, Kind, fold_words
 
 LISTED = 10
 """Most lines of a list of failed trials or unmatched rows. The JSON report contains all failures."""
 
-_STYLES = {Word.BETTER: "green", Word.WORSE: "red", Word.EQUIVALENT: "cyan", Word.INCONCLUSIVE: "yellow"}
+_STYLES = {
+    Word.BETTER: "green",
+    Word.WORSE: "red",
+    Word.EQUIVALENT: "cyan",
+    Word.INCONCLUSIVE: "dim",
+    Word.UNCONFIRMED: "yellow",
+}
 
 
 def render(report: Report) -> RenderableType:

@@ -24,8 +24,8 @@ from markupsafe import Markup
 from schedlab.findings.history import Point, Series
 from schedlab.report import words
 from schedlab.report.history import METHOD, date, size
-from schedlab.report.html.page import ASSETS, SITE_POLICY, environment, text
-from schedlab.report.html.payload import script_safe
+from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, text
+from schedlab.report.render.html.payload import script_safe
 from schedlab.results.metrics import finite
 
 GUARD = 'location.protocol === "file:" && (all => typeof all === "undefined" && all !== undefined)(document.all)'

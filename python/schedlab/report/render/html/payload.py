@@ -9,8 +9,8 @@ from typing import Any
 
 from schedlab.report.build import shortened
 from schedlab.report.document import Column, PlottedRow, Row
-from schedlab.report.html.curves import Curve
 from schedlab.report.numbers import interval
+from schedlab.report.render.html.curves import Curve
 from schedlab.report.words import measure
 
 _SHAPES = (

@@ -7,6 +7,6 @@ Verdicts and the forest plot are in the page itself and need no script. Vega dra
 browser when a plot becomes visible. The file contains the block values once.
 """
 
-from schedlab.report.html.page import render
+from schedlab.report.render.html.page import render
 
 __all__ = ["render"]

@@ -11,6 +11,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
 from pathlib import PurePath
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -20,10 +21,10 @@ from schedlab.analysis.verdicts import Word
 from schedlab.notation.units import counted
 from schedlab.report import counters, effects, numbers, printed, words
 from schedlab.report.document import Counter, PlottedRow, Report, Warning
-from schedlab.report.html.answers import answers
-from schedlab.report.html.curves import Curve, curves
-from schedlab.report.html.forest import Bounded, axis
-from schedlab.report.html.payload import looks, payload, script_safe
+from schedlab.report.render.html.answers import answers
+from schedlab.report.render.html.curves import Curve, curves
+from schedlab.report.render.html.forest import axis
+from schedlab.report.render.html.payload import looks, payload, script_safe
 
 FEW = 8
 """Failed trials or unmatched rows up to which their table is open."""
@@ -46,6 +47,7 @@ SITE_POLICY = "default-src 'none'; style-src 'self' file: 'unsafe-inline'; scrip
 SHAPES = {
     Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
     Word.WORSE: '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
+    Word.UNCONFIRMED: '<circle r="4.5"/>',
     Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
     Word.INCONCLUSIVE: '<circle r="4.5"/>',
     "control": '<path d="M0-5V5"/>',
@@ -76,9 +78,9 @@ def render(report: Report, assets: str = "") -> str:
         looks={look.name: look for look in columns},
         answers=answers(report, compared),
         compared=compared,
-        axis=axis(report.rows, report.judging.delta),
+        axis=axis(_ends(report.rows), report.judging.delta),
         parted=[(title, list(of_title)) for title, of_title in groupby(sections, key=lambda section: section.title)],
-        parts_axis=axis(_bounds(sections), report.judging.delta),
+        parts_axis=axis(_ends(line.effect for section in sections for line in section.lines), report.judging.delta),
         opened=_opened(report.plotted, responses),
         moved=_moved(report),
         counting=_first_rows(report.plotted),
@@ -94,8 +96,8 @@ def render(report: Report, assets: str = "") -> str:
     )  # fmt: skip
 
 
-def _bounds(sections: Sequence[effects.Section]) -> Iterator[Bounded]:
-    return (line.effect for section in sections for line in section.lines)
+def _ends(effects: Any) -> Iterator[float | None]:
+    return (end for each in effects for end in (each.ratio, each.low, each.high))
 
 
 def _by_kind(warnings: Sequence[Warning]) -> dict[str, list[Warning]]:
@@ -190,7 +192,7 @@ def environment() -> Environment:
     Every value is escaped, and an unknown name is an error.
     """
     environment = Environment(
-        loader=PackageLoader("schedlab.report.html"),
+        loader=PackageLoader("schedlab.report.render.html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

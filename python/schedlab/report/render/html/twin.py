@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from schedlab.findings.twin import Twin
 from schedlab.report import words
-from schedlab.report.html.page import environment, policy, text
-from schedlab.report.html.scatter import Change, Scatter, of_changes, of_levels
 from schedlab.report.numbers import change, figure, interval
+from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.scatter import Change, Scatter, of_changes, of_levels
 from schedlab.report.twin import name, source, summary
 
 

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from schedlab.analysis.sensitivity import Mean
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
-from schedlab.report.html.page import environment, policy, text
 from schedlab.report.numbers import figure
+from schedlab.report.render.html.page import environment, policy, text
 from schedlab.report.sweep import (
     NO_EFFECT,
     OPTIMISTIC,

@@ -1,0 +1,41 @@
+"""Output of an answer: in one of four formats, on the terminal or in a file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from schedlab.report.answer import Answer
+
+
+class AnswerFormat(StrEnum):
+    """The formats of every answer."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+
+
+AnswerForm = Annotated[
+    AnswerFormat,
+    typer.Option("--format", help="text for a terminal, markdown for a mail, html for a browser, json for scripts."),
+]
+
+
+def present(answer: Answer, form: AnswerFormat, output: Path | None = None, width: int | None = None) -> None:
+    """Print an answer, or write it to a file. ``width`` is the number of columns of text."""
+    from schedlab.cli.report_output import present_text, write
+
+    if form is AnswerFormat.TEXT:
+        from schedlab.report.render import text
+
+        present_text(text.render(answer), output, width)
+        return
+    module = "html.answer_page" if form is AnswerFormat.HTML else str(form)
+    write(import_module(f"schedlab.report.render.{module}").render(answer), output)
