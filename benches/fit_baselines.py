@@ -14,7 +14,7 @@ The script writes no file: values were rounded and entered by hand. ``costs`` st
 values are already fitted, so that factor 1 is the fitted value. A repeated fit shows whether factor 1 is still the best
 point after a change of the model, and does not derive the values from unfitted ones; the machine files name the
 estimates before the fit. The figures of one machine are fewer than its costs, so that the ratios between the costs of a
-group, and every cost outside of the groups, are estimates. Trials are shorter than in ``schedlab reproduce``.
+group, and every cost outside of the groups, are estimates. Trials are shorter than in ``schedlab sim reproduce``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fit the sizes of programs in the experiments of `schedlab reproduce` to baseline columns of the published reports.
+"""Fit sizes of programs in the experiments of `schedlab sim reproduce` to baseline columns of the published reports.
 
     .venv/bin/python -m benches.fit_sizes [--write]
 

@@ -123,7 +123,7 @@ def measure(url: str, controllers: int, blocks: int, folder: Path) -> int:
     faults, check_seconds = _timed(lambda: check(engine).faults)
     print(f"store check: {len(faults)} faults, {check_seconds:.1f} s")
     schedlab = str(Path(sys.executable).parent / "schedlab")
-    for words in (["report", "1"], ["report", "1", "--format", "json"], ["runs"]):
+    for words in (["report", "1"], ["report", "1", "--format", "json"], ["store", "list"]):
         wall, cpu, _ = timed([schedlab, *words, "--store", url])
         print(f"schedlab {' '.join(words)}: {wall:.2f} s, {cpu:.2f} s of CPU time")
     return 1 if lost or double or faults or complete < controllers else 0

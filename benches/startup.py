@@ -1,4 +1,4 @@
-"""Time ``--version``, ``--help``, ``runs``, a small ``simulate``, and ``report`` on a run of 100,000 samples.
+"""Time ``--version``, ``--help``, ``store list``, a small ``sim run``, and ``report`` on a run of 100,000 samples.
 
     .venv/bin/python benches/startup.py [--runs 9]
 
@@ -69,7 +69,7 @@ def make_store(path: Path, experiment: str) -> None:
     execute(run_plan, Scripted(script), engine, writer.begin(engine, new), lambda trial, measurement: None)
 
 
-LIMITS = {"schedlab --version": ("wall", 80), "schedlab runs": ("CPU", 250), "schedlab simulate": ("CPU", 150)}
+LIMITS = {"schedlab --version": ("wall", 80), "schedlab store list": ("CPU", 250), "schedlab sim run": ("CPU", 150)}
 """Upper limit of the median time of a command in ms, and the clock of the limit."""
 
 
@@ -103,8 +103,8 @@ def main() -> None:
             "import sqlalchemy": [sys.executable, "-c", "import sqlalchemy.dialects.sqlite"],
             "schedlab --version": [schedlab, "--version"],
             "schedlab --help": [schedlab, "--help"],
-            "schedlab runs": [schedlab, "runs", "--store", str(few)],
-            "schedlab simulate": [schedlab, "simulate", "pipetest", "--machine", "laptop-4", "loops=100"],
+            "schedlab store list": [schedlab, "store", "list", "--store", str(few)],
+            "schedlab sim run": [schedlab, "sim", "run", "pipetest", "--machine", "laptop-4", "loops=100"],
             "schedlab report (100,000 samples)": [schedlab, "report", "--store", str(store)],
         }
         figures: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}

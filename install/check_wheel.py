@@ -21,10 +21,10 @@ COMMANDS = (
     "schedlab --version",
     "schedload --version",
     "schedlab doctor",
-    "schedlab simulate hackbench --machine laptop-4 groups=1 loops=50",
+    "schedlab sim run hackbench --machine laptop-4 groups=1 loops=50",
     "schedlab try hackbench --variant batch:policy=batch --blocks 2",
     "schedlab run {examples}/first.toml --quick --only pipetest",
-    "schedlab runs",
+    "schedlab store list",
     "schedlab report --format html --output report.html",
 )
 """First steps of a user. ``{examples}`` is the folder of the examples in the installed package."""

@@ -363,7 +363,11 @@ def kill(machine: Machine, number: int) -> None:
         journals = pending(Path("/var/lib/schedlab/journal"))
         machine.figures.add("kills with open records in the journal", int(any(j.values or j.made for j in journals)))
         machine.figures.add("values restored", len(machine.changed_values()))
-        listed = machine.run("runs", "--store", store) if store and store.exists() else machine.run("machines", "list")
+        listed = (
+            machine.run("store", "list", "--store", store)
+            if store and store.exists()
+            else machine.run("sim", "machines", "list")
+        )
         _check(machine, f"{kind} {attempt}", store, before, listed)
 
 
@@ -419,7 +423,7 @@ def corrupt(machine: Machine, number: int) -> None:
         shutil.copy(original, copy)
         damage(machine.chance, copy)
         machine.figures.add("corrupted stores")
-        for words in (["runs"], ["report"]):
+        for words in (["store", "list"], ["report"]):
             machine.run(*words, "--store", copy)
         for path in machine.work.glob("corrupted.sqlite*"):
             path.unlink()
@@ -502,7 +506,7 @@ def fill(machine: Machine, number: int) -> None:
         with _disk(place, size):
             machine.run("run", machine.folder / "run.toml", "--store", store, "--sysroot", machine.root)
             machine.figures.add("full disks")
-            machine.run("runs", "--store", store)
+            machine.run("store", "list", "--store", store)
             for name in machine.changed_values():
                 machine.figures.fault("values not restored", f"{name} after a disk of {size} KiB")
             kept = machine.folder / "kept"
@@ -511,7 +515,7 @@ def fill(machine: Machine, number: int) -> None:
                 shutil.copy(path, kept)
         # Read a copy on another disk, as SQLite needs free space to read a store that a command has left open.
         if (kept / store.name).exists():
-            listed = machine.run("runs", "--store", kept / store.name)
+            listed = machine.run("store", "list", "--store", kept / store.name)
             if listed[0] != 0:
                 machine.figures.fault("stores not readable", f"a disk of {size} KiB: {listed[1][-300:]}")
         shutil.rmtree(kept)

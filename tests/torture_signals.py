@@ -96,18 +96,18 @@ class Commands:
             "sweep": ["sweep", folder / "sweep.toml"],
             "tune": ["tune", folder / "tune.toml", "--trials", 3],
             "judge": ["judge", "ask", folder / "candidate.toml"],
-            "twin": ["twin", folder / "twin.toml"],
-            "reproduce": ["reproduce", "vmstat", "--quick"],
+            "twin": ["sim", "twin", folder / "twin.toml"],
+            "reproduce": ["sim", "reproduce", "vmstat", "--quick"],
         }  # fmt: skip
         if kind in to_store:
             return [*to_store[kind], "--store", store], store
         others: dict[str, tuple[list[object], Path | None]] = {
             "import": (["import", machine.log, "--to", store], store),
             "copy": (["store", "copy", self.runs, store], store),
-            "publish": (["publish", site, "--store", self.runs], None),
-            "serve": (["serve", "--port", 0, "--store", self.runs], None),
+            "publish": (["site", "publish", site, "--store", self.runs], None),
+            "serve": (["site", "serve", "--port", 0, "--store", self.runs], None),
             "noise": (["noise", "--cpus", min(os.sched_getaffinity(0)), "--for", "500ms"], None),
-            "calibrate": (["machines", "calibrate", "--tries", 1], None),
+            "calibrate": (["sim", "machines", "calibrate", "--tries", 1], None),
         }
         return others[kind]
 
@@ -123,7 +123,7 @@ def send_signals(machine: Machine, number: int, check: Check) -> None:
     """Send signals to commands at random moments, and check the machine after the next command."""
     commands, chance, figures = Commands(machine), machine.chance, machine.figures
     began = time.monotonic()
-    _ended(machine, ["machines", "list"], LIMIT, ())
+    _ended(machine, ["sim", "machines", "list"], LIMIT, ())
     start = time.monotonic() - began
     longest = dict(LONGEST)
     for attempt in range(number):
@@ -150,14 +150,18 @@ def send_signals(machine: Machine, number: int, check: Check) -> None:
             figures.add("tracebacks of the start of Python")
         elif "Traceback" in text or status not in allowed:
             figures.fault("tracebacks", f"{name} ended with {status}: {text[-2000:]}")
-        listed = machine.run("runs", "--store", store) if store and store.exists() else machine.run("machines", "list")
-        if kind in ("publish", "serve"):
-            again, text = machine.run("publish", machine.work / "publish.site", "--store", commands.runs)
+        listed = (
+            machine.run("store", "list", "--store", store)
+            if store and store.exists()
+            else machine.run("sim", "machines", "list")
+        )
+        if kind in ("site", "publish", "serve"):
+            again, text = machine.run("site", "publish", machine.work / "publish.site", "--store", commands.runs)
             if again != 0:
                 figures.fault("folders lost", f"{name}: {text[-300:]}")
             sites = machine.folder / "cache/schedlab/sites"
             for folder in sites.iterdir() if sites.is_dir() else ():
-                if machine.run("publish", folder, "--store", commands.runs)[0] != 0:
+                if machine.run("site", "publish", folder, "--store", commands.runs)[0] != 0:
                     figures.fault("folders lost", f"{name}: {folder}")
         check(machine, name, store, None, listed)
 

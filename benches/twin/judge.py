@@ -34,8 +34,8 @@ Row = Mapping[str, Any]
 
 
 def twin(words: Sequence[str], store: str) -> Mapping[str, Any]:
-    """Return the comparison of ``schedlab twin`` as its JSON document."""
-    command = [str(SCHEDLAB), "twin", *words, "--store", store, "--format", "json"]
+    """Return the comparison of ``schedlab sim twin`` as its JSON document."""
+    command = [str(SCHEDLAB), "sim", "twin", *words, "--store", store, "--format", "json"]
     return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
 
 

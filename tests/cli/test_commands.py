@@ -85,38 +85,25 @@ def test_the_report_of_a_run_is_repeatable_as_text_and_json(tmp_path: Path) -> N
     assert "A/A control" in again.stdout
     output = json.loads(schedlab("report", "--format", "json", "--store", tmp_path / "s.sqlite").stdout)
     assert {row["variant"] for row in output["rows"]} == {"control", "changed"}
-    listed = schedlab("runs", "--store", tmp_path / "s.sqlite").stdout
+    listed = schedlab("store", "list", "--store", tmp_path / "s.sqlite").stdout
     assert "small" in listed
     assert "complete" in listed
     assert "6/6" in listed
 
 
-def test_a_dry_run_prints_the_whole_plan_and_runs_nothing(tmp_path: Path) -> None:
-    done = schedlab("run", small(tmp_path, blocks=8), "--dry-run", "--store", tmp_path / "s.sqlite", "--seed", "5")
+def test_a_dry_run_says_in_five_lines_what_would_run_and_runs_nothing(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path, blocks=100), "--dry-run", "--store", tmp_path / "s.sqlite", "--seed", "5")
     assert done.returncode == 0, done.stderr
-    assert "24 trials" in done.stdout
-    assert "estimated time" in done.stdout
-    assert done.stdout.count("run=true") == 24
+    assert done.stdout.splitlines()[0] == "small: 3 variants × 1 row × 100 blocks = 300 trials"
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [
+        "small", "time", "target", "changes", "missing",
+    ]  # fmt: skip
     assert not (tmp_path / "s.sqlite").exists()
 
 
-def test_a_dry_run_of_many_trials_prints_a_summary_unless_all_are_asked_for(tmp_path: Path) -> None:
-    path, store = small(tmp_path, blocks=100), ("--store", tmp_path / "s.sqlite", "--seed", "5")
-    done = schedlab("run", path, "--dry-run", *store)
-    assert done.returncode == 0, done.stderr
-    assert "300 trials" in done.stdout
-    assert len(done.stdout.splitlines()) < 80
-    shown = done.stdout.count("run=true")
-    assert f"… and {300 - shown} more trials: add --verbose, or --format json for a script" in done.stdout
-    assert schedlab("run", path, "--dry-run", "--verbose", *store).stdout.count("run=true") == 300
-
-
-def test_a_dry_run_shortens_a_line_with_many_rows(tmp_path: Path) -> None:
-    path = small(tmp_path, run="true")
-    path.write_text(path.read_text().replace('"true"', str([f"true {i}" for i in range(50)])))
-    done = schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite")
-    assert "… and 30 more\n" in done.stdout
-    assert "… and 180 more trials" in done.stdout
+def test_a_verbose_dry_run_prints_every_trial(tmp_path: Path) -> None:
+    done = schedlab("run", small(tmp_path, blocks=100), "--dry-run", "--verbose", "--store", tmp_path / "s.sqlite")
+    assert done.stdout.count("run=true") == 300
 
 
 def test_a_dry_run_as_json_has_every_trial_in_the_order_of_the_text(tmp_path: Path) -> None:
@@ -126,7 +113,9 @@ def test_a_dry_run_as_json_has_every_trial_in_the_order_of_the_text(tmp_path: Pa
     assert plan["seed"] == 5
     assert plan["cannot_run"] == []
     assert plan["trials"][0]["parameters"] == {"run": "true"}
-    lines = [line.split(":")[0].strip() for line in schedlab(*arguments).stdout.splitlines() if "run=true" in line]
+    lines = [
+        line.split(":")[0].strip() for line in schedlab(*arguments, "-v").stdout.splitlines() if "run=true" in line
+    ]
     assert [trial["variant"] for trial in plan["trials"]] == lines
 
 
@@ -489,7 +478,7 @@ def test_names_that_look_like_markup_are_printed_verbatim(tmp_path: Path) -> Non
     assert done.returncode == 4
     assert "x[bold]y" in done.stdout
     assert "[/foo]" in done.stdout
-    assert "x[bold]y" in schedlab("run", path, "--dry-run", "--store", tmp_path / "s.sqlite").stdout
+    assert "x[bold]y" in schedlab("run", path, "--dry-run", "-v", "--store", tmp_path / "s.sqlite").stdout
 
 
 def test_a_reader_that_closes_the_pipe_early_is_not_a_failure(tmp_path: Path) -> None:
@@ -512,7 +501,7 @@ def test_a_run_whose_output_has_no_reader_is_interrupted(tmp_path: Path, closed_
     command = [sys.executable, "-m", "schedlab", "run", str(small(tmp_path)), "--store", str(tmp_path / "s.sqlite")]
     done = subprocess.run(command, stdout=closed_pipe, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
-    assert "interrupted" in schedlab("runs", "--store", tmp_path / "s.sqlite").stdout
+    assert "interrupted" in schedlab("store", "list", "--store", tmp_path / "s.sqlite").stdout
 
 
 def test_an_error_that_no_process_reads_has_its_exit_code(closed_pipe: int) -> None:

@@ -35,18 +35,19 @@ def ask(monkeypatch: pytest.MonkeyPatch, schedlab: Schedlab) -> object:
 
 
 def test_values_are_completed(ask) -> None:  # type: ignore[no-untyped-def]
-    assert "kunpeng920" in ask("simulate", "--machine", "")
-    assert ask("machines", "show", "rp") == ["rpi4b"]
-    assert ask("simulate", "--kernel", "linux-6.12") == ["linux-6.12"]
-    assert ask("kernels", "show", "linux-6") == ["linux-6.1", "linux-6.6", "linux-6.12", "linux-6.18"]
+    assert "kunpeng920" in ask("sim", "run", "--machine", "")
+    assert ask("sim", "machines", "show", "rp") == ["rpi4b"]
+    assert ask("sim", "run", "--kernel", "linux-6.12") == ["linux-6.12"]
+    assert ask("sim", "kernels", "show", "linux-6") == ["linux-6.1", "linux-6.6", "linux-6.12", "linux-6.18"]
     assert ask("workloads", "show", "hackbench-") == ["hackbench-rt-tests"]
-    assert ask("simulate", "--machine", "rpi4b", "hackb") == ["hackbench"]
-    assert "groups=" in ask("simulate", "--machine", "rpi4b", "hackbench", "")
+    assert ask("sim", "run", "--machine", "rpi4b", "hackb") == ["hackbench"]
+    assert "groups=" in ask("sim", "run", "--machine", "rpi4b", "hackbench", "")
     assert ask("try", "hackb") == ["hackbench", "hackbench-rt-tests"]
     assert ask("try", "hackbench", "gro") == ["groups="]
-    assert "sched.migration_cost_ns=" in ask("simulate", "--set", "sched.mig")
+    assert "sched.migration_cost_ns=" in ask("sim", "run", "--set", "sched.mig")
     assert "sched.base_slice_ns" in ask("tunables", "show", "sched.base")
     assert ask("report", "--format", "m") == ["mmtests", "markdown"]
+    assert ask("init", "--example", "sched-") == ["sched-ext"]
     assert ask("--color", "a") == ["auto", "always"]
 
 
@@ -58,8 +59,8 @@ def test_targets_are_completed_in_two_steps(ask) -> None:  # type: ignore[no-unt
 
 def test_runs_come_from_the_named_store(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     store = store_of(tmp_path, wave)
-    for command in (["report"], ["compare"], ["runs", "show"], ["plan", "x.toml", "--from"]):
-        assert ask(*command[:1], *command[1:2], "--store", store, *command[2:], "") == ["1"]
+    for command in (["report"], ["compare"], ["store", "show"], ["run", "x.toml", "--from"]):
+        assert ask(*command[:2], "--store", store, *command[2:], "") == ["1"]
     monkeypatch.setenv("SCHEDLAB_STORE", str(store))
     assert ask("report", "") == ["1"]
 

@@ -38,19 +38,16 @@ def schedlab(apt: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     return runner(monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("arguments", [("run", EXAMPLE, "--dry-run"), ("plan", EXAMPLE)])
-def test_a_plan_lists_downloads_and_downloads_nothing(
-    arguments: tuple[object, ...], schedlab: Schedlab, apt: Repository, tmp_path: Path
-) -> None:
-    done = schedlab(*arguments)
+def test_a_dry_run_lists_downloads_and_downloads_nothing(schedlab: Schedlab, apt: Repository, tmp_path: Path) -> None:
+    done = schedlab("run", EXAMPLE, "--dry-run")
     assert done.err == ""
-    assert f"o be downloaded: {PACKAGE}" in done.out
+    assert f"to be downloaded: {PACKAGE}" in done.out
     assert apt.log == []
     assert not (tmp_path / "cache").exists()
 
 
 def test_a_dry_run_prints_long_parameters_once(schedlab: Schedlab) -> None:
-    shown = schedlab("run", EXAMPLE.with_name("vm-numa-slow-start.toml"), "--quick", "--dry-run").out
+    shown = schedlab("run", EXAMPLE.with_name("vm-numa-slow-start.toml"), "--quick", "--dry-run", "-v").out
     assert shown.count("--timeout 5s --report /dev/null") == 1
     assert "\n  5 s task: run=schedload exec --timeout 5s" in shown
     assert ":5 s task, 1:0.5 s task" in shown or ":0.5 s task, 1:5 s task" in shown
@@ -62,8 +59,8 @@ def test_a_dry_run_lists_what_is_unknown_before_the_download(schedlab: Schedlab,
     )
 
 
-def test_a_plan_in_json_names_downloads(schedlab: Schedlab) -> None:
-    assert f'"{PACKAGE}"' in schedlab("plan", EXAMPLE, "--format", "json").out
+def test_a_dry_run_in_json_names_downloads(schedlab: Schedlab) -> None:
+    assert f'"{PACKAGE}"' in schedlab("run", EXAMPLE, "--dry-run", "--format", "json").out
 
 
 def test_a_dry_run_without_an_available_kernel_names_the_missing_tool(
@@ -85,7 +82,7 @@ def test_a_plan_before_any_package_list_names_what_the_run_downloads(
     schedlab: Schedlab, apt: Repository, tmp_path: Path
 ) -> None:
     (tmp_path / "debian/apt/updated").unlink()
-    out = schedlab("plan", EXAMPLE).out
+    out = schedlab("run", EXAMPLE, "--dry-run").out
     assert "kernel debian-6.12: the newest release in Debian's suites, after their package lists, 50 MB" in out
 
 

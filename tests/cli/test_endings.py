@@ -42,12 +42,12 @@ def signalled(module: str, numbers: list[signal.Signals], *words: object) -> sub
 
 
 SILENT = [
-    ("schedlab.cli.app", ["machines", "list"], signal.SIGINT),
-    ("typer", ["machines", "list"], signal.SIGINT),
-    ("schedlab.cli.recovery", ["machines", "list"], signal.SIGTERM),
-    ("polars", ["publish", "site", "--store", "none"], signal.SIGINT),
-    ("numpy", ["publish", "site", "--store", "none"], signal.SIGHUP),
-    ("sqlalchemy", ["serve", "--store", "none"], signal.SIGINT),
+    ("schedlab.cli.app", ["sim", "machines", "list"], signal.SIGINT),
+    ("typer", ["sim", "machines", "list"], signal.SIGINT),
+    ("schedlab.cli.recovery", ["sim", "machines", "list"], signal.SIGTERM),
+    ("polars", ["site", "publish", "site", "--store", "none"], signal.SIGINT),
+    ("numpy", ["site", "publish", "site", "--store", "none"], signal.SIGHUP),
+    ("sqlalchemy", ["site", "serve", "--store", "none"], signal.SIGINT),
 ]
 
 
@@ -127,7 +127,7 @@ def test_verbose_output_and_reports_of_bugs_contain_no_escape_sequences(
 
 
 @pytest.mark.parametrize("mebibytes", [200, 700])
-@pytest.mark.parametrize("words", ["publish site --store none", "run examples/first.toml --dry-run"])
+@pytest.mark.parametrize("words", ["site publish site --store none", "run examples/first.toml --dry-run"])
 def test_a_limit_of_the_address_space_is_a_sentence_with_the_memory_that_is_needed(words: str, mebibytes: int) -> None:
     limited = f"ulimit -v {mebibytes << 10}; exec {sys.executable} -m schedlab {words}"
     done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False)

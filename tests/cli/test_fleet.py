@@ -141,7 +141,7 @@ def test_a_dry_run_shows_the_plan_of_each_machine(config: Path, tmp_path: Path, 
     assert done.code == 3
     first, second = done.out.split("\nssh:berta\n")
     assert "cannot run here" in first
-    assert "pipetest" in second
+    assert "missing: nothing" in second
     done = schedlab(*words(tmp_path, "--dry-run", "--format", "json"))
     assert done.code == 3
     first, second = json.loads(done.out)["machines"]

@@ -26,15 +26,15 @@ LINES = {
     "import name": (2, "import log --name NAME --to OUT.sqlite"),
     "run": (0, "run NAME.toml --store OUT.sqlite"),
     "run into": (0, "run NAME.toml --store NAME-new.sqlite"),
-    "runs": (0, "runs --store NAME.sqlite"),
+    "runs": (0, "store list --store NAME.sqlite"),
     "report": (0, "report --store NAME.sqlite"),
     "json": (0, "report --store NAME.sqlite --format json --output NAME.json"),
     "html": (0, "report --store NAME.sqlite --format html --output NAME.html"),
     "csv": (0, "report --store NAME.sqlite --format csv --samples --output NAME.csv"),
-    "publish": (0, "publish NAME-site --store NAME.sqlite"),
-    "again": (0, "publish NAME-site --store NAME.sqlite"),
+    "publish": (0, "site publish NAME-site --store NAME.sqlite"),
+    "again": (0, "site publish NAME-site --store NAME.sqlite"),
     "copy": (0, "store copy NAME.sqlite NAME-copy.sqlite"),
-    "merge": (0, "merge NAME.sqlite --to NAME-merged.sqlite"),
+    "merge": (0, "store merge NAME.sqlite --to NAME-merged.sqlite"),
     "check": (0, "store check --store NAME.sqlite"),
     "column": (2, "compare NAME base --store NAME.sqlite"),
     "try": (2, "try hackbench groups=1 --variant NAME:nice=1 --dry-run"),
@@ -83,9 +83,9 @@ def test_a_text_that_is_not_utf8_damages_its_run_alone(
     assert done.code == 2
     assert '"run": 1' in done.out
     assert '"run": 2' not in done.out
-    assert schedlab("runs --store s.sqlite").code == 0
+    assert schedlab("store list --store s.sqlite").code == 0
     assert schedlab("report 2 --store s.sqlite --format json").code == 0
-    assert schedlab("publish site --store s.sqlite").code == 0
+    assert schedlab("site publish site --store s.sqlite").code == 0
     done = schedlab("store copy s.sqlite copy.sqlite --skip-damaged")
     assert "copied: 1 run," in done.out, done.err
     assert [isinstance(run, DamagedRun) for run in listing(open_store(tmp_path / "copy.sqlite", create=False))] == [
@@ -96,8 +96,8 @@ def test_a_text_that_is_not_utf8_damages_its_run_alone(
 @pytest.mark.parametrize(
     "line",
     [
-        "import LOOP --to s.sqlite", "import log --to LOOP", "import log --to LOOP/s.sqlite", "runs --store LOOP",
-        "publish LOOP --store s.sqlite", "run LOOP --store s.sqlite", "simulate --program LOOP --machine laptop-4",
+        "import LOOP --to s.sqlite", "import log --to LOOP", "import log --to LOOP/s.sqlite", "store list --store LOOP",
+        "site publish LOOP --store s.sqlite", "run LOOP --store s.sqlite", "sim run --program LOOP --machine laptop-4",
         "kernels build LOOP", "compare LOOP LOOP --store s.sqlite", "report --output LOOP --store s.sqlite",
         "bisect --states LOOP --run x --store s.sqlite", "import log --table LOOP --to s.sqlite",
         "bisect --commits a..b --tree LOOP --run x --good a --store s.sqlite", "noise --read LOOP",

@@ -1,4 +1,4 @@
-"""``schedlab history`` and ``schedlab publish`` in this process, on a store with a planted change."""
+"""``schedlab history`` and ``schedlab site publish`` in this process, on a store with a planted change."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_words_without_a_row_and_a_store_without_histories_say_so(engine: Engine
 def test_a_site_has_a_page_for_each_run_and_a_file_for_each_row(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 12)
     site = tmp_path / "site"
-    done = schedlab("publish", site, store=engine)
+    done = schedlab("site", "publish", site, store=engine)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(f"{site}/index.html: 12 runs (12 new or changed), 4 histories")
     assert sorted(path.name for path in (site / "run").iterdir()) == sorted(f"{n}.html" for n in range(1, 13))
@@ -97,13 +97,13 @@ def test_a_site_has_a_page_for_each_run_and_a_file_for_each_row(engine: Engine, 
 def test_a_second_call_writes_only_what_changed(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 4)
     site = tmp_path / "site"
-    schedlab("publish", site, store=engine)
+    schedlab("site", "publish", site, store=engine)
     before = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
-    again = schedlab("publish", site, store=engine)
+    again = schedlab("site", "publish", site, store=engine)
     assert "4 runs (0 new or changed)" in again.stdout
     assert before == {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
     stored.record(engine, 1, first=4)
-    assert "5 runs (1 new or changed)" in schedlab("publish", site, store=engine).stdout
+    assert "5 runs (1 new or changed)" in schedlab("site", "publish", site, store=engine).stdout
     after = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
     written = {str(path.relative_to(site)) for path in after if after[path] != before.get(path)}
     assert {name for name in written if name.startswith("run/")} == {"run/5.html"}
@@ -119,22 +119,24 @@ def test_an_update_reads_only_the_runs_that_are_new_or_not_complete(
         read.append(list(numbers)), chosen(engine, numbers))[1])  # fmt: skip
     stored.record(engine, 4)
     edit_run(engine, 2, state="interrupted")
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     stored.record(engine, 1, first=4)
-    schedlab("publish", tmp_path / "site", store=engine)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     assert read == [[4, 3, 2, 1], [5, 2], [2]]
 
 
 def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 10)
-    schedlab("publish", tmp_path / "grown", store=engine)
+    schedlab("site", "publish", tmp_path / "grown", store=engine)
     stored.record(engine, 4, first=10)
     edit_run(engine, 3, state="interrupted")
     with engine.begin() as connection:
         connection.execute(delete(schema.run).where(schema.run.c.id == 2))
-    assert "13 runs (5 new or changed, 1 removed)" in schedlab("publish", tmp_path / "grown", store=engine).stdout
-    schedlab("publish", tmp_path / "new", store=engine)
+    assert (
+        "13 runs (5 new or changed, 1 removed)" in schedlab("site", "publish", tmp_path / "grown", store=engine).stdout
+    )
+    schedlab("site", "publish", tmp_path / "new", store=engine)
 
     def contents(folder: Path) -> dict[str, bytes]:
         files = (path for path in folder.rglob("*") if path.is_file() and path.name != "schedlab-site.json")
@@ -153,15 +155,18 @@ def test_a_killed_call_loses_nothing(engine: Engine, tmp_path: Path, monkeypatch
 
     with pytest.raises(KeyboardInterrupt):
         publish_run.publish(engine, tmp_path / "killed", advance=stop)
-    assert "5 runs (2 new or changed), 4 histories" in schedlab("publish", tmp_path / "killed", store=engine).stdout
-    schedlab("publish", tmp_path / "whole", store=engine)
+    assert (
+        "5 runs (2 new or changed), 4 histories"
+        in schedlab("site", "publish", tmp_path / "killed", store=engine).stdout
+    )
+    schedlab("site", "publish", tmp_path / "whole", store=engine)
     for path in (tmp_path / "whole/data").rglob("*.js"):
         assert (tmp_path / "killed" / path.relative_to(tmp_path / "whole")).read_bytes() == path.read_bytes()
 
 
 def test_feeds_name_the_row_the_runs_and_the_kernels_of_a_change_for_the_worse(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 18)
-    done = schedlab("publish", tmp_path / "site", "--url", "https://perf.example/lab", store=engine)
+    done = schedlab("site", "publish", tmp_path / "site", "--url", "https://perf.example/lab", store=engine)
     assert "2 changes for the worse" in done.stdout
     feed = json.loads((tmp_path / "site/feed.json").read_text())
     assert len(feed["items"]) == 2
@@ -170,22 +175,22 @@ def test_feeds_name_the_row_the_runs_and_the_kernels_of_a_change_for_the_worse(e
     assert item["url"].startswith("https://perf.example/lab/history.html#")
     entries = ElementTree.parse(tmp_path / "site/feed.xml").getroot().findall(f"{ATOM}entry")
     assert {entry.findtext(f"{ATOM}id") for entry in entries} == {item["id"] for item in feed["items"]}
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     assert "https://perf.example/lab/" in (tmp_path / "site/feed.xml").read_text()
-    schedlab("publish", tmp_path / "site", "--url", "https://new.example", store=engine)
+    schedlab("site", "publish", tmp_path / "site", "--url", "https://new.example", store=engine)
     assert "https://new.example/history.html#" in (tmp_path / "site/feed.xml").read_text()
 
 
 def test_pages_limits_the_pages_to_the_newest_runs(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 3)
-    schedlab("publish", tmp_path / "site", "--pages", 1, store=engine)
+    schedlab("site", "publish", tmp_path / "site", "--pages", 1, store=engine)
     assert [path.name for path in (tmp_path / "site/run").iterdir()] == ["3.html"]
     (series, *_) = (tmp_path / "site/data/series").iterdir()
     _, points, _ = data(series)
     assert [point["page"] for point in points] == [None, None, "run/3.html"]
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     assert len([*(tmp_path / "site/run").iterdir()]) == 3
-    schedlab("publish", tmp_path / "site", "--pages", 2, store=engine)
+    schedlab("site", "publish", tmp_path / "site", "--pages", 2, store=engine)
     assert sorted(path.name for path in (tmp_path / "site/run").iterdir()) == ["2.html", "3.html"]
 
 
@@ -193,7 +198,7 @@ def test_a_damaged_run_is_listed_with_its_reason(engine: Engine, tmp_path: Path)
     stored.record(engine, 3)
     with engine.begin() as connection:
         connection.execute(schema.run.update().where(schema.run.c.id == 2).values(name="other"))
-    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
+    assert schedlab("site", "publish", tmp_path / "site", store=engine).exit_code == 0
     (runs,) = data(tmp_path / "site/data/runs.js")
     assert [(run["state"], "run 2 is damaged" in run["reason"]) for run in runs] == [
         ("complete", False),
@@ -206,27 +211,27 @@ def test_a_folder_with_other_files_and_the_site_of_another_store_are_refused(eng
     stored.record(engine, 1)
     (tmp_path / "home").mkdir()
     (tmp_path / "home/thesis.txt").write_text("mine")
-    refused = schedlab("publish", tmp_path / "home", store=engine)
+    refused = schedlab("site", "publish", tmp_path / "home", store=engine)
     assert "is not a site of schedlab" in str(refused.exception)
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["thesis.txt"]
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     assert str(tmp_path) not in state.read_text()
     state.write_text(json.dumps(json.loads(state.read_text()) | {"store": "0123456789abcdef"}))
-    assert "of another store" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert "of another store" in str(schedlab("site", "publish", tmp_path / "site", store=engine).exception)
     state.write_text('{"title": "my blog"}')
     (tmp_path / "site/index.html").write_text("mine")
-    assert "is not the state of a site" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert "is not the state of a site" in str(schedlab("site", "publish", tmp_path / "site", store=engine).exception)
     assert (tmp_path / "site/index.html").read_text() == "mine"
 
 
 def test_the_remedy_of_a_page_that_cannot_be_written_names_no_option(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     (tmp_path / "site/feed.json").unlink()
     (tmp_path / "site/feed.json").mkdir()
     stored.record(engine, 2)
-    error = str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    error = str(schedlab("site", "publish", tmp_path / "site", store=engine).exception)
     assert "feed.json: is a folder" in error
     assert "name a folder that you can write" in error
     assert "--output" not in error
@@ -246,10 +251,10 @@ def test_a_call_that_is_killed_while_it_makes_a_site_is_continued_by_the_next(
     stored.record(engine, 1)
     with monkeypatch.context() as patched:
         patched.setattr("schedlab.cli.site_folder.write_whole", killed)
-        schedlab("publish", tmp_path / "site", store=engine)
+        schedlab("site", "publish", tmp_path / "site", store=engine)
     (tmp_path / "site/.schedlab-site.json.0a1b").touch()  # on a file system without unnamed files
-    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
-    schedlab("publish", tmp_path / "new", store=engine)
+    assert schedlab("site", "publish", tmp_path / "site", store=engine).exit_code == 0
+    schedlab("site", "publish", tmp_path / "new", store=engine)
     names = [
         sorted(str(p.relative_to(site)) for p in site.rglob("[!.]*")) for site in (tmp_path / "site", tmp_path / "new")
     ]
@@ -260,7 +265,7 @@ def test_a_call_that_is_killed_while_it_makes_a_site_is_continued_by_the_next(
 @pytest.mark.parametrize("place", ["series", "pending", "points"])
 def test_a_site_file_cannot_name_files_outside_the_site(engine: Engine, tmp_path: Path, name: str, place: str) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     content = json.loads(state.read_text())
     if place == "series":
@@ -273,7 +278,7 @@ def test_a_site_file_cannot_name_files_outside_the_site(engine: Engine, tmp_path
     victims = [tmp_path / "site/victim.js", tmp_path / "site/data/victim.js"]
     for victim in victims:
         victim.write_text("mine")
-    refused = schedlab("publish", tmp_path / "site", store=engine)
+    refused = schedlab("site", "publish", tmp_path / "site", store=engine)
     assert "is not the state of a site" in str(refused.exception)
     assert all(victim.read_text() == "mine" for victim in victims)
 
@@ -281,12 +286,14 @@ def test_a_site_file_cannot_name_files_outside_the_site(engine: Engine, tmp_path
 @pytest.mark.parametrize("name", publish_run.FOLDERS)
 def test_a_link_in_a_site_is_not_followed(engine: Engine, tmp_path: Path, name: str) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "site" / name).rename(tmp_path / "moved")
     (tmp_path / "site" / name).symlink_to(tmp_path / "elsewhere")
     stored.record(engine, 1, first=1)
-    assert f"site/{name}: is a symbolic link" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert f"site/{name}: is a symbolic link" in str(
+        schedlab("site", "publish", tmp_path / "site", store=engine).exception
+    )
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
@@ -309,19 +316,19 @@ def test_a_link_that_appears_while_a_site_is_written_is_not_followed(engine: Eng
     assert sorted(path.name for path in files) == ["1.html", "2.html", "runs.js", "series.js"]
     assert {path.read_text() for path in files} == {"mine"}
     (tmp_path / "site" / name).unlink()
-    assert "2 runs (2 new or changed)" in schedlab("publish", tmp_path / "site", store=engine).stdout
+    assert "2 runs (2 new or changed)" in schedlab("site", "publish", tmp_path / "site", store=engine).stdout
 
 
 def test_a_page_that_cannot_be_written_ends_the_call_and_is_written_by_the_next(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     stored.record(engine, 1, first=1)
     (tmp_path / "site/run/2.html").mkdir()
-    refused = schedlab("publish", tmp_path / "site", store=engine)
+    refused = schedlab("site", "publish", tmp_path / "site", store=engine)
     assert isinstance(refused.exception, OutputError)
     assert str(refused.exception).startswith(f"{tmp_path}/site/run/2.html: is a folder\n")
     (tmp_path / "site/run/2.html").rmdir()
-    assert schedlab("publish", tmp_path / "site", store=engine).exit_code == 0
+    assert schedlab("site", "publish", tmp_path / "site", store=engine).exit_code == 0
     (runs,) = data(tmp_path / "site/data/runs.js")
     assert [(run["page"], run["reason"]) for run in runs] == [("run/2.html", ""), ("run/1.html", "")]
 
@@ -329,7 +336,7 @@ def test_a_page_that_cannot_be_written_ends_the_call_and_is_written_by_the_next(
 @pytest.mark.parametrize("kind", ["pipe", "link", "large", "folder"])
 def test_a_state_that_is_no_regular_file_or_too_large_is_not_read(engine: Engine, tmp_path: Path, kind: str) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     state.rename(tmp_path / "moved")
     if kind == "pipe":
@@ -341,7 +348,7 @@ def test_a_state_that_is_no_regular_file_or_too_large_is_not_read(engine: Engine
         os.truncate(state, publish_run.LARGEST_STATE + 1)
     else:
         state.mkdir()
-    refused = schedlab("publish", tmp_path / "site", store=engine)
+    refused = schedlab("site", "publish", tmp_path / "site", store=engine)
     assert f"{state}: is not a regular file of at most 512 MiB" in str(refused.exception)
 
 
@@ -359,7 +366,7 @@ INCONSISTENT = {
 @pytest.mark.parametrize("fault", [*INCONSISTENT, "date", "no date", "parameters"])
 def test_a_site_whose_state_is_inconsistent_is_made_anew(engine: Engine, tmp_path: Path, fault: str) -> None:
     stored.record(engine, 2)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     content = json.loads(state.read_text())
     identity, series = next(iter(content["series"].items()))
@@ -374,32 +381,32 @@ def test_a_site_whose_state_is_inconsistent_is_made_anew(engine: Engine, tmp_pat
         content["runs"]["1"]["started"] = {"date": 1e18, "no date": -1.0}[fault]
     state.write_text(json.dumps(content))
     stored.record(engine, 1, first=2)
-    assert "3 runs (3 new or changed)" in schedlab("publish", tmp_path / "site", store=engine).stdout
-    assert "3 runs (0 new or changed)" in schedlab("publish", tmp_path / "site", store=engine).stdout
+    assert "3 runs (3 new or changed)" in schedlab("site", "publish", tmp_path / "site", store=engine).stdout
+    assert "3 runs (0 new or changed)" in schedlab("site", "publish", tmp_path / "site", store=engine).stdout
 
 
 def test_a_state_with_a_malformed_address_is_refused(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     state.write_text(json.dumps(json.loads(state.read_text()) | {"address": "http://["}))
-    assert "is not the state of a site" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert "is not the state of a site" in str(schedlab("site", "publish", tmp_path / "site", store=engine).exception)
 
 
 def test_the_site_of_another_store_is_refused_also_if_an_older_schedlab_made_it(engine: Engine, tmp_path: Path) -> None:
     stored.record(engine, 1)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     state = tmp_path / "site/schedlab-site.json"
     older = {"store": "0123456789abcdef", "version": "0.1"}
     state.write_text(json.dumps(json.loads(state.read_text()) | older))
-    assert "of another store" in str(schedlab("publish", tmp_path / "site", store=engine).exception)
+    assert "of another store" in str(schedlab("site", "publish", tmp_path / "site", store=engine).exception)
 
 
 def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     text = TWO_VARIANTS.replace('"changed"', f'"{hostile}"')
     stored.record(engine, 1, text=text)
-    schedlab("publish", tmp_path / "site", store=engine)
+    schedlab("site", "publish", tmp_path / "site", store=engine)
     for path in (tmp_path / "site").rglob("*"):
         if path.suffix in (".js", ".html", ".xml"):
             assert hostile not in path.read_text(encoding="utf-8"), path
@@ -407,7 +414,7 @@ def test_names_of_users_are_data_and_never_markup(engine: Engine, tmp_path: Path
 
 def test_an_entry_of_the_feeds_is_dated_by_the_run_that_first_showed_the_change(engine: Engine, tmp_path: Path) -> None:
     def published(folder: Path) -> list[tuple[str, str]]:
-        schedlab("publish", folder, store=engine)
+        schedlab("site", "publish", folder, store=engine)
         items = json.loads((folder / "feed.json").read_text())["items"]
         entries = ElementTree.parse(folder / "feed.xml").getroot().findall(f"{ATOM}entry")
         dates = [(item["date_published"], item["content_text"]) for item in items if "groups=4" in item["title"]]

@@ -175,12 +175,12 @@ def test_a_direction_of_the_user_overrides_the_reader(folder: Path) -> None:
 
 def test_the_list_of_runs_contains_imports_without_experiment_file(folder: Path) -> None:
     imported(folder, folder / "before.log", folder / "after.log")
-    listed = schedlab("runs", "--store", folder / "store.sqlite").output
+    listed = schedlab("store", "list", "--store", folder / "store.sqlite").output
     assert [line.split()[:6] for line in listed.splitlines()[1:]] == [
         ["2", "after", "complete", "-", "hackbench", "imported"],
         ["1", "before", "complete", "-", "hackbench", "imported"],
     ]
-    problem = refused(schedlab("runs", "--file", "1", "--store", folder / "store.sqlite"))
+    problem = refused(schedlab("store", "show", 1, "--file", "--store", folder / "store.sqlite"))
     assert f"imported from {folder / 'before.log'}" in problem.what
 
 

@@ -72,10 +72,10 @@ def test_no_option_is_declared_twice(name: str) -> None:
 
 def test_each_list_has_a_page_for_a_name(schedlab: Schedlab) -> None:
     lists = [name.removesuffix(" list") for name in LEAVES if name.endswith(" list")]
-    assert lists == ["runs", "workloads", "machines", "kernels", "tunables"]
+    assert lists == ["kernels", "tunables", "workloads", "sim machines", "sim kernels", "store"]
     assert all(f"{name} show" in LEAVES for name in lists)
-    assert schedlab("machines", "rpi4b").out == schedlab("machines", "show", "rpi4b").out
-    assert schedlab("machines").out == schedlab("machines", "list").out
+    assert schedlab("sim", "machines", "rpi4b").out == schedlab("sim", "machines", "show", "rpi4b").out
+    assert schedlab("sim", "machines").out == schedlab("sim", "machines", "list").out
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
@@ -91,7 +91,7 @@ def test_the_version_has_a_short_option(schedlab: Schedlab, option: str) -> None
         (["report", "--formt", "json"], "error: schedlab report: no such option: --formt"),
         (["report", "--format", "xml"], "error: schedlab report: invalid value for '--format': 'xml' is not one of"),
         (["run", "x.toml", "--seed", "-1"], "error: schedlab run: invalid value for '--seed'"),
-        (["machines", "sohw", "rpi4b"], "error: schedlab machines: no such command 'sohw'"),
+        (["sim", "machines", "sohw", "rpi4b"], "error: schedlab sim machines: no such command 'sohw'"),
     ],
 )
 def test_errors_of_usage_have_the_style_of_all_errors(schedlab: Schedlab, words: list[str], message: str) -> None:
@@ -126,9 +126,9 @@ def test_colours_obey_the_option_before_the_environment(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    for command in (["runs"], ["report"]):
+    for command in (["store", "list"], ["report"]):
         assert (ESCAPE in schedlab(*command, "--store", store, *words).out) is is_coloured
-    assert (ESCAPE in schedlab(*words, "runs", "--store", store).out) is is_coloured, "before the command"
+    assert (ESCAPE in schedlab(*words, "store", "list", "--store", store).out) is is_coloured, "before the command"
     assert (ESCAPE in schedlab("run", "nosuch.toml", *words).err) is is_coloured
 
 
@@ -181,18 +181,18 @@ def test_the_report_of_a_run_as_json_is_all_of_standard_output(schedlab: Schedla
 
 
 LISTED = {
-    "runs": {"run", "name", "state", "target", "kind", "trials", "planned", "seed", "quick", "path", "machine",
+    "store": {"run", "name", "state", "target", "kind", "trials", "planned", "seed", "quick", "path", "machine",
              "started", "finished", "version", "notes", "changed"},
     "workloads": {"name", "summary", "note", "missing", "parameters", "metrics"},
-    "machines": {"name", "cpus", "nodes", "about"},
-    "kernels": {"name", "about", "policy", "tunables"},
+    "sim machines": {"name", "cpus", "nodes", "about"},
+    "sim kernels": {"name", "about", "policy", "tunables"},
     "tunables": {"name", "summary", "unit", "value", "state", "why", "kernels"},
 }  # fmt: skip
 PAGES = {
-    "runs": ("1", {"experiment_file", "fingerprint"}),
+    "store": ("1", {"experiment_file", "fingerprint"}),
     "workloads": ("hackbench", {"schema_of_parameters"}),
-    "machines": ("rpi4b", {"machine"}),
-    "kernels": ("linux-6.12", {"kernel"}),
+    "sim machines": ("rpi4b", {"machine"}),
+    "sim kernels": ("linux-6.12", {"kernel"}),
     "tunables": ("sched.base_slice_ns", {"allowed", "defaults", "also_called", "cost", "source"}),
 }
 
@@ -200,13 +200,14 @@ PAGES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LISTED)
 def test_lists_and_pages_as_json_have_the_documented_keys(schedlab: Schedlab, store: Path, name: str) -> None:
-    where = ["--store", store] if name == "runs" else []
-    content = json.loads(schedlab(name, "--format", "json", *where).out)
+    where = ["--store", store] if name == "store" else []
+    content = json.loads(schedlab(*name.split(), "--format", "json", *where).out)
     assert content["schema"] == 1
-    assert content[name]
-    assert all(set(each) == LISTED[name] for each in content[name])
+    listed = content["runs" if name == "store" else name.rsplit(maxsplit=1)[-1]]
+    assert listed
+    assert all(set(each) == LISTED[name] for each in listed)
     word, more = PAGES[name]
-    page = json.loads(schedlab(name, "show", word, "--format", "json", *where).out)
+    page = json.loads(schedlab(*name.split(), "show", word, "--format", "json", *where).out)
     assert more | {"schema"} <= set(page)
     documented = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
     assert all(f"`{key}`" in documented for key in LISTED[name] | more)
@@ -226,7 +227,7 @@ def test_json_never_controls_a_terminal(schedlab: Schedlab, tmp_path: Path) -> N
     run_id = begin(engine, plan(parse(TWO_VARIANTS, "test.toml"), 1))
     edit_run(engine, run_id, name="a\x1b[31m\x9b1m")
     engine.dispose()
-    out = schedlab("runs", "--format", "json", "--store", tmp_path / "s.sqlite").out
+    out = schedlab("store", "list", "--format", "json", "--store", tmp_path / "s.sqlite").out
     assert "\x1b" not in out
     assert "\x9b" not in out
     assert json.loads(out)["runs"][0]["name"] == "a\x1b[31m\x9b1m"

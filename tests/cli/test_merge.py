@@ -1,4 +1,4 @@
-"""``schedlab merge``, and stores as arguments of ``import`` and ``compare``."""
+"""``schedlab store merge``, and stores as arguments of ``import`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def stores(tmp_path: Path) -> tuple[Path, Path]:
     return first, store_of(tmp_path / "b", changed(1.5)).rename(tmp_path / "b.sqlite")
 
 
-@pytest.mark.parametrize("command", ["merge", "import"])
+@pytest.mark.parametrize("command", [["store", "merge"], ["import"]], ids=" ".join)
 def test_runs_get_new_numbers_which_are_reported(
-    schedlab: Schedlab, tmp_path: Path, stores: tuple[Path, Path], command: str
+    schedlab: Schedlab, tmp_path: Path, stores: tuple[Path, Path], command: list[str]
 ) -> None:
     both = tmp_path / "both.sqlite"
-    done = schedlab(command, *stores, "--to", both, "--format", "json")
+    done = schedlab(*command, *stores, "--to", both, "--format", "json")
     assert [(run["run"], run["number"], run["new"]) for run in json.loads(done.out)["runs"]] == [
         (1, 1, True),
         (1, 2, True),
     ]
-    assert "already existed" in schedlab(command, stores[1], "--to", both).out
+    assert "already existed" in schedlab(*command, stores[1], "--to", both).out
     before = json.loads(schedlab("report", "1", "--store", stores[1], "--format", "json").out)
     after = json.loads(schedlab("report", "2", "--store", both, "--format", "json").out)
     assert (after["rows"], after["warnings"]) == (before["rows"], before["warnings"])
 
 
 def test_a_store_cannot_be_merged_into_itself(schedlab: Schedlab, stores: tuple[Path, Path]) -> None:
-    done = schedlab("merge", stores[0], "--to", stores[0])
+    done = schedlab("store", "merge", stores[0], "--to", stores[0])
     assert done.code == 2
     assert "is the store to add to" in done.err
 

@@ -255,7 +255,7 @@ def test_the_next_command_removes_the_trace_of_a_killed_measurement_also_without
     record = folders.traces() / left[0]
     record.parent.mkdir()
     record.touch()
-    schedlab("machines", "list")
+    schedlab("sim", "machines", "list")
     assert not record.exists()
     assert in_namespace(f"{folder} ls -d {' '.join(left)} 2> /dev/null || true", Path()) == []
 

@@ -19,18 +19,17 @@ from tests.tunables.fake_tree import build_fake_tree
 pytestmark = pytest.mark.slow
 
 COMMANDS = [
-    ["runs"],
+    ["store", "list"],
     ["report"],
     ["workloads"],
     ["tunables", "list"],
     ["tunables", "show", "vm.stat_interval"],
-    ["plan", "none.toml"],
     ["run", "none.toml"],
     ["run", "none.toml", "--dry-run"],
     ["import", "none"],
     ["compare", "none"],
-    ["simulate", "none"],
-    ["machines", "list"],
+    ["sim", "run", "none"],
+    ["sim", "machines", "list"],
     ["kernels", "list"],
     ["kernels", "build", "none"],
 ]
@@ -88,7 +87,7 @@ def test_printing_the_undo_script_changes_nothing(schedlab: Schedlab, fake: Syst
 def test_completion_changes_nothing(fake: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_SCHEDLAB_COMPLETE", "complete_bash")
     kill_a_run(fake, tmp_path / "journals")
-    recovery.recover_at_start(["runs"], tmp_path / "journals")
+    recovery.recover_at_start(["store"], tmp_path / "journals")
     assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
 
 
@@ -100,7 +99,7 @@ def test_the_values_of_a_live_run_are_reported_by_commands_that_show_the_machine
         done = schedlab("tunables", "list", "stat_interval")
         assert f"a run is alive: alive (process {os.getpid()}); the machine has the values of this run" in done.words
         assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
-        for command in ("history", "publish", "serve", "report", "runs", "compare"):
+        for command in ("history", "site", "report", "store", "compare"):
             recovery.recover_at_start([command], tmp_path / "journals")
         assert "alive" not in capsys.readouterr().err
     assert "alive" not in schedlab("tunables", "list", "stat_interval").err
@@ -119,17 +118,17 @@ def test_a_damaged_journal_is_reported_once_by_any_command(schedlab: Schedlab, t
     (tmp_path / "journals").mkdir()
     (tmp_path / "journals" / "r.1.journal").touch()
     kept = tmp_path / "journals" / "damaged" / "r.1.journal"
-    assert f"kept as {kept}" in schedlab("runs").words
+    assert f"kept as {kept}" in schedlab("store", "list").words
     assert kept.exists()
     assert f"journals 1 damaged, kept in {kept.parent}" in " ".join(schedlab("doctor").out.split())
-    assert "was damaged" not in schedlab("runs").err
+    assert "was damaged" not in schedlab("store", "list").err
 
 
 @pytest.mark.verify
 def test_a_start_with_nothing_to_recover_takes_less_than_two_milliseconds(tmp_path: Path) -> None:
     def seconds() -> float:
         began = time.perf_counter()
-        recovery.recover_at_start(["runs"], tmp_path / "journals")
+        recovery.recover_at_start(["store"], tmp_path / "journals")
         return time.perf_counter() - began
 
     assert min(seconds() for _ in range(20)) < 0.002
@@ -159,5 +158,5 @@ def test_the_next_command_removes_locked_folders_and_parts_of_the_cache(
     killed = subprocess.run([sys.executable, "-c", LEAVING], stdout=subprocess.PIPE, text=True, check=False)
     left = [Path(killed.stdout.strip()), *(tmp_path / "cache/schedlab/parts").iterdir()]
     assert [path.is_dir() for path in left] == [True, True]
-    schedlab("machines", "list")
+    schedlab("sim", "machines", "list")
     assert [path.exists() for path in left] == [False, False]

@@ -1,4 +1,4 @@
-"""``schedlab reproduce``: simulations kept in the store, scores, figures of a guest, and JSON."""
+"""``schedlab sim reproduce``: simulations kept in the store, scores, figures of a guest, and JSON."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_the_report_is_simulated_once_and_scored(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schedlab = runner(monkeypatch, capsys)
-    first = schedlab("reproduce", "004", "--quick", "--store", store)
+    first = schedlab("sim", "reproduce", "004", "--quick", "--store", store)
     assert first.code == 0
     for words in ("report 004, numa-slow-start", "SIMULATED on sim:xeon-x5650/linux-3.8", "kbuild", "headlines"):
         assert words in " ".join(first.out.split())
-    again = schedlab("reproduce", "numa-slow-start", "--quick", "--store", store)
+    again = schedlab("sim", "reproduce", "numa-slow-start", "--quick", "--store", store)
     assert again.out == first.out
     assert "in the store: run 1" in again.words
     assert len(reader.runs(open_store(store, create=False))) == 1
@@ -67,7 +67,7 @@ def test_an_interrupted_run_goes_on_although_another_unfinished_run_is_newer(
 
     monkeypatch.setattr(reader, "runs", lambda _: [newer, interrupted])
     monkeypatch.setattr(reproduction_run, "measure", measure)
-    assert runner(monkeypatch, capsys)("reproduce", "004", "--quick", "--store", store).code == 0
+    assert runner(monkeypatch, capsys)("sim", "reproduce", "004", "--quick", "--store", store).code == 0
     assert resumed == [1]
 
 
@@ -75,7 +75,9 @@ def test_json_has_the_scores_and_every_row(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schedlab = runner(monkeypatch, capsys)
-    (report,) = json.loads(schedlab("reproduce", "004", "--quick", "--format", "json", "--store", store).out)["reports"]
+    (report,) = json.loads(schedlab("sim", "reproduce", "004", "--quick", "--format", "json", "--store", store).out)[
+        "reports"
+    ]
     assert (report["report"], report["number"], report["missing"]) == ("numa-slow-start", "004", 0)
     assert {row["table"] for row in report["rows"]} == {"kbuild", "perf bench sched messaging"}
     assert report["effects"] == len(report["rows"]) == 4
@@ -98,7 +100,9 @@ def test_the_page_needs_no_script_and_has_every_simulated_effect(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     schedlab, page = runner(monkeypatch, capsys), tmp_path / "page.html"
-    assert schedlab("reproduce", "004", "--quick", "--format", "html", "--output", page, "--store", store).code == 0
+    assert (
+        schedlab("sim", "reproduce", "004", "--quick", "--format", "html", "--output", page, "--store", store).code == 0
+    )
     text = unescape(page.read_text(encoding="utf-8"))
     assert "<script" not in text
     assert "script-src 'none'" in text
@@ -145,7 +149,7 @@ def test_a_guest_s_counts_are_beside_published_and_simulated_effects(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     schedlab = runner(monkeypatch, capsys)
-    words = ("reproduce", "004", "--quick", "--guest", "--store", store)
+    words = ("sim", "reproduce", "004", "--quick", "--guest", "--store", store)
     first = schedlab(*words)
     assert first.code == 0
     shown = " ".join(first.out.split())
@@ -176,9 +180,11 @@ def test_without_the_option_no_guest_is_shown(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schedlab = runner(monkeypatch, capsys)
-    done = schedlab("reproduce", "004", "--quick", "--store", store)
+    done = schedlab("sim", "reproduce", "004", "--quick", "--store", store)
     assert "COUNTED" not in done.out
-    (report,) = json.loads(schedlab("reproduce", "004", "--quick", "--format", "json", "--store", store).out)["reports"]
+    (report,) = json.loads(schedlab("sim", "reproduce", "004", "--quick", "--format", "json", "--store", store).out)[
+        "reports"
+    ]
     assert report["guest"] is None
     assert {tuple(row["counted"]) for row in report["rows"]} == {()}
 
@@ -188,7 +194,7 @@ def test_guests_that_cannot_run_are_refused_before_any_simulation(
 ) -> None:
     monkeypatch.setattr(qemu, "program", lambda: None)
     place = tmp_path / "store.sqlite"
-    done = runner(monkeypatch, capsys)("reproduce", "001", "000", "--quick", "--guest", "--store", place)
+    done = runner(monkeypatch, capsys)("sim", "reproduce", "001", "000", "--quick", "--guest", "--store", place)
     assert done.code == Exit.CANNOT_RUN
     assert "qemu-system-x86_64 is not installed" in done.words
     assert not place.exists()
@@ -199,7 +205,7 @@ def test_a_real_kernel_marks_pages_of_short_tasks_only_without_slow_start(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     require_guest("debian-5.10")
-    words = ("reproduce", "004", "--quick", "--guest", "--format", "json", "--store", store)
+    words = ("sim", "reproduce", "004", "--quick", "--guest", "--format", "json", "--store", store)
     (report,) = json.loads(runner(monkeypatch, capsys)(*words).out)["reports"]
     marked = {
         row["column"]: {figures["figure"]: figures for figures in row["counted"]}["vmstat.numa_pte_updates"]
@@ -213,7 +219,7 @@ def test_a_real_kernel_marks_pages_of_short_tasks_only_without_slow_start(
 def test_an_unknown_report_is_an_error_that_lists_the_reports(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = runner(monkeypatch, capsys)("reproduce", "005")
+    done = runner(monkeypatch, capsys)("sim", "reproduce", "005")
     assert done.code == 2
     assert "there is no report '005'" in done.words
     assert "migration-cost (003)" in done.words
@@ -223,7 +229,7 @@ def test_a_store_below_a_file_is_an_error_that_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    done = runner(monkeypatch, capsys)("reproduce", "004", "--quick", "--store", tmp_path / "file" / "x.db")
+    done = runner(monkeypatch, capsys)("sim", "reproduce", "004", "--quick", "--store", tmp_path / "file" / "x.db")
     assert done.code == 2
     assert "Not a directory" in done.words
     assert "a part of this path is a file" in done.words
@@ -233,4 +239,6 @@ def test_a_store_below_a_file_is_an_error_that_says_so(
 def test_the_help_says_that_reports_have_numbers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "numbers of reports (000 to 004)" in " ".join(runner(monkeypatch, capsys)("reproduce", "--help").out.split())
+    assert "numbers of reports (000 to 004)" in " ".join(
+        runner(monkeypatch, capsys)("sim", "reproduce", "--help").out.split()
+    )

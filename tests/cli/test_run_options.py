@@ -67,7 +67,7 @@ def test_the_stored_text_alone_repeats_the_run(schedlab: Schedlab, file: Path, t
     store = ("--store", tmp_path / "s.sqlite")
     assert schedlab("run", file, *SMALLER, *store).code == 0
     again = tmp_path / "again.toml"
-    again.write_text(schedlab("runs", "--file", 1, *store).out)
+    again.write_text(schedlab("store", "show", 1, "--file", *store).out)
     assert schedlab("run", again, *store).code == 0
     assert 'delta = "3%"' in again.read_text()
     first, second = (json.loads(schedlab("report", run, "--format", "json", *store).out) for run in (1, 2))

@@ -1,4 +1,4 @@
-"""``schedlab serve``: the answers of the server, and the clients that get answers."""
+"""``schedlab site serve``: the answers of the server, and the clients that get answers."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_the_site_is_updated_before_an_answer_but_not_all_the_time(
 @pytest.mark.parametrize("token", ["", TOKEN], ids=["without a token", "with a token"])
 def test_the_command_serves_a_store_and_ends_with_a_signal(engine: Engine, tmp_path: Path, token: str) -> None:
     stored.record(engine, 2)
-    words = ["serve", "--store", str(engine.url.database), "--port", "0"]
+    words = ["site", "serve", "--store", str(engine.url.database), "--port", "0"]
     left = tmp_path / "cache/schedlab/sites" / sha256(str(engine.url.database).encode()).hexdigest()[:16] / "run"
     left.mkdir(parents=True)  # of a version that wrote the state of a site last, and was killed
     environment = os.environ | {

@@ -48,16 +48,16 @@ STORES = {
     "sweep": "sweep sweep.toml --jobs 1 --store PLACE",
     "tune": "tune tune.toml --trials 1 --store PLACE",
     "bisect": "bisect bisect.toml --good base --bad other --blocks 2 --store PLACE",
-    "twin": "twin run.toml --machine laptop-4 --quick --store PLACE",
-    "reproduce": "reproduce 000 --quick --store PLACE",
+    "twin": "sim twin run.toml --machine laptop-4 --quick --store PLACE",
+    "reproduce": "sim reproduce 000 --quick --store PLACE",
     "judge": "judge open --baseline judge.toml --store PLACE",
     "import": "import log --to PLACE",
-    "merge": "merge s.sqlite --to PLACE",
+    "merge": "store merge s.sqlite --to PLACE",
     "store copy": "store copy s.sqlite PLACE",
-    "runs": "runs --store PLACE",
+    "runs": "store list --store PLACE",
     "report": "report --store PLACE",
     "store check": "store check --store PLACE",
-    "publish": "publish site --store PLACE",
+    "publish": "site publish site --store PLACE",
 }
 """Commands that make or read a store."""
 
@@ -65,7 +65,7 @@ OUTPUTS = {
     "report --output": "report --store s.sqlite --output PLACE",
     "report csv": "report --store s.sqlite --format csv --output PLACE",
     "compare": "compare 1:base 1:changed --store s.sqlite --output PLACE",
-    "timeline": "simulate hackbench groups=1 loops=2 --machine laptop-4 --timeline PLACE",
+    "timeline": "sim run hackbench groups=1 loops=2 --machine laptop-4 --timeline PLACE",
     "try --save": "try hackbench groups=1 --variant b:nice=1 --dry-run --save PLACE",
     "init": "init PLACE --workload hackbench",
 }

@@ -33,7 +33,7 @@ def test_the_stored_text_repeats_the_run(schedlab: Schedlab, tmp_path: Path) -> 
     store = ("--store", tmp_path / "s.sqlite")
     schedlab(*WORDS, *store, "--seed", 1)
     file = tmp_path / "again.toml"
-    file.write_text(schedlab("runs", "--file", 1, *store).out)
+    file.write_text(schedlab("store", "show", 1, "--file", *store).out)
     assert schedlab("run", file, *store, "--seed", 1).code == 0
     first, second = (json.loads(schedlab("report", run, "--format", "json", *store).out) for run in (1, 2))
     assert first["rows"] == second["rows"]

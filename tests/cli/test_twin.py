@@ -1,4 +1,4 @@
-"""``schedlab twin`` and ``schedlab predict`` on stored runs: formats, and errors."""
+"""``schedlab sim twin`` and ``schedlab sim predict`` on stored runs: formats, and errors."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ def _means(store: Path) -> dict[tuple[str, str], float]:
 
 
 def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: Path) -> None:
-    text = schedlab("twin", "--runs", "2,1")
+    text = schedlab("sim", "twin", "--runs", "2,1")
     assert text.code == 0, text.err
     assert "measured on host (run 2), predicted by sim:laptop-4/linux-6.12 (run 1)" in " ".join(text.out.split())
     assert "error of 15 levels: median 20." in text.out
-    document = json.loads(schedlab("twin", "--runs", "2,1", "--format", "json").out)
+    document = json.loads(schedlab("sim", "twin", "--runs", "2,1", "--format", "json").out)
     assert document["error"]["median"] == pytest.approx(0.2, abs=0.01)
     assert document["error"]["p90"] == pytest.approx(0.2, abs=0.01)
     assert len(document["rows"]) == 15
     assert document["effects"]["significant"] == document["effects"]["right"] == 5
     page = tmp_path / "t.html"
-    assert schedlab("twin", "--runs", "2,1", "--format", "html", "--output", page).code == 0
+    assert schedlab("sim", "twin", "--runs", "2,1", "--format", "html", "--output", page).code == 0
     html = unescape(page.read_text())
     assert html.count("<circle") == 15 + 10
     assert "pipetest loops=100 latency-p50 [us], pinned: measured" in html
@@ -95,11 +95,17 @@ def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("twin",), "an experiment is missing"),
-        (("twin", "--runs", "1"), "are not two runs"),
-        (("twin", "--runs", "1,2"), "run 1 is simulated and run 2 is real"),
-        (("twin", "e.toml", "--target", "sim:laptop-4"), "is not a machine"),
-        (("twin", "e.toml", "--target", "ssh:nowhere"), "only this machine can be calibrated from here"),
+        (
+            (
+                "sim",
+                "twin",
+            ),
+            "an experiment is missing",
+        ),
+        (("sim", "twin", "--runs", "1"), "are not two runs"),
+        (("sim", "twin", "--runs", "1,2"), "run 1 is simulated and run 2 is real"),
+        (("sim", "twin", "e.toml", "--target", "sim:laptop-4"), "is not a machine"),
+        (("sim", "twin", "e.toml", "--target", "ssh:nowhere"), "only this machine can be calibrated from here"),
     ],
 )
 def test_wrong_arguments_are_errors(schedlab: Schedlab, words: tuple[str, ...], fault: str) -> None:
@@ -109,7 +115,7 @@ def test_wrong_arguments_are_errors(schedlab: Schedlab, words: tuple[str, ...], 
 
 
 def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(schedlab: Schedlab, tmp_path: Path) -> None:
-    done = schedlab("predict", tmp_path / "e.toml", "--on", "laptop-4", "--blocks", "6", "--format", "json")
+    done = schedlab("sim", "predict", tmp_path / "e.toml", "--on", "laptop-4", "--blocks", "6", "--format", "json")
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert document["backtest"]["effects"] == 10
@@ -118,12 +124,12 @@ def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(sched
     base = document["rows"][0]
     assert (base["variant"], base["ratio"]) == ("base", None)
     assert base["level_high"] / base["level"] == pytest.approx(document["backtest"]["level_factor"])
-    text = schedlab("predict", tmp_path / "e.toml", "--on", "laptop-4")
+    text = schedlab("sim", "predict", tmp_path / "e.toml", "--on", "laptop-4")
     assert "90% interval" in text.out
     assert "in 1 comparison of this model" in " ".join(text.out.split())
-    other = schedlab("predict", tmp_path / "e.toml", "--on", "rpi4b")
+    other = schedlab("sim", "predict", tmp_path / "e.toml", "--on", "rpi4b")
     assert other.code == 3
-    assert "schedlab twin FILE --machine rpi4b" in other.words
+    assert "schedlab sim twin FILE --machine rpi4b" in other.words
 
 
 @pytest.mark.parametrize(

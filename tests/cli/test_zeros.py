@@ -78,7 +78,7 @@ def test_every_format_shows_rows_with_values_of_0(
         assert "nan" not in written.read_text(errors="replace").split()
     file = tmp_path / "test.toml"
     file.write_text(FILES[kind])
-    assert schedlab("plan", file, "--from", "1", *store).code in (0, 2)
+    assert schedlab("run", file, "--dry-run", "--from", "1", *store).code in (0, 2)
 
 
 @pytest.mark.parametrize("values", PATTERNS)
@@ -86,7 +86,7 @@ def test_runs_with_values_of_0_are_compared_and_published(schedlab: Schedlab, tm
     store = ["--store", store_of(tmp_path, values, TWO_VARIANTS, runs=2)]
     for command in (["compare", "1", "2", "--format", "html"], ["report", "1", "2", "--machines"], ["history"]):
         assert schedlab(*command, *store).code == 0
-    assert schedlab("publish", tmp_path / "site", *store).code == 0
+    assert schedlab("site", "publish", tmp_path / "site", *store).code == 0
 
 
 def test_a_changelog_names_a_rise_from_0_and_its_bound(schedlab: Schedlab, tmp_path: Path) -> None:

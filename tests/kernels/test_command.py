@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,9 @@ def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_
 
     listed = schedlab("kernels", "list").out
     assert "built:stack+03  6.99.0-03" in listed
-    assert "linux-6.12" in listed
+    kernels = json.loads(schedlab("kernels", "list", "--format", "json").out)["kernels"]
+    assert [kernel["name"] for kernel in kernels] == [line[0] for line in messages]
+    assert all(set(kernel) == {"name", "release", "size", "about"} for kernel in kernels)
     shown = schedlab("kernels", "show", "built:stack+02").out
     assert "title:    sched: return what is not there" in shown
     assert "gap:      make bzImage failed" in shown

@@ -44,7 +44,7 @@ def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Fi
     output = markdown.render(build(measured, Path("s.sqlite")))
     for part in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
         assert part in output
-    assert "schedlab runs --file 1 --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output
+    assert "schedlab store show 1 --file --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output
     output = markdown.render(build(imported))
     assert "6.1\\|patched has clients=1, 4, 8" in output
     assert "not measured in turn" in output

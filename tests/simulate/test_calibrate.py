@@ -1,4 +1,4 @@
-"""``schedlab machines calibrate``: a machine file with costs measured on this host."""
+"""``schedlab sim machines calibrate``: a machine file with costs measured on this host."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def costs_of(text: str) -> list[str]:
 
 
 def file_of_this_host(path: Path) -> Path:
-    done = CliRunner().invoke(app, ["machines", "calibrate", "--tries", "1", "--name", "here", "-o", str(path)])
+    done = CliRunner().invoke(app, ["sim", "machines", "calibrate", "--tries", "1", "--name", "here", "-o", str(path)])
     assert done.exit_code == 0, done.exception
     return path
 
@@ -69,7 +69,7 @@ def test_the_file_of_this_host_is_simulated_and_every_cost_has_a_source(tmp_path
         parts = {k: v for k, v in cost.items() if k != "core"} if isinstance(cost, dict) else {key: cost}
         # Noise may exceed a difference: the cost is 0 then.
         assert all(value >= 0 for value in parts.values()), (key, cost)
-    words = ["simulate", "pipetest", "loops=100", "--machine", str(path), "--format", "json"]
+    words = ["sim", "run", "pipetest", "loops=100", "--machine", str(path), "--format", "json"]
     assert json.loads(CliRunner().invoke(app, words).stdout)["machine"] == "here"
 
 
@@ -396,6 +396,6 @@ def test_costs_within_a_cluster_begin_with_those_of_the_cache() -> None:
 
 def test_a_missing_schedload_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDLOAD", "/nowhere/schedload")
-    done = CliRunner().invoke(app, ["machines", "calibrate", "--tries", "1"])
+    done = CliRunner().invoke(app, ["sim", "machines", "calibrate", "--tries", "1"])
     assert "a probe failed" in str(done.exception)
     assert "/nowhere/schedload" in str(done.exception)

@@ -1,4 +1,4 @@
-"""``schedlab simulate``, ``machines`` and ``kernels``."""
+"""``schedlab sim run``, ``machines`` and ``kernels``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def schedlab(*words: str) -> Any:
     return CliRunner().invoke(app, list(words))
 
 
-SMALL = ("simulate", "hackbench", "groups=1", "fds=3", "loops=10", "--machine", "xeon-e5-2670v3")
+SMALL = ("sim", "run", "hackbench", "groups=1", "fds=3", "loops=10", "--machine", "xeon-e5-2670v3")
 
 
 def test_text_is_labelled_and_has_metrics_ledger_latencies_and_counters() -> None:
@@ -43,7 +43,7 @@ def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
 
 @pytest.mark.slow
 def test_contended_locks_are_shown() -> None:
-    words = ("simulate", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
+    words = ("sim", "run", "pgbench-native", "mode=rw", "scale=1", "clients=8", "duration=1", "warmup=0")
     output = json.loads(schedlab(*words, "--machine", "laptop-4", "--format", "json").stdout)
     locks = {lock["name"]: lock for lock in output["locks"]}
     # Every transaction locks the row of the only branch, so eight clients wait for each other.
@@ -87,19 +87,19 @@ def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("simulate", "--machine", "rpi4b"), "name a program"),
+        (("sim", "run", "--machine", "rpi4b"), "name a program"),
         ((*SMALL, "--set", "sched.migration_cost_ns"), "not KEY=VALUE"),
         (
             (*SMALL, "--set", "sched.latency_ns=3ms"),
             "kernels with this tunable: linux-3.8, linux-4.5, linux-5.10, linux-5.14, linux-6.1",
         ),
-        ((*SMALL, "--set", "x=5"), "nor has any other kernel model\n  → 'schedlab kernels show linux-6.12' lists"),
+        ((*SMALL, "--set", "x=5"), "nor has any other kernel model\n  → 'schedlab sim kernels show linux-6.12' lists"),
         ((*SMALL, "--set", "kernel.numa_balancin=1"), "kernel model; nearest: kernel.numa_balancing\n"),
-        (("simulate", "hackbench", "group=1", "--machine", "rpi4b"), "no such parameter"),
-        (("simulate", "hackbench", "loops=0", "--machine", "rpi4b"), "hackbench: loops: should be greater than"),
-        (("simulate", "tbench", "--machine", "rpi4b"), "is a tool"),
-        (("simulate", "x=1", "--program", "a.json", "--machine", "rpi4b"), "no parameters"),
-        (("simulate", "--program", "a.json", "--machine", "rpi4b"), "a.json"),
+        (("sim", "run", "hackbench", "group=1", "--machine", "rpi4b"), "no such parameter"),
+        (("sim", "run", "hackbench", "loops=0", "--machine", "rpi4b"), "hackbench: loops: should be greater than"),
+        (("sim", "run", "tbench", "--machine", "rpi4b"), "is a tool"),
+        (("sim", "run", "x=1", "--program", "a.json", "--machine", "rpi4b"), "no parameters"),
+        (("sim", "run", "--program", "a.json", "--machine", "rpi4b"), "a.json"),
         ((*SMALL, "--change", "1ms"), "not TIME:TUNABLE=VALUE"),
         ((*SMALL, "--change", "1ms:kernel.numa_balancing"), "not KEY=VALUE"),
         ((*SMALL, "--change", "1:kernel.numa_balancing=0"), "no unit"),
@@ -110,8 +110,8 @@ def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
         ),
         ((*SMALL, "--horizon", "300000h"), "is outside virtual time"),
         ((*SMALL, "--horizon", "0s"), "from 1 to"),
-        (("kernels", "show", "linux-9"), "there is no kernel model"),
-        (("machines", "show", "nowhere/box.toml"), "cannot be read"),
+        (("sim", "kernels", "show", "linux-9"), "there is no kernel model"),
+        (("sim", "machines", "show", "nowhere/box.toml"), "cannot be read"),
     ],
 )
 def test_invalid_arguments_are_refused_with_a_message(words: tuple[str, ...], output: str) -> None:
@@ -125,13 +125,13 @@ def test_an_rt_app_program_runs_and_an_unknown_event_is_reported_with_its_place(
     # 10 × 2 ms of work and 8 ms of sleep on one of four CPUs: a fifth of one CPU.
     path.write_text('{ "tasks": { "worker": { "loop": 10, "run": 2000, "sleep": 8000 } } /* rt-app allows this */ }')
     output = json.loads(
-        schedlab("simulate", "--program", str(path), "--machine", "laptop-4", "--format", "json").stdout
+        schedlab("sim", "run", "--program", str(path), "--machine", "laptop-4", "--format", "json").stdout
     )
     metrics = {metric["name"]: metric["value"] for metric in output["metrics"]}
     assert (output["program"], metrics["worker.loops"]) == ("busy", 10)
     assert metrics["worker.work"] == pytest.approx(0.2, rel=0.03)
     path.write_text('{ "tasks": {\n "worker": { "fly": 3 } } }')
-    error = str(schedlab("simulate", "--program", str(path), "--machine", "laptop-4").exception)
+    error = str(schedlab("sim", "run", "--program", str(path), "--machine", "laptop-4").exception)
     assert str(path) in error
     assert "line 2" in error
 
@@ -139,26 +139,26 @@ def test_an_rt_app_program_runs_and_an_unknown_event_is_reported_with_its_place(
 @pytest.mark.parametrize("kind", ["machines", "kernels"])
 def test_every_shipped_model_is_listed_and_printed_unchanged(kind: str) -> None:
     names = models.machine_names() if kind == "machines" else models.kernel_names()
-    listed = schedlab(kind, "list").stdout
+    listed = schedlab("sim", kind, "list").stdout
     folder = Path(models.__file__).parents[3] / "crates/sim/models" / kind
     assert {path.stem for path in folder.glob("*.toml")} == set(names)
     for name in names:
         assert f"\n{name} " in listed
-        assert schedlab(kind, "show", name).stdout == (folder / f"{name}.toml").read_text()
+        assert schedlab("sim", kind, "show", name).stdout == (folder / f"{name}.toml").read_text()
 
 
 def test_a_machine_file_of_this_host_can_be_simulated(tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
-    assert schedlab("machines", "from-host", "--name", "mine", "-o", str(path)).exit_code == 0
+    assert schedlab("sim", "machines", "from-host", "--name", "mine", "-o", str(path)).exit_code == 0
     assert tomllib.loads(path.read_text())["name"] == "mine"
-    output = schedlab("simulate", "pipetest", "loops=100", "--machine", str(path)).stdout
+    output = schedlab("sim", "run", "pipetest", "loops=100", "--machine", str(path)).stdout
     assert "on mine (" in output
 
 
 @pytest.mark.slow
 def test_100_000_tasks_are_simulated() -> None:
     words = ("hackbench", "groups=2500", "loops=1", "--machine", "laptop-4")
-    output = json.loads(schedlab("simulate", *words, "--format", "json").stdout)
+    output = json.loads(schedlab("sim", "run", *words, "--format", "json").stdout)
     assert (output["end"], output["counters"]["forks"]) == ("finished", 100_000)
     assert output["counters"]["messages"] >= 2500 * 20 * 20
 

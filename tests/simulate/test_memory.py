@@ -25,7 +25,7 @@ def write(path: Path, text: str) -> None:
 
 
 def test_a_simulation_beyond_the_limit_is_refused_with_its_estimate() -> None:
-    words = ["simulate", "hackbench", "groups=100000", "--machine", "laptop-4", "--memory", "1GiB"]
+    words = ["sim", "run", "hackbench", "groups=100000", "--machine", "laptop-4", "--memory", "1GiB"]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, MemoryRefused)
     assert isinstance(done.exception, MemoryError)
@@ -68,7 +68,7 @@ def fork_bomb(folder: Path) -> Path:
 
 
 def test_children_that_exceed_the_limit_end_the_simulation(tmp_path: Path) -> None:
-    words = ["simulate", "--program", str(fork_bomb(tmp_path)), "--machine", "laptop-4", "--memory", "20MiB"]
+    words = ["sim", "run", "--program", str(fork_bomb(tmp_path)), "--machine", "laptop-4", "--memory", "20MiB"]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, MemoryRefused)
     assert done.exception.exit_code == 2

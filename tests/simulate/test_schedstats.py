@@ -26,7 +26,7 @@ from schedlab.store import writer
 from schedlab.targets.selection import choose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALL = ("simulate", "hackbench", "groups=1", "fds=4", "loops=20", "--machine", "i7-3770")
+SMALL = ("sim", "run", "hackbench", "groups=1", "fds=4", "loops=20", "--machine", "i7-3770")
 ON = ("--set", "kernel.sched_schedstats=1")
 
 

@@ -1,4 +1,4 @@
-"""``schedlab simulate --timeline``, read with the published definition of the format."""
+"""``schedlab sim run --timeline``, read with the published definition of the format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HACKBENCH = ("hackbench", "groups=2", "fds=4", "loops=20", "--machine", "xeon-e5
 
 
 def simulate(*words: object) -> Any:
-    return CliRunner().invoke(app, ["simulate", *map(str, words)])
+    return CliRunner().invoke(app, ["sim", "run", *map(str, words)])
 
 
 def read(path: Path) -> Any:

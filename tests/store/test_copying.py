@@ -103,7 +103,7 @@ def test_a_copy_has_every_row_of_the_store_and_the_same_report(filled: Engine, t
 def test_a_store_with_runs_is_not_copied_into(filled: Engine, target: Engine) -> None:
     begin(target, PLAN)
     before = contents(target)
-    with pytest.raises(StoreError, match=r"contains a run already\n.*schedlab merge"):
+    with pytest.raises(StoreError, match=r"contains a run already\n.*schedlab store merge"):
         copy_store(filled, target)
     assert contents(target) == before
 

@@ -209,12 +209,12 @@ def test_a_damaged_run_is_listed_with_its_reason_and_other_runs_work(
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE run SET design = '{' WHERE id = 1")
     schedlab = runner(monkeypatch, capsys)
-    listed = schedlab("runs", "--store", path)
+    listed = schedlab("store", "list", "--store", path)
     assert listed.code == 0
     assert "damaged: run 1 is damaged: the checksum does not match" in listed.out
     assert ["1", "-", "damaged"] in [line.split()[:3] for line in listed.out.splitlines()]
     assert schedlab("report", "2", "--store", path).code == 0
-    for words in (["report", "1"], ["runs", "--file", "1"], ["compare", "1", "2"]):
+    for words in (["report", "1"], ["store", "show", 1, "--file"], ["compare", "1", "2"]):
         refused = schedlab(*words, "--store", path)
         assert (refused.code, "run 1 is damaged" in refused.err) == (2, True)
 

@@ -98,10 +98,10 @@ def test_every_command_takes_the_url_of_a_store(
     done = schedlab("run", file, "--store", url)
     assert (done.code, done.err) == (0, "")
     assert url in done.out.replace("\n", "")
-    assert "simulated" in schedlab("runs", "--store", url).out
-    assert schedlab("runs", "--file", 1, "--store", url).out == SIMULATION
+    assert "simulated" in schedlab("store", "list", "--store", url).out
+    assert schedlab("store", "show", 1, "--file", "--store", url).out == SIMULATION
     in_file = tmp_path / "s.sqlite"
-    assert schedlab("merge", url, "--to", in_file).code == 0
+    assert schedlab("store", "merge", url, "--to", in_file).code == 0
     texts = [schedlab("report", 1, "--store", store, "--format", "json").out for store in (url, in_file)]
     assert texts[0].replace(url, "STORE") == texts[1].replace(str(in_file), "STORE")
     assert "already existed" in schedlab("import", in_file, "--store", url).out
@@ -109,7 +109,7 @@ def test_every_command_takes_the_url_of_a_store(
     monkeypatch.setenv("SCHEDLAB_STORE", url)
     assert schedlab("compare", url, in_file).code == 0
     assert schedlab("run", file, "--dry-run").code == 0
-    assert "simulated" in schedlab("runs").out
+    assert "simulated" in schedlab("store", "list").out
 
 
 def test_a_missing_store_and_a_missing_database_are_reported(postgres: Server, url: str) -> None:

@@ -106,11 +106,11 @@ fn exception(failure: Failure) -> Exception {
             "ModelError",
             text,
             "",
-            "'schedlab machines show NAME' and 'schedlab kernels show NAME' print complete definitions",
+            "'schedlab sim machines show NAME' and 'schedlab sim kernels show NAME' print complete definitions",
         ),
         SimError::NoTunable { kernel, .. } | SimError::TunableRange { kernel, .. } => {
             let shown = schedlab_sim::kernel_names().find(|name| *name == kernel).unwrap_or("FILE");
-            let todo = format!("'schedlab kernels show {shown}' lists the tunables of this kernel model");
+            let todo = format!("'schedlab sim kernels show {shown}' lists the tunables of this kernel model");
             new("SettingRefused", text, "", &todo)
         }
         SimError::Memory { .. } => new("MemoryRefused", text, "", ANOTHER_LIMIT),

@@ -11,59 +11,53 @@ import traceback
 from errno import EIO
 from select import POLLHUP, poll
 from signal import SIGHUP, SIGINT
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, ClassVar, NoReturn, TextIO
 
 import typer
 from typer.exceptions import TyperException
 
 from schedlab.cli import memory
 from schedlab.cli.appearance import appearance
-from schedlab.cli.commands import Commands, CommandsByName, Group, usage_error
+from schedlab.cli.commands import Commands, Group, usage_error
 from schedlab.cli.echo import echo
 from schedlab.cli.gate import bisect_code, is_bisect
 from schedlab.cli.recovery import recover_at_start
 from schedlab.cli.version import version
 from schedlab.errors import Exit, RunStopped, SchedlabError
 
-COMMANDS = {
-    "run": "run_command:run",
-    "try": "try_command:try_",
-    "init": "init_command:init",
-    "examples": "examples_command:examples",
-    "plan": "plan_command:plan",
-    "report": "report:report",
-    "compare": "compare_command:compare",
-    "import": "import_command:import_",
-    "attribute": "attribute_command:attribute",
-    "bisect": "bisect_command:bisect",
-    "judge": "judge_command:app",
-    "sweep": "sweep_command:sweep",
-    "tune": "tune_command:tune",
-    "cost": "cost_command:cost",
-    "history": "history_command:history",
-    "publish": "publish_command:publish",
-    "serve": "serve_command:serve",
-    "merge": "merge_command:merge",
-    "store": "store_command:app",
-    "doctor": "doctor:doctor",
-    "noise": "noise_command:noise",
-    "simulate": "simulate_command:simulate",
-    "reproduce": "reproduce_command:reproduce",
-    "twin": "twin_command:twin",
-    "predict": "predict_command:predict",
-    "runs": "runs:app",
-    "workloads": "workloads:app",
-    "machines": "models_command:machines",
-    "kernels": "models_command:kernels",
-    "tunables": "tunables:app",
-}
-"""Each subcommand's function or group, as ``module:attribute`` in this package."""
-
 
 class _Schedlab(Group):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.commands = CommandsByName({name: f"schedlab.cli.{place}" for name, place in COMMANDS.items()})
+    places: ClassVar = {
+        "Measure": {
+            "run": "run_command:run",
+            "try": "try_command:try_",
+            "init": "init_command:init",
+            "noise": "noise_command:noise",
+            "cost": "cost_command:cost",
+            "doctor": "doctor:doctor",
+        },
+        "Results": {
+            "report": "report:report",
+            "compare": "compare_command:compare",
+            "import": "import_command:import_",
+            "history": "history_command:history",
+            "attribute": "attribute_command:attribute",
+            "site": "site_command:app",
+        },
+        "Kernels": {
+            "kernels": "kernels_command:app",
+            "tunables": "tunables:app",
+            "workloads": "workloads:app",
+        },
+        "Search": {
+            "sweep": "sweep_command:sweep",
+            "tune": "tune_command:tune",
+            "bisect": "bisect_command:bisect",
+            "judge": "judge_command:app",
+        },
+        "Simulator": {"sim": "sim_command:app"},
+        "Store": {"store": "store_command:app"},
+    }
 
 
 app = Commands(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -47,9 +47,15 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """A group of commands with the common options and schedlab's help page."""
 
+    places: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Headings of the help page, each with names of commands and ``module:attribute`` in this package. Such a module
+    is imported when its command is used or described. A group without places has commands that are imported already."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.params = [*self.params, *_common_options()]
+        if self.places:
+            self.commands = CommandsByName({name: at for each in self.places.values() for name, at in each.items()})
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters and ``--help``, with conversions that start quickly."""
@@ -80,8 +86,11 @@ class Group(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, then the options."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(self.commands[name])) for name in self.list_commands(ctx)])
+        width = max(map(len, self.commands))
+        headings: Mapping[str, Iterable[str]] = self.places or {"Commands": self.commands}
+        for heading, names in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), _summary(self.commands[name])) for name in names])
         _write_parameters(self.get_params(ctx), formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -108,7 +117,7 @@ class Commands(typer.Typer):
 class CommandsByName(UserDict[str, Any]):
     """The commands of a group by name. The module of a command is imported when the command is used or described.
 
-    ``places`` are names with ``module:attribute``: a function with the signature of the command, or a
+    ``places`` are names with ``module:attribute`` in this package: a function with the signature of the command, or a
     :class:`Commands`.
     """
 
@@ -125,7 +134,7 @@ class CommandsByName(UserDict[str, Any]):
 
 def _load(name: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
-    loaded = getattr(import_module(module), attribute)
+    loaded = getattr(import_module(f"schedlab.cli.{module}"), attribute)
     if isinstance(loaded, Commands):
         loaded.info.name = name
         return typer.main.get_group(loaded)

@@ -58,9 +58,17 @@ def kernels(incomplete: str) -> Answers:
 
 
 @_quiet
-def shown_kernels(incomplete: str) -> Answers:
-    """Return kernel models and built kernels."""
-    return [*kernels(incomplete), *_starting(incomplete, ((name, "built here") for name in _built()))]
+def examples(incomplete: str) -> Answers:
+    """Return shipped experiment files."""
+    from schedlab.files import shipped
+
+    return _starting(incomplete, ((file.stem, "") for file in sorted(shipped.examples().glob("*.toml"))))
+
+
+@_quiet
+def built_kernels(incomplete: str) -> Answers:
+    """Return kernels that were built here."""
+    return _starting(incomplete, ((name, "built here") for name in _built()))
 
 
 @_quiet

@@ -89,7 +89,7 @@ def cost(
         typer.Option(
             "--cache",
             metavar="MACHINE",
-            help="Also count cache lines on a machine model ('schedlab machines list'), and predict times on it.",
+            help="Also count cache lines on a machine model ('schedlab sim machines list'), and predict times on it.",
         ),
     ] = None,
     folded: Annotated[

@@ -171,7 +171,7 @@ def _simulator() -> Iterator[Check]:
         yield Check("simulator", f"{error.what}: {error.todo}", "limited")
         return
     shipped = f"{len(models.machine_names())} machines, {len(models.kernel_names())} kernel models"
-    yield Check("simulator", f"ready ({shipped}: 'schedlab machines list', 'schedlab kernels list')")
+    yield Check("simulator", f"ready ({shipped}: 'schedlab sim machines list', 'schedlab sim kernels list')")
 
 
 def _workloads() -> Iterator[Readiness]:

@@ -21,6 +21,7 @@ from schedlab.errors import Exit, RunStopped, StoreError
 from schedlab.execution.design_size import quick
 from schedlab.execution.estimate import Estimate, estimate
 from schedlab.execution.loop import download, execute, require_runnable
+from schedlab.execution.sample_size import Sizing, sizing
 from schedlab.experiment import changes as changing
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load
@@ -77,6 +78,16 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Pilot:
+    """A stored run whose noise gives the size of an experiment: its number, the change to find (None: the file's
+    delta), and the probability of finding such a change."""
+
+    run: int
+    effect: float | None
+    power: float
+
+
+@dataclass(frozen=True)
 class Examined:
     """A plan that was examined on its target without a change there."""
 
@@ -84,6 +95,8 @@ class Examined:
     expected: Estimate
     downloads: Sequence[Download]
     missing: Sequence[MissingRequirement]
+    target: str
+    sizing: Sizing | None
 
     @property
     def status(self) -> Exit:
@@ -92,41 +105,37 @@ class Examined:
 
     def fields(self) -> dict[str, Any]:
         """Return the plan for JSON."""
-        return plan_json.trials(self.plan, self.expected, [each.what for each in self.downloads], self.missing)
+        downloads = [each.what for each in self.downloads]
+        return plan_json.fields(self.plan, self.expected, downloads, self.missing, self.sizing)
 
 
-def examined(request: Request) -> Examined:
+def examined(request: Request, pilot: Pilot | None = None) -> Examined:
     """Examine the plan of a request: its size, the estimated time, and the reasons why the run cannot start."""
     trial_plan, _ = _plan(request, None)
     engine = open_store(request.store, create=False) if backends.exists(request.store) else None
     target = _target(request, trial_plan.experiment)
     expected = _estimate(request, trial_plan, engine, target)
-    return Examined(trial_plan, expected, target.downloads(), target.missing_requirements(trial_plan))
+    sized = None
+    if pilot is not None:
+        store = engine or open_store(request.store, create=False)
+        sized = sizing(trial_plan, store, pilot.run, pilot.effect, pilot.power)
+    missing = target.missing_requirements(trial_plan)
+    return Examined(trial_plan, expected, target.downloads(), missing, target.name, sized)
 
 
-def show_plan(request: Request, *, verbose: bool, as_json: bool) -> Exit:
-    """``--dry-run``: print the plan in its order, its size, the estimated time, and the reasons why the run cannot
-    start here."""
-    here = examined(request)
+def show_plan(request: Request, pilot: Pilot | None = None, *, verbose: bool, as_json: bool) -> Exit:
+    """``--dry-run``: print what would run, the estimated time, and the reasons why the run cannot start here."""
+    here = examined(request, pilot)
     if as_json:
         echo(plan_json.text(here.fields()))
         return here.status
     console = make()
-    plan_text.show_trials(console, here.plan, here.expected, verbose=verbose)
-    _show_downloads(here.downloads)
-    for requirement in here.missing:
-        console.say("cannot run here:", str(requirement))
+    plan_text.show(console, here.plan, here.target, here.expected, here.downloads, here.missing, here.sizing)
+    if here.sizing is not None:
+        plan_text.show_sizing(console, here.plan, here.sizing)
+    if verbose:
+        plan_text.show_details(console, here.plan, here.expected)
     return here.status
-
-
-def _show_downloads(wanted: Sequence[Download]) -> None:
-    if not wanted:
-        return
-    console = make()
-    console.print()
-    for each in wanted:
-        console.say("to be downloaded:", each.what)
-    console.print("known only after the download: whether a kernel has the tunables and options of the experiment")
 
 
 def show_download(description: str) -> None:
@@ -278,8 +287,8 @@ def unfinished_run(engine: Engine, request: Request, *, complete: bool = False) 
         raise StoreError(
             f"run {waiting[0].id} was made from another version of {request.source.name}, or with other options",
             where=where,
-            todo=f"repeat the options of the run, restore its file ('schedlab runs --file {waiting[0].id}' prints the "
-            "stored file), or start a new run",
+            todo="repeat the options of the run, restore its file "
+            f"('schedlab store show {waiting[0].id} --file' prints the stored file), or start a new run",
         )
     if (request.seed is not None and request.seed != run.seed) or (request.quick and not run.quick):
         raise StoreError(

@@ -22,7 +22,7 @@ from schedlab.cli import plan_json
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
-from schedlab.cli.experiment_run import Request, examined, resuming, same_place, show_plan
+from schedlab.cli.experiment_run import Pilot, Request, examined, resuming, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
 from schedlab.cli.interruption import UNDONE, Left, ending, exit_code
 from schedlab.cli.json_output import print_json
@@ -40,7 +40,7 @@ HINTS = ("again:",)
 """Labels of lines of a machine's run that the summary replaces."""
 
 
-def show_plans(request: Request, names: Sequence[str], *, verbose: bool, as_json: bool) -> int:
+def show_plans(request: Request, names: Sequence[str], pilot: Pilot | None, *, verbose: bool, as_json: bool) -> int:
     """``--dry-run``: print the plan of each machine that can be reached."""
     worst = 0
     console = make()
@@ -49,12 +49,12 @@ def show_plans(request: Request, names: Sequence[str], *, verbose: bool, as_json
         of_machine = replace(request, target=name)
         try:
             if as_json:
-                here = examined(of_machine)
+                here = examined(of_machine, pilot)
                 plans.append({"machine": name} | here.fields())
                 status = here.status
             else:
                 console.print(f"\n{name}", style="bold")
-                status = show_plan(of_machine, verbose=verbose, as_json=False)
+                status = show_plan(of_machine, pilot, verbose=verbose, as_json=False)
         except SchedlabError as error:
             status = error.exit_code
             if as_json:

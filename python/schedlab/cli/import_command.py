@@ -75,7 +75,7 @@ def import_(
     Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
     hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
     cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV or Parquet.
-    Packed files are unpacked. A store of schedlab is copied run by run, as by 'schedlab merge'.
+    Packed files are unpacked. A store of schedlab is copied run by run, as by 'schedlab store merge'.
     Any other table is read by the layout that --table states. See docs/importing.md.
     """
     from schedlab.cli.console import make
@@ -114,7 +114,7 @@ def _import_stores(
     stores: Sequence[Location], sources: Sequence[Location], to: Location | None, form: OutputFormat
 ) -> None:
     """Copy the runs of schedlab's stores; SchedlabError if the list also contains other paths."""
-    from schedlab.cli.merge_command import merge
+    from schedlab.cli.store_merge_command import merge
     from schedlab.errors import SchedlabError
 
     if len(stores) < len(sources):
@@ -138,7 +138,7 @@ def _are_exports(paths: Sequence[Path]) -> bool:
 def _import_exports(paths: Sequence[Path], to: Location | None, form: OutputFormat) -> None:
     """Copy the runs of exports, and print what exports lack."""
     from schedlab.cli.console import make
-    from schedlab.cli.merge_command import copy
+    from schedlab.cli.store_merge_command import copy
     from schedlab.store.exports import LOSS, read_export
 
     copy([location.of(path) for path in paths], store_path(to), form, lambda source: read_export(source.file))

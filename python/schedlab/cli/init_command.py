@@ -1,4 +1,4 @@
-"""``schedlab init``: a new experiment file with comments, from words or from answers."""
+"""``schedlab init``: a new experiment file with comments, from words, from answers, or a shipped example."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenTarget
 from schedlab.cli.try_command import Blocks, Delta, Iterations, Variants, drafted
@@ -22,7 +23,7 @@ COMMENTS = {
     "[experiment]": "The name of the run. Add question = '…' for the question that its report answers.",
     "[target]": "Where the trials run; 'schedlab run --target' replaces this table.",
     "[design]": "Each block runs every variant once per iteration, in random order. Four blocks are the fewest\n"
-    "that can show a difference; 'schedlab plan FILE' states the effect that a number of blocks finds.",
+    "that can show a difference; 'schedlab run FILE --dry-run --from RUN' states the effect that they find.",
     "[analysis]": "Changes within this margin count as equivalent.",
     "[[variant]]": "A state of the machine. The first variant is the baseline, which is measured twice (A/A control).\n"
     "Keys: policy, nice, slice, cpus, environment, tunables = { ... }; see 'schedlab tunables list'.",
@@ -32,7 +33,14 @@ COMMENTS = {
 
 
 def init(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; an existing file is refused.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="The file to write; an existing file is refused. Only with --example, the "
+            "file may be a folder, or be left out: the example is printed.",
+        ),
+    ] = None,
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -47,14 +55,28 @@ def init(
     target: GivenTarget = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment; default the name of the file.")] = None,
     question: Annotated[str | None, typer.Option(help="The question that the report answers.")] = None,
+    example: Annotated[
+        str | None,
+        typer.Option(
+            "--example",
+            metavar="NAME",
+            autocompletion=complete.examples,
+            help="Write the shipped experiment file of this name as it is; list prints the names with their questions.",
+        ),
+    ] = None,
 ) -> None:
-    """Write a new experiment file with comments, by asking or from the words of a command line.
+    """Write a new experiment file with comments, by asking, from the words of a command line, or from an example."""
+    if example is not None:
+        from schedlab.cli.init_example import write_example
 
-    schedlab init mine.toml hackbench groups=1,4 --variant batch:policy=batch
-    """
+        write_example(example, path)
+        return
     from schedlab.cli.console import make
     from schedlab.cli.output_file import require_new, write_new
+    from schedlab.errors import SchedlabError
 
+    if path is None:
+        raise SchedlabError("needs a file to write", where="init", todo="schedlab init FILE, or init --example list")
     require_new(path, "schedlab init FILE")
     about = {"name": name or path.stem[:60]}
     design = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}

@@ -34,7 +34,7 @@ def boot(
     kernel: Annotated[
         str | None,
         typer.Argument(
-            autocompletion=complete.kernels,
+            autocompletion=complete.built_kernels,
             help="debian-6.12, built:NAME+01, tree:FOLDER, a bzImage, or installed:RELEASE of the machine; by default "
             "the machine's default kernel, with the parameters of --cmdline.",
         ),

@@ -1,4 +1,4 @@
-"""``plan --format json`` and ``run --dry-run --format json``; ``docs/experiments.md`` documents the fields."""
+"""``run --dry-run --format json``; ``docs/experiments.md`` documents the fields."""
 
 from __future__ import annotations
 
@@ -15,17 +15,23 @@ from schedlab.experiment.plan import Plan
 from schedlab.results.metrics import finite
 from schedlab.targets.protocol import MissingRequirement
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the schema. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 
-def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()) -> str:
-    """Return the size of the plan as one JSON object; unknown values are null."""
+def fields(
+    plan: Plan,
+    estimate: Estimate,
+    downloads: Sequence[str],
+    missing: Sequence[MissingRequirement],
+    sizing: Sizing | None = None,
+) -> dict[str, Any]:
+    """Return the size of a plan, its trials in their order, and the reasons why they cannot run; null if unknown."""
     design = plan.experiment.design
-    fields = {
+    return {
         "schema": SCHEMA,
         "name": plan.experiment.experiment.name,
-        "trials": len(plan.trials),
+        "seed": plan.seed,
         "blocks": design.blocks,
         "iterations": design.iterations,
         "variants": [variant.name for variant in plan.variants],
@@ -33,28 +39,14 @@ def render(plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Seq
         "tests": number_of_tests(plan.experiment, plan.rows),
         "seconds": estimate.seconds if sizing is None else sizing.planned,
         "downloads": list(downloads),
+        "boot_seconds": estimate.boot,
+        "cannot_run": [str(requirement) for requirement in missing],
         "blocks_at_least": blocks_at_least(plan),
         "looks": [
             {"blocks": each.blocks, "first": each.first, "last": each.last, "smallest_p": each.smallest}
             for each in interim_analyses(plan)
         ],
         "from": None if sizing is None else _sizing(sizing, design.iterations),
-    }
-    return text(fields)
-
-
-def trials(
-    plan: Plan, estimate: Estimate, downloads: Sequence[str], missing: Sequence[MissingRequirement]
-) -> dict[str, Any]:
-    """Return all trials of a plan in their order, and the reasons why the trials cannot run."""
-    return {
-        "schema": SCHEMA,
-        "name": plan.experiment.experiment.name,
-        "seed": plan.seed,
-        "seconds": estimate.seconds,
-        "downloads": list(downloads),
-        "boot_seconds": estimate.boot,
-        "cannot_run": [str(requirement) for requirement in missing],
         "trials": [
             {
                 "index": trial.index,

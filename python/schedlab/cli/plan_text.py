@@ -1,10 +1,10 @@
-"""The text of ``schedlab plan`` (a plan's size and its power by the noise of a stored run), and of ``--dry-run``."""
+"""The text of ``--dry-run``: what would run, and with the noise of a stored run the size that the experiment needs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from math import isfinite
 
 from rich.text import Text
@@ -21,49 +21,70 @@ from schedlab.experiment.plan import Plan, unchanged
 from schedlab.notation.units import counted, format_time
 from schedlab.report.words import correction
 from schedlab.store.writer import describe
+from schedlab.targets.protocol import Download, MissingRequirement
 
 
 def show(
-    console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate, downloads: Sequence[str] = ()
+    console: Console,
+    plan: Plan,
+    target: str,
+    estimate: Estimate,
+    downloads: Sequence[Download],
+    missing: Sequence[MissingRequirement],
+    sizing: Sizing | None,
 ) -> None:
-    """Print the size of the plan and the effects that it can find; with a measured run, the power of the plan and
-    the needed blocks."""
-    _show_size(console, plan, sizing, estimate)
+    """Print what would run in five lines. Lines of warnings follow where the experiment has any."""
+    design, warmup = plan.experiment.design, sum(trial.phase == "warmup" for trial in plan.trials)
+    factors = [(len(plan.variants), "variant"), (len(plan.rows), "row"), (design.blocks, "block")]
+    factors += [(design.iterations, "iteration")] if design.iterations > 1 else []
+    product = " × ".join(counted(number, noun) for number, noun in factors)
+    name, measured = plan.experiment.experiment.name, len(plan.trials) - warmup
+    console.say(f"{name}:", f"{product} = {counted(measured, 'trial')}", "bold")
+    time = estimate.text if sizing is None else f"{format_time(sizing.planned)} (by run {sizing.run.id})"
+    warm = f", with {counted(warmup, 'trial')} to warm up" if warmup else ""
+    console.say("time:", f"{time}{warm}", "bold")
+    console.say("target:", target, "bold")
+    console.say("changes:", _changes(plan), "bold")
+    lines = [str(requirement) for requirement in missing]
+    console.say("missing:", "nothing" if not lines else f"{len(lines)} of the requirements", "bold")
+    for line in lines:
+        console.say("cannot run here:", line)
     for download in downloads:
-        _say(console, "To be downloaded:", download)
+        console.say("to be downloaded:", download.what)
+    if downloads:
+        console.print("known only after the download: whether a kernel has the tunables and options of the experiment")
+    _warn(console, plan)
+
+
+def show_details(console: Console, plan: Plan, estimate: Estimate) -> None:
+    """Print the fewest blocks with a verdict, the layout, the interim analyses, and the trials in their order."""
+    needed, tests = blocks_at_least(plan), number_of_tests(plan.experiment, plan.rows)
+    how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
+    console.print(f"\nShowing any difference takes at least {needed} blocks, {how}. Seed {plan.seed}.")
     _show_factorial(console, plan)
     _show_interim_analyses(console, plan)
-    if sizing is None:
-        console.print(
-            "\nThe noise of the rows is unknown, so the effects that this run can find are unknown too. Measure a "
-            "pilot and plan with it: 'schedlab run FILE', then 'schedlab plan FILE --from RUN' with its number."
-        )
-        return
+    _show_trials(console, plan, estimate)
+
+
+def show_sizing(console: Console, plan: Plan, sizing: Sizing) -> None:
+    """Print the effects that the plan can find by the noise of a stored run, and the blocks that it needs."""
     _show_rows(console, plan, sizing)
     _show_proposals(console, plan, sizing)
+
+
+def _changes(plan: Plan) -> str:
+    """Return what the variants after the baseline set, as names of attributes and tunables."""
+    names: dict[str, None] = {}
+    for variant in plan.variants[1:]:
+        set_ = variant.model_dump(exclude={"name", "description"}, exclude_defaults=True)
+        names |= dict.fromkeys([*set_.pop("tunables", {}), *set_.pop("environment", {}), *set_])
+    return ", ".join(names) or "nothing"
 
 
 def row_name(question: Question) -> str:
     """Workload, parameters and metric in one line."""
     parameters = (f"{name}={value}" for name, value in json.loads(question.parameters).items())
     return " ".join([question.workload, *parameters, question.metric])
-
-
-def _show_size(console: Console, plan: Plan, sizing: Sizing | None, estimate: Estimate) -> None:
-    design = plan.experiment.design
-    head = f"{counted(len(plan.trials), 'trial')}, {_size(design.blocks, design.iterations)}"
-    _say(
-        console,
-        f"{plan.experiment.experiment.name}:",
-        f"{head}, {counted(len(plan.variants), 'variant')}, {counted(len(plan.rows), 'row')}",
-        "bold",
-    )
-    time = estimate.text if sizing is None else f"{format_time(sizing.planned)} (by run {sizing.run.id})"
-    console.print(f"Time: {time}.")
-    needed, tests = blocks_at_least(plan), number_of_tests(plan.experiment, plan.rows)
-    how = correction(plan.experiment.analysis.correction, f"{tests} comparisons") if tests > 1 else "in one comparison"
-    console.print(f"Showing any difference takes at least {needed} blocks, {how}.")
-    _warn(console, plan)
 
 
 def _show_factorial(console: Console, plan: Plan) -> None:
@@ -189,33 +210,8 @@ LONG = 40
 """Length of a row's name above which its parameters are printed once, and a label replaces the name."""
 
 
-LINES = 60
-"""Maximum number of lines of trials that ``--dry-run`` prints without ``--verbose``; each line has one variant."""
-
-TRIALS = 20
-"""Most trials on such a line."""
-
-
-def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bool) -> None:
-    """Print the plan's size, then its trials in order, one line for each variant that is put in place.
-
-    Without ``verbose``, the first :data:`LINES` lines stand for a longer plan.
-    """
-    design = plan.experiment.design
-    sizes = (
-        (len(plan.trials), "trial"),
-        (design.blocks, "block"),
-        (len(plan.variants), "variant"),
-        (len(plan.rows), "row"),
-        (design.iterations, "iteration"),
-    )
-    console.say(
-        f"{plan.experiment.experiment.name}:",
-        f"{', '.join(counted(number, noun) for number, noun in sizes)}; seed {plan.seed}",
-        "bold",
-    )
-    console.print(f"estimated time: {estimate.text}")
-    _warn(console, plan)
+def _show_trials(console: Console, plan: Plan, estimate: Estimate) -> None:
+    """Print the trials in order, one line for each variant that is put in place."""
     names = {row.key: str(row) for row in plan.rows}
     labels = [row.label for row in plan.rows]
     if max(map(len, names.values())) > LONG and len(set(labels)) == len(labels):
@@ -223,29 +219,18 @@ def show_trials(console: Console, plan: Plan, estimate: Estimate, *, verbose: bo
         for row in plan.rows:
             console.say(f"  {row.label}:", str(row).removeprefix(row.label).strip(), "")
             names[row.key] = row.label
-    lines = _trial_lines(plan, names, None if verbose else TRIALS, estimate.boot)
     # All lines in one call, because each call of the console takes a third of a millisecond.
-    shown = list(lines if verbose else islice(lines, LINES))
-    console.out("\n".join(line for line, _ in shown), highlight=False)
-    if missing := len(plan.trials) - sum(trials for _, trials in shown):
-        console.print(f"\n… and {missing:,} more trials: add --verbose, or --format json for a script")
+    console.out("\n".join(_trial_lines(plan, names, estimate.boot)), highlight=False)
 
 
-def _trial_lines(
-    plan: Plan, names: Mapping[tuple[str, str], str], most: int | None, boots: Mapping[str, float]
-) -> Iterator[tuple[str, int]]:
-    """Yield each line of the plan with at most ``most`` trials, and the number of trials on it.
-
-    ``boots`` are the seconds of the variants' boots.
-    """
+def _trial_lines(plan: Plan, names: Mapping[tuple[str, str], str], boots: Mapping[str, float]) -> Iterator[str]:
+    """Yield each line of the plan. ``boots`` are the seconds of the variants' boots."""
     for block, in_block in groupby(plan.trials, key=lambda trial: trial.block):
-        yield f"\n{'warm-up' if block == 0 else f'block {block}'}", 0
+        yield f"\n{'warm-up' if block == 0 else f'block {block}'}"
         for variant, in_place in groupby(in_block, key=lambda trial: trial.variant.name):
-            trials = list(in_place)
-            texts = [f"{trial.index}:{names[trial.row.key]}" for trial in trials[:most]]
-            more = f", … and {len(trials) - len(texts):,} more" if len(trials) > len(texts) else ""
+            texts = [f"{trial.index}:{names[trial.row.key]}" for trial in in_place]
             boot = f" (boot, {format_time(boots[variant])})" if variant in boots else ""
-            yield f"  {variant}{boot}: {', '.join(texts)}{more}", len(texts)
+            yield f"  {variant}{boot}: {', '.join(texts)}"
 
 
 def _warn(console: Console, plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""The steps of ``schedlab predict``: the comparisons in the store, the simulation, the intervals."""
+"""The steps of ``schedlab sim predict``: the comparisons in the store, the simulation, the intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of ``schedlab publish``: the runs that changed since the last time, and the files that change with them."""
+"""The steps of ``schedlab site publish``: the runs that changed since the last call, and the files of these runs."""
 
 from __future__ import annotations
 

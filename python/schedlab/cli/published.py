@@ -1,4 +1,4 @@
-"""What ``schedlab publish`` records of a site; the next call compares the store with it.
+"""What ``schedlab site publish`` records of a site; the next call compares the store with it.
 
 The record is in the folder of the site, so that it may be of another store, or of another user who can change the
 folder.

@@ -21,7 +21,7 @@ ASKING = ("-h", "--help", "-V", "--version", "--install-completion", "--show-com
 UNDO = ["tunables", "undo"]
 """The command whose task is recovery."""
 
-OF_STORES = ("compare", "examples", "history", "import", "merge", "publish", "report", "runs", "serve", "store")
+OF_STORES = ("attribute", "compare", "history", "import", "init", "report", "site", "store")
 """Commands that neither measure nor show this machine: a live run does not concern their output."""
 
 ALIVE, ALIVE_OF_ROOT = "a run is alive:", "a run of root is alive:"

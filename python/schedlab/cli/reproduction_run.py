@@ -1,4 +1,4 @@
-"""The steps of ``schedlab reproduce``: the guests and simulations that are not in the store yet, then the scores."""
+"""The steps of ``schedlab sim reproduce``: guests and simulations that are not in the store yet, then the scores."""
 
 from __future__ import annotations
 

@@ -6,13 +6,17 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli import complete
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
 from schedlab.cli.options import GivenTarget, NoStore, OutputFormat, SshConfig, Store, Sysroot, measured_path
+
+if TYPE_CHECKING:
+    from schedlab.cli.experiment_run import Pilot
 
 
 def run(
@@ -24,8 +28,27 @@ def run(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print the plan, its estimated time and missing requirements; run nothing."),
+        typer.Option(
+            "--dry-run", help="Print what would run, its time and what is missing; --verbose adds the trials."
+        ),
     ] = False,
+    pilot: Annotated[
+        int | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            autocompletion=complete.runs,
+            help="With --dry-run: print also the effects that this size finds, and the needed size, by the noise of a "
+            "stored run.",
+        ),
+    ] = None,
+    effect: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="With --from: the change to find, such as 1%; default the file's delta."),
+    ] = None,
+    power: Annotated[
+        float, typer.Option(min=0.5, max=0.99, help="With --from: the probability of finding such a change.")
+    ] = 0.8,
     form: Annotated[
         OutputFormat,
         typer.Option("--format", help="text for people; json for scripts: the report, or the plan with --dry-run."),
@@ -68,6 +91,7 @@ def run(
     from schedlab.experiment.changes import Changes
     from schedlab.targets.selection import machines
 
+    noise = _pilot(pilot, effect, power, dry_run=dry_run)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     source = experiment_run.file_source(
@@ -82,11 +106,35 @@ def run(
         from schedlab.cli import fleet_run
 
         if dry_run:
-            raise typer.Exit(fleet_run.show_plans(request, names, verbose=appearance.verbose, as_json=as_json))
+            raise typer.Exit(fleet_run.show_plans(request, names, noise, verbose=appearance.verbose, as_json=as_json))
         raise typer.Exit(fleet_run.run_and_summarise(request, names, fail_on, exit_as, as_json=as_json))
     if dry_run:
-        raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
+        raise typer.Exit(experiment_run.show_plan(request, noise, verbose=appearance.verbose, as_json=as_json))
     raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))
+
+
+def _pilot(run: int | None, effect: str | None, power: float, *, dry_run: bool) -> Pilot | None:
+    """Return the pilot that the options name; SchedlabError for options that have no effect or no meaning."""
+    from schedlab.cli.experiment_run import Pilot
+    from schedlab.errors import SchedlabError
+    from schedlab.notation.units import parse_share
+
+    if run is None:
+        if effect is not None:
+            raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from")
+        return None
+    if not dry_run:
+        raise SchedlabError("only plans with a run's noise", where="--from", todo="add --dry-run")
+    if effect is None:
+        return Pilot(run, None, power)
+    try:
+        share = parse_share(effect)
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--effect", todo="give a share such as 2%") from error
+    if not 0 < share < 1:
+        todo = "give a share above 0 and below 100 %"
+        raise SchedlabError(f"{effect!r} is not an effect to look for", where="--effect", todo=todo)
+    return Pilot(run, share, power)
 
 
 def end_with_input() -> None:

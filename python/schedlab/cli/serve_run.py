@@ -1,4 +1,4 @@
-"""The steps of ``schedlab serve``: an HTTP server of a site, which is updated when it is read."""
+"""The steps of ``schedlab site serve``: an HTTP server of a site, which is updated when it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``schedlab simulate``: run one simulation and show its outcome."""
+"""``schedlab sim run``: run one simulation and show its outcome."""
 
 from __future__ import annotations
 

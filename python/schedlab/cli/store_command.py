@@ -1,4 +1,4 @@
-"""``schedlab store``: facts, verification, copies and rights of a store."""
+"""``schedlab store``: the stored runs; facts, verification, copies and rights of a store."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import typer
 
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
+from schedlab.cli.store_list_command import list_runs, show_run
+from schedlab.cli.store_merge_command import merge
 from schedlab.errors import StoreError
 from schedlab.store import location
 from schedlab.store.location import Location
 
-app = Commands(help="Facts, verification, copies and rights of a store.")
+app = Commands(help="The stored runs: lists, facts, merging, copies, verification, rights.")
+app.command("list")(list_runs)
+app.command("show")(show_run)
+app.command("merge")(merge)
 
 
 class Role(StrEnum):
@@ -53,7 +58,7 @@ def copy_(
 ) -> None:
     """Copy a whole store, from a file to a server or back. Runs and campaigns keep their numbers.
 
-    The copy is one transaction, and every row is verified. 'schedlab merge' adds runs to a store with runs.
+    The copy is one transaction, and every row is verified. 'schedlab store merge' adds runs to a store with runs.
     """
     from schedlab.cli import store_run
 

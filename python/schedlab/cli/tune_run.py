@@ -202,7 +202,7 @@ def _searched(engine: Engine, run_id: int, where: str) -> Experiment:
     """Return the experiment of a stored search; StoreError with the place ``where`` for other runs."""
     run = reader.run(engine, run_id)
     if not run.design.tuning:
-        raise StoreError(f"run {run_id} is not a search", where=where, todo="'schedlab runs' lists the runs")
+        raise StoreError(f"run {run_id} is not a search", where=where, todo="'schedlab store list' lists the runs")
     return parse(run.experiment_file, f"run {run_id}")
 
 

@@ -1,5 +1,5 @@
-"""The steps of ``schedlab twin``: the run on the machine with the calibration between its trials, the run on its model,
-the comparison."""
+"""The steps of ``schedlab sim twin``: the run on the machine with the calibration between its trials, the run on its
+model, the comparison."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
         todo = "name host or ssh:[USER@]HOST[:PORT]; the model is --machine"
         raise SchedlabError(f"{wanted.target!r} is not a machine", where="--target", todo=todo)
     if wanted.target != "host" and wanted.machine is None:
-        todo = "run 'schedlab machines calibrate' there, copy the file here and name it with --machine"
+        todo = "run 'schedlab sim machines calibrate' there, copy the file here and name it with --machine"
         raise CannotRunHere("only this machine can be calibrated from here", where="--machine", todo=todo)
     source = file_source(wanted.file, wanted.changes)
     experiment, _ = source.load()
@@ -99,7 +99,7 @@ def run(wanted: Wanted, store: Location, console: Console) -> twin.Twin:
             if wanted.calibrated:
                 write_whole(wanted.calibrated, path.read_text(), remedy("--calibrated"))
         predicted = run_on(model, None)
-    shown = ["schedlab", "twin", "--runs", f"{measured},{predicted}", "--store", str(store)]
+    shown = ["schedlab", "sim", "twin", "--runs", f"{measured},{predicted}", "--store", str(store)]
     console.hint("again:", shlex.join(again(store, shown)))
     return _compared(open_store(store, create=False), measured, predicted)
 

@@ -73,7 +73,7 @@ def sizing(plan: Plan, engine: Engine, run_id: int | None, effect: float | None,
         raise SchedlabError(
             f"run {run.id} cannot size this experiment: {unknown[0][1] if unknown else 'the run judges no row'}",
             where=f"--from {run.id}",
-            todo="name a run of this file with at least two blocks; 'schedlab runs' lists the runs",
+            todo="name a run of this file with at least two blocks; 'schedlab store list' lists the runs",
         )
     costs = _costs(plan, times)
     return Sizing(

@@ -105,7 +105,7 @@ class TargetTable(_Table):
     @model_validator(mode="after")
     def _fits(self) -> TargetTable:
         if self.kind == "sim" and self.machine is None:
-            raise ValueError("a simulated target needs a machine: 'schedlab machines list' prints the shipped machines")
+            raise ValueError("a simulated target needs a machine: 'schedlab sim machines' prints the shipped machines")
         if (self.kind == "ssh") != (self.host is not None):
             raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
         if self.kind != "ssh" and (keys := sorted(self.model_fields_set & set(FOR_BOOTS))):

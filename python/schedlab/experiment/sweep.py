@@ -150,7 +150,7 @@ def _fault_of_targets(experiment: Experiment, factors: Mapping[str, Factor]) -> 
     if unknown := [level for level in named if level.partition(":")[0] not in TARGETS]:
         return f"{TARGET}: {unknown[0]!r} is not a target", "name host, ssh:HOST, vm:KERNEL@TOPOLOGY or sim:MACHINE"
     if len(kinds) > 1:
-        todo = "make a sweep for each kind; 'schedlab twin' compares a machine with its model"
+        todo = "make a sweep for each kind; 'schedlab sim twin' compares a machine with its model"
         return f"a sweep has targets of one kind, not {' and '.join(sorted(kinds))}", todo
     return None if _is_simulated(experiment, factors) else _fault_of_real(kinds.pop(), experiment, factors)
 

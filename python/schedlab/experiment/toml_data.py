@@ -48,7 +48,7 @@ def read(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        todo = "'schedlab examples first' prints a valid file; texts need quotes, and each quote and bracket its end"
+        todo = "'schedlab init --example first' prints a valid file; texts need quotes; quotes and brackets have an end"
         raise ExperimentError(f"is not valid TOML: {error}", where=name, todo=todo) from error
     except RecursionError as error:
         raise _too_deep(f"{name}:{_first_line_below(text, DEEPEST)}") from error

@@ -45,7 +45,7 @@ def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[
         elif not _is_certainly_a_path(word) and _in_store(store, word):
             raise ComparisonError(
                 f"{word!r} is a file or folder here and a run in the store",
-                todo=f"write ./{word} for the file, or the number of the run ('schedlab runs')",
+                todo=f"write ./{word} for the file, or the number of the run ('schedlab store list')",
             )
         elif is_store(Path(word)):
             columns += columns_of_store(Path(word))
@@ -130,7 +130,7 @@ def _refuse_repeated(columns: Sequence[Chosen]) -> None:
         if key in keys:
             raise ComparisonError(
                 f"{column.name} is compared with itself",
-                todo="name two runs, or two variants of one run as RUN:VARIANT ('schedlab runs' lists them)",
+                todo="name two runs, or two variants of one run as RUN:VARIANT ('schedlab store list' lists them)",
             )
         keys.add(key)
 

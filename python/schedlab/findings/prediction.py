@@ -124,7 +124,7 @@ def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
 
 def require_skill(backtest: Backtest, machine: str) -> None:
     """Raise CannotRunHere for a model whose predictions were not compared, or no better than "nothing changes"."""
-    todo = f"compare: schedlab twin FILE --machine {machine}"
+    todo = f"compare: schedlab sim twin FILE --machine {machine}"
     if not backtest.twins:
         raise CannotRunHere("the store has no comparison of this model with its machine", where=machine, todo=todo)
     if len(backtest.effects) < FEWEST:
@@ -149,7 +149,7 @@ def require_ranking(backtest: Backtest, machine: str) -> str:
     right = sum(effect.right for effect in significant)
     signs = f"{right} of {len(significant)} signs right"
     if 2 * right <= len(significant):
-        todo = f"mend the model, and compare: schedlab twin FILE --machine {machine}"
+        todo = f"mend the model, and compare: schedlab sim twin FILE --machine {machine}"
         raise CannotRunHere(f"the model has no skill: {signs}", where=machine, todo=todo)
     return f"skill {backtest.skill:+z.2f} over {len(backtest.effects)} effects, {signs}"
 

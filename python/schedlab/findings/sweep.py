@@ -113,7 +113,7 @@ def sweep_findings(engine: Engine, run_id: int | None) -> SweepFindings:
     """Return the findings of a stored sweep; StoreError for any other run."""
     run = reader.run(engine, run_id)
     if not run.design.sweep:
-        todo = "'schedlab runs' lists the runs"
+        todo = "'schedlab store list' lists the runs"
         raise StoreError(f"run {run.id} is not a sweep", where=run.store, todo=todo)
     whole = sweep(parse(run.experiment_file, f"run {run.id}"), run.seed)
     table = table_of(engine, run, whole)

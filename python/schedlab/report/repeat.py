@@ -24,7 +24,7 @@ def commands(findings: Findings, store: Location | None) -> list[str]:
     if len(findings.runs) == 1 and findings.paired:
         file = shlex.quote(file_name(run))
         return [
-            f"{shlex.join(['schedlab', 'runs', '--file', str(run.id), *at])} > {file}",
+            f"{shlex.join(['schedlab', 'store', 'show', str(run.id), '--file', *at])} > {file}",
             shlex.join(run_command(run)),
         ]
     into = ["--to", str(store)] if store else []

@@ -224,8 +224,8 @@ def simulate(
     Args:
         program: a native workload (``schedlab workloads``), or the path of a JSON file, in the form of ``schedload
             show`` or of rt-app.
-        machine: a shipped machine (``schedlab machines list``) or the path of a TOML file; or a list of machines.
-        kernel: a shipped kernel model (``schedlab kernels list``) or the path of a TOML file; or a list of kernels.
+        machine: a shipped machine (``schedlab sim machines list``) or the path of a TOML file; or a list of machines.
+        kernel: a shipped kernel model (``schedlab sim kernels list``) or the path of a TOML file; or a list of kernels.
         parameters: parameters of the workload, as in an experiment file, with one value each. A list, which stands for
             several rows in an experiment file, is refused: ``{"beside": "hackbench groups=2"}``.
         seed: random seed; 0 by default. ``seeds``: several seeds.

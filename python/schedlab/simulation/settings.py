@@ -85,7 +85,7 @@ def numbers(settings: Iterable[Setting]) -> dict[str, int]:
             raise SettingRefused(
                 f"{setting.text!r} is not a number, and tunables of simulated kernels are numbers",
                 where=setting.name,
-                todo="'schedlab kernels show NAME' prints the tunables of a kernel model",
+                todo="'schedlab sim kernels show NAME' prints the tunables of a kernel model",
             ) from error
     return values
 

@@ -41,7 +41,7 @@ def copy_store(source: Engine, target: Engine, *, skip_damaged: bool = False) ->
                 raise StoreError(
                     f"contains a {table.name} already",
                     where=str(target.url.database),
-                    todo="name a new store; 'schedlab merge' adds runs to a store",
+                    todo="name a new store; 'schedlab store merge' adds runs to a store",
                 )
         listed = run_rows.listing(backends.of(source).rows_of(origin), name)
         left_out: dict[int, str] = {}

@@ -150,7 +150,7 @@ def run(rows: Rows, store: str, run_id: int | None) -> Run:
     if run_id is None:
         todo = "make a run with 'schedlab run FILE' or 'schedlab import PATH'"
         raise StoreError("the store contains no run yet", where=store, todo=todo)
-    raise StoreError(f"the store contains no run {run_id}", where=store, todo="'schedlab runs' lists its runs")
+    raise StoreError(f"the store contains no run {run_id}", where=store, todo="'schedlab store list' lists its runs")
 
 
 def _rows(rows: Rows, which: str) -> Iterator[dict[str, Any]]:

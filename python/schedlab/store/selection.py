@@ -26,7 +26,7 @@ def select(engine: Engine, word: str) -> list[Chosen]:
     raise StoreError(
         f"the store contains no run {word!r}",
         where=str(engine.url.database),
-        todo="'schedlab runs' lists the runs; to read a file, give its path",
+        todo="'schedlab store list' lists the runs; to read a file, give its path",
     )
 
 

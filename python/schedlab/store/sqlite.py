@@ -1,7 +1,7 @@
 """Stores in SQLite files; :mod:`schedlab.store.postgres` has the same functions.
 
 The version of a store is checked before anything is read, and a file that is not a store is not changed. This module
-loads no SQLAlchemy: ``schedlab runs`` reads the rows of runs on a connection of the driver.
+loads no SQLAlchemy: ``schedlab store list`` reads the rows of runs on a connection of the driver.
 """
 
 from __future__ import annotations

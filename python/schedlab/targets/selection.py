@@ -46,7 +46,7 @@ def table_of(spec: str | None, experiment: Experiment) -> TargetTable:
             f"{spec!r} is not a target",
             where="--target",
             todo="name host, ssh:[USER@]HOST[:PORT][,HOST…], vm:KERNEL@TOPOLOGY, sim:MACHINE or sim:MACHINE/KERNEL "
-            "('schedlab machines list', 'schedlab kernels list')",
+            "('schedlab sim machines list', 'schedlab sim kernels list')",
         )
     return TargetTable(kind="sim", machine=machine, kernel=kernel)
 

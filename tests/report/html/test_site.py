@@ -186,7 +186,7 @@ def plain(folder: Path) -> ThreadingHTTPServer:
     return ThreadingHTTPServer(("127.0.0.1", 0), partial(Plain, directory=str(folder)))
 
 
-@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab serve"])
+@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab site serve"])
 def test_a_site_from_a_server_shows_its_rows_and_plots(chromium: Browser, site: Path, is_plain: bool) -> None:
     server = plain(site) if is_plain else serve_run.server(serve_run.Site(site, lambda: None), "127.0.0.1", 0, "")
     with served(server) as address, chromium.new_context() as context:
@@ -197,7 +197,7 @@ def test_a_site_from_a_server_shows_its_rows_and_plots(chromium: Browser, site: 
         opened(page)
 
 
-@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab serve"])
+@pytest.mark.parametrize("is_plain", [True, False], ids=["any server", "schedlab site serve"])
 def test_a_page_of_another_site_does_not_get_the_data(
     chromium: Browser, site: Path, is_plain: bool, tmp_path: Path
 ) -> None:

@@ -417,7 +417,9 @@ def test_after_a_kill_of_the_controller_the_next_command_finds_nothing(
     eventually(lambda: not loopback.processes(str(server.config)), "a process of the connection is left")
     eventually(lambda: not there.exists(), "the agent has left its folder")
     assert [folder.is_dir() for folder in folders] == [True, True]
-    subprocess.run([sys.executable, "-m", "schedlab", "runs", "--store", str(tmp_path / "store.sqlite")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "schedlab", "store", "list", "--store", str(tmp_path / "store.sqlite")], check=True
+    )
     assert [folder.exists() for folder in folders] == [False, False]
 
 

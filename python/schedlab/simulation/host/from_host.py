@@ -111,7 +111,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
 
     about = f"{topology.cpus} CPUs{f', {facts.model}' if facts.model else ''}"
     lines = [
-        "# Made from this host by 'schedlab machines from-host'. Topology, caches, clock and memory are this host's,",
+        "# Made from this host by 'schedlab sim machines from-host'. Topology, caches, clock, memory are this host's,",
         f"# except where a comment states another source. Idle states and costs are copied from {nearest.name},",
         "# the most similar shipped machine: these values were NOT measured here.",
         *(f"# {remark[0].upper()}{remark[1:]}." for remark in topology.remarks),

@@ -61,7 +61,7 @@ def read(root: Path) -> Topology:
         raise ModelError(f"the topology cannot be read: {reason}", where=where, todo=_BY_HAND) from error
 
 
-_BY_HAND = "write a machine file by hand; 'schedlab machines show NAME' prints an example"
+_BY_HAND = "write a machine file by hand; 'schedlab sim machines show NAME' prints an example"
 
 
 def _shaped(root: Path, folder: Path, online: list[int]) -> Topology:

@@ -110,7 +110,7 @@ def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
     """Return the command that repeats the simulation, for shipped models."""
     settings, attributes = simulation.settings, simulation.settings.attributes
     parameters = row.program.parameters.items()
-    words = ["schedlab", "simulate", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters)]
+    words = ["schedlab", "sim", "run", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters)]
     words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
     for name, number in settings.tunables.items():
         words += ["--set", f"{name}={number}"]
@@ -129,5 +129,5 @@ def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
 
 
 def _word(value: object) -> str:
-    """Format a value in the notation of ``schedlab simulate``."""
+    """Format a value in the notation of ``schedlab sim run``."""
     return json.dumps(value) if isinstance(value, bool | int | float) else str(value)

@@ -1,4 +1,4 @@
-"""``schedlab twin``: an experiment on a machine and on the machine's model, side by side."""
+"""``schedlab sim twin``: an experiment on a machine and on the machine's model, side by side."""
 
 from __future__ import annotations
 

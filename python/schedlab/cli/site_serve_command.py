@@ -1,4 +1,4 @@
-"""``schedlab serve``: the site of a store, live."""
+"""``schedlab site serve``: the site of a store, live."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def serve(
         int | None, typer.Option(metavar="N", min=0, help="As for publish: only the N newest runs have a page.")
     ] = None,
 ) -> None:
-    """Serve the site that 'schedlab publish' makes, up to date with the store. The site is read-only.
+    """Serve the site that 'schedlab site publish' makes, up to date with the store. The site is read-only.
 
     By default only this machine can reach the site, but every user of this machine can read it, also a store that only
     its owner may read: set $SCHEDLAB_TOKEN where that matters. With --host each browser needs a token, which is

@@ -1,4 +1,4 @@
-"""``schedlab publish``: a site of all runs of a store."""
+"""``schedlab site publish``: a site of all runs of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``schedlab merge``: the runs of several stores in one."""
+"""``schedlab store merge``: the runs of several stores in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``schedlab reproduce``: five published reports, simulated and scored."""
+"""``schedlab sim reproduce``: five published reports, simulated and scored."""
 
 from __future__ import annotations
 

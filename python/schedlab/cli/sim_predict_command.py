@@ -1,4 +1,4 @@
-"""``schedlab predict``: an experiment on a model, with intervals from the model's earlier errors."""
+"""``schedlab sim predict``: an experiment on a model, with intervals from the model's earlier errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predict(
 ) -> None:
     """Predict an experiment's figures on a machine by its model, with intervals.
 
-    The intervals contain the errors of earlier comparisons ('schedlab twin') of this model with its machine, in the
+    The intervals contain the errors of earlier comparisons ('schedlab sim twin') of this model with its machine, in the
     store. Without comparisons, or if the model predicted no better than "nothing changes", nothing is predicted.
     """
     from schedlab.cli import prediction_run

@@ -1,4 +1,4 @@
-"""``schedlab runs``: the runs in the store."""
+"""``schedlab store list`` and ``schedlab store show``: the runs in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.commands import Commands
 from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
@@ -20,29 +19,14 @@ if TYPE_CHECKING:
 IMPORTED = "imported"
 """The kind of imported runs; see :data:`schedlab.store.imports.KIND`."""
 
-app = Commands(help="The runs in the store.")
 
-
-@app.command("list")
-def list_(
-    store: Store = None,
-    file: Annotated[
-        int | None,
-        typer.Option(
-            "--file", metavar="RUN", autocompletion=complete.runs, help="Print the experiment file of this run."
-        ),
-    ] = None,
-    form: GivenFormat = OutputFormat.TEXT,
-) -> None:
+def list_runs(store: Store = None, form: GivenFormat = OutputFormat.TEXT) -> None:
     """List the runs in the store, newest first."""
     from schedlab.cli.json_output import print_json
     from schedlab.store import backends, run_rows
 
     where = store_path(store)
     with closing(backends.open_rows(where)) as rows:
-        if file is not None:
-            echo(_experiment_file(run_rows.run(rows, str(where), file)), nl=False)
-            return
         listed = run_rows.listing(rows, str(where))
     if form is OutputFormat.JSON:
         print_json({"runs": [_fields(run) for run in listed]})
@@ -87,8 +71,7 @@ def _cells(run: Run | DamagedRun) -> tuple[str, ...]:
     return (str(run.id), run.name, run.state, trials, target, run.fingerprint_hash, began)
 
 
-@app.command()
-def show(
+def show_run(
     run: Annotated[
         str,
         typer.Argument(
@@ -96,6 +79,7 @@ def show(
         ),
     ],
     store: Store = None,
+    file: Annotated[bool, typer.Option("--file", help="Print the experiment file of the run instead.")] = False,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Show the facts about a run: state, times, target, machine, random seed. 'schedlab report' shows its figures."""
@@ -105,6 +89,9 @@ def show(
     from schedlab.store.selection import one_run
 
     chosen = one_run(open_store(store_path(store), create=False), run)
+    if file:
+        echo(_experiment_file(chosen), nl=False)
+        return
     fields = _fields(chosen)
     if form is OutputFormat.JSON:
         print_json({**fields, "experiment_file": chosen.experiment_file, "fingerprint": chosen.fingerprint})

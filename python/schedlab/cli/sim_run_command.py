@@ -1,4 +1,4 @@
-"""``schedlab simulate``: one simulation.
+"""``schedlab sim run``: one simulation.
 
 Annotations are no strings here (no ``from __future__ import annotations``): typer would compile each string twice,
 which takes a tenth of the time of the command.
@@ -25,13 +25,13 @@ class Policy(StrEnum):
     RR = "rr"
 
 
-def simulate(
+def run(
     machine: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             autocompletion=complete.machines,
-            help="One of 'schedlab machines list', or the path of a TOML file.",
+            help="One of 'schedlab sim machines', or the path of a TOML file.",
         ),
     ],
     words: Annotated[
@@ -51,7 +51,7 @@ def simulate(
         typer.Option(
             metavar="NAME",
             autocompletion=complete.kernels,
-            help="One of 'schedlab kernels list', or the path of a TOML file; default linux-6.12.",
+            help="One of 'schedlab sim kernels', or the path of a TOML file; default linux-6.12.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the simulation.")] = 0,
