@@ -162,7 +162,7 @@ def test_a_dry_run_lists_states_and_simulates_searches_with_the_noise_of_a_run(
     medians = [int(line.split(":")[1].split()[0]) for line in lines]
     assert len(medians) == 3
     assert all(4 <= median < 40 for median in medians)
-    assert "contains no run 2" in schedlab(*words, "--dry-run", "--from", 2).words
+    assert "contains no run '2'" in schedlab(*words, "--dry-run", "--from", 2).words
 
 
 def test_the_variants_of_a_file_are_states_from_good_to_bad(schedlab: Schedlab, tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_targets_are_completed_in_two_steps(ask) -> None:  # type: ignore[no-unt
 def test_runs_come_from_the_named_store(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     store = store_of(tmp_path, wave)
     for command in (["report"], ["compare"], ["store", "show"], ["run", "x.toml", "--from"]):
-        assert ask(*command[:2], "--store", store, *command[2:], "") == ["1"]
+        assert ask(*command[:2], "--store", store, *command[2:], "") == ["1", "latest"]
     monkeypatch.setenv("SCHEDLAB_STORE", str(store))
-    assert ask("report", "") == ["1"]
+    assert ask("report", "") == ["1", "latest"]
 
 
 def files(folder: Path) -> dict[Path, int]:

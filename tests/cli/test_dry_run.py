@@ -129,7 +129,7 @@ def test_a_run_without_rows_of_the_experiment_is_refused(pilot: Path) -> None:
         (("--from", 1, "--effect", "1"), "per cent sign"),
         (("--from", 1, "--effect", "100%"), "not an effect to look for"),
         (("--effect", "1%"), "the noise is not known"),
-        (("--from", 7), "no run 7"),
+        (("--from", 7), "no run '7'"),
     ],
 )
 def test_invalid_plan_options_are_refused_with_a_message(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ def every_command(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 COMMANDS = dict(every_command("", typer.main.get_command(app)))
 LEAVES = [name for name, command in COMMANDS.items() if not hasattr(command, "commands")]
+
+
+def choices(name: str, option: str) -> Any:
+    """Return the choices of a command's option, an empty tuple without choices, or None if it has no such option."""
+    options = (each for each in COMMANDS[name].params if option in each.opts)
+    return next((tuple(each.type_descriptor.choices or ()) for each in options), None)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -211,6 +218,18 @@ def test_lists_and_pages_as_json_have_the_documented_keys(schedlab: Schedlab, st
     assert more | {"schema"} <= set(page)
     documented = (Path(__file__).parents[2] / "docs/json.md").read_text(encoding="utf-8")
     assert all(f"`{key}`" in documented for key in LISTED[name] | more)
+
+
+PAGED = [name for name in LEAVES if "html" in str(choices(name, "--format")) and choices(name, "--output") is not None]
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_a_page_never_goes_to_a_terminal(schedlab: Schedlab, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    needed = {"attribute": ["mail.txt", "--prefix", "a=1"], "compare": ["a", "b"], "cost": ["debian-6.12"]}
+    done = schedlab(*name.split(), *needed.get(name, []), "--format", "html")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: --format html: is for a browser\n  → name a file with -o FILE\n"
 
 
 @pytest.mark.slow

@@ -53,3 +53,14 @@ def test_the_newest_runs_of_two_stores_are_compared(schedlab: Schedlab, stores: 
     assert {row["variant"] for row in rows} == {"a:changed", "b:base", "b:changed"}
     assert {row["verdict"] for row in rows if row["variant"] == "b:changed"} == {"worse"}
     assert schedlab("compare", *stores, "--fail-on", "worse").code == 1
+
+
+def test_latest_is_the_newest_run(schedlab: Schedlab, stores: tuple[Path, Path], tmp_path: Path) -> None:
+    both = tmp_path / "both.sqlite"
+    assert "there is no store" in schedlab("report", "latest", "--store", both).err
+    schedlab("store", "merge", *stores, "--to", both)
+    for words in (["report"], ["store", "show"]):
+        latest, second = (schedlab(*words, word, "--format", "json", "--store", both).out for word in ("latest", "2"))
+        assert latest == second
+    rows = json.loads(schedlab("compare", "1", "latest:base", "--format", "json", "--store", both).out)["rows"]
+    assert {row["variant"] for row in rows} == {"2:base"}

@@ -17,6 +17,7 @@ from schedlab.cli.options import (
     Store,
     Sysroot,
     measured_path,
+    run_number,
     store_path,
 )
 
@@ -69,7 +70,7 @@ def bisect(
     store: Store = None,
     no_store: NoStore = False,
     show: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--show", metavar="RUN", autocompletion=complete.runs, help="Print the result of a stored search."
         ),
@@ -82,7 +83,7 @@ def bisect(
         typer.Option("--dry-run", help="Print states and missing requirements; with --from also the expected blocks."),
     ] = False,
     pilot: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--from",
             metavar="RUN",
@@ -107,7 +108,7 @@ def bisect(
     from schedlab.store.file import open_store
 
     if show is not None:
-        bisection_run.print_result(open_store(store_path(store), create=False), show, form, output)
+        bisection_run.print_result(open_store(store_path(store), create=False), run_number(store, show), form, output)
         return
     where = measured_path(store, no_store=no_store, resume=resume)
     request = bisection_run.Request(
@@ -116,5 +117,5 @@ def bisect(
         target=target, sysroot=sysroot,
     )  # fmt: skip
     if dry_run:
-        raise typer.Exit(bisection_run.show_plan(request, pilot))
+        raise typer.Exit(bisection_run.show_plan(request, None if pilot is None else run_number(store, pilot)))
     raise typer.Exit(bisection_run.search_and_print(request, make(stderr=form is not PageFormat.TEXT), form, output))

@@ -39,6 +39,15 @@ class Command(TyperCommand):
         """Return the part of the usage line after the command's name."""
         return _usage(self.params)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Call the function of the command, unless its output would be a file on a terminal."""
+        values = {option: ctx.params.get(each.name) for each in self.params for option in each.opts}
+        if "--output" in values:
+            from schedlab.cli.output_file import refuse_terminal
+
+            refuse_terminal(values.get("--format") or "", values["--output"])
+        return super().invoke(ctx)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and options."""
         _write_parameters(self.get_params(ctx), formatter)

@@ -29,7 +29,7 @@ def compare(
         typer.Argument(
             metavar="A B...",
             autocompletion=complete.runs,
-            help="Run numbers or names, RUN:VARIANT, or paths of results (a path with several runs adds all "
+            help="Run numbers or names, latest, RUN:VARIANT, or paths of results (a path with several runs adds all "
             "runs). The first is the baseline.",
         ),
     ],

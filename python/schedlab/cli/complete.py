@@ -136,7 +136,7 @@ def targets(incomplete: str) -> Answers:
 
 @_quiet
 def runs(context: typer.Context, incomplete: str) -> Answers:
-    """Return the numbers of the newest runs in the store that the command line names."""
+    """Return the numbers of the newest runs in the store that the command line names, and ``latest``."""
     import sqlite3
 
     from schedlab.errors import StoreError
@@ -159,6 +159,8 @@ def runs(context: typer.Context, incomplete: str) -> Answers:
         check_schema(store, path)
         query = "SELECT id, name, target FROM run ORDER BY id DESC LIMIT ?"
         answers = [(str(number), f"{name} on {target}") for number, name, target in store.execute(query, (_MOST,))]
+    if answers:
+        answers.append(("latest", "the newest run"))
     return _starting(incomplete, answers)
 
 

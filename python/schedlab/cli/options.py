@@ -55,7 +55,7 @@ GivenPageFormat = Annotated[
     PageFormat, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE in one step; default stdout.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE in one step; default stdout.")
 ]
 GivenFormat = Annotated[OutputFormat, typer.Option("--format", help="text for people, json for scripts.")]
 STORE_HELP = "The store: a file, or postgresql://HOST/DATABASE; default $SCHEDLAB_STORE or "
@@ -141,6 +141,14 @@ def measured_path(named: Location | None, *, no_store: bool, resume: bool = Fals
     atexit.register(stack.close)
     folder = stack.enter_context(locked_folder("schedlab-no-store-"))
     return Location(folder / "store.sqlite", temporary=True)
+
+
+def run_number(store: Location | None, word: str) -> int:
+    """Return the number of a stored run that is named by its number, its name, or ``latest``."""
+    from schedlab.store.file import open_store
+    from schedlab.store.selection import one_run
+
+    return one_run(open_store(store_path(store), create=False), word).id
 
 
 def store_words(store: Location) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,13 @@ from schedlab.files.replacement import replacing
 
 class OutputError(SchedlabError):
     """A file that cannot be written."""
+
+
+def refuse_terminal(form: str, output: Path | None) -> None:
+    """Refuse to print a page on a terminal, and Parquet, which is binary, without a file. OutputError."""
+    if output is None and (form == "parquet" or (form == "html" and sys.stdout.isatty())):
+        reader = "a browser" if form == "html" else "programs, and is binary"
+        raise OutputError(f"is for {reader}", where=f"--format {form}", todo="name a file with -o FILE")
 
 
 def remedy(option: str) -> str:

@@ -34,8 +34,8 @@ def report(
         typer.Argument(
             metavar="RUN...",
             autocompletion=complete.runs,
-            help="Numbers or names; several are compared. Default the newest run; if that was imported, all imported "
-            "runs that share rows with it.",
+            help="Numbers, names, or latest; several are compared. Default the newest run; if that was imported, all "
+            "imported runs that share rows with it.",
         ),
     ] = None,
     store: Store = None,

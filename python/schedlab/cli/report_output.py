@@ -103,13 +103,8 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Loca
 
 
 def present(scope: Scope, wanted: Wanted) -> None:
-    """Print the report or write the report to a file.
-
-    SchedlabError for options that the format does not have, and for Parquet without a file.
-    """
+    """Print the report or write the report to a file; SchedlabError for options that the format does not have."""
     wanted.check()
-    if wanted.form is Format.PARQUET and wanted.output is None:
-        raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
     if wanted.form is Format.TEXT:
         from schedlab.report.render import report_text as text
 

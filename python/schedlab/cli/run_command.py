@@ -13,7 +13,17 @@ import typer
 from schedlab.cli import complete
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
-from schedlab.cli.options import GivenTarget, NoStore, OutputFormat, SshConfig, Store, Sysroot, measured_path
+from schedlab.cli.options import (
+    GivenTarget,
+    NoStore,
+    OutputFormat,
+    SshConfig,
+    Store,
+    Sysroot,
+    measured_path,
+    run_number,
+)
+from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from schedlab.cli.experiment_run import Pilot
@@ -33,7 +43,7 @@ def run(
         ),
     ] = False,
     pilot: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--from",
             metavar="RUN",
@@ -91,7 +101,7 @@ def run(
     from schedlab.experiment.changes import Changes
     from schedlab.targets.selection import machines
 
-    noise = _pilot(pilot, effect, power, dry_run=dry_run)
+    noise = _pilot(store, pilot, effect, power, dry_run=dry_run)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     source = experiment_run.file_source(
@@ -113,7 +123,7 @@ def run(
     raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))
 
 
-def _pilot(run: int | None, effect: str | None, power: float, *, dry_run: bool) -> Pilot | None:
+def _pilot(store: Location | None, run: str | None, effect: str | None, power: float, *, dry_run: bool) -> Pilot | None:
     """Return the pilot that the options name; SchedlabError for options that have no effect or no meaning."""
     from schedlab.cli.experiment_run import Pilot
     from schedlab.errors import SchedlabError
@@ -125,8 +135,9 @@ def _pilot(run: int | None, effect: str | None, power: float, *, dry_run: bool) 
         return None
     if not dry_run:
         raise SchedlabError("only plans with a run's noise", where="--from", todo="add --dry-run")
+    number = run_number(store, run)
     if effect is None:
-        return Pilot(run, None, power)
+        return Pilot(number, None, power)
     try:
         share = parse_share(effect)
     except ValueError as error:
@@ -134,7 +145,7 @@ def _pilot(run: int | None, effect: str | None, power: float, *, dry_run: bool) 
     if not 0 < share < 1:
         todo = "give a share above 0 and below 100 %"
         raise SchedlabError(f"{effect!r} is not an effect to look for", where="--effect", todo=todo)
-    return Pilot(run, share, power)
+    return Pilot(number, share, power)
 
 
 def end_with_input() -> None:

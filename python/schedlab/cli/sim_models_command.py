@@ -10,7 +10,7 @@ import typer
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.echo import echo, print_table
-from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
+from schedlab.cli.options import GivenFormat, Output, OutputFormat, Sysroot
 
 machines = Commands(help="The machines that can be simulated, and machine files of this machine.")
 kernels = Commands(help="The kernel models that a simulated machine runs.")
@@ -54,7 +54,7 @@ def show_machine(name: MachineName, form: GivenFormat = OutputFormat.TEXT) -> No
 
 @machines.command("from-host")
 def from_host(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
+    output: Output = None,
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
     sysroot: Sysroot = None,
 ) -> None:
@@ -69,7 +69,7 @@ def from_host(
 
 @machines.command("calibrate")
 def calibrate(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file; default: print.")] = None,
+    output: Output = None,
     name: Annotated[str | None, typer.Option(help="The machine's name; default this host's.")] = None,
     tries: Annotated[int, typer.Option(min=1, max=100, help="Repetitions of a measurement; the mean is used.")] = 9,
 ) -> None:

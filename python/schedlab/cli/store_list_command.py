@@ -74,9 +74,7 @@ def _cells(run: Run | DamagedRun) -> tuple[str, ...]:
 def show_run(
     run: Annotated[
         str,
-        typer.Argument(
-            autocompletion=complete.runs, help="Number of the run, or its name for the newest run of that name."
-        ),
+        typer.Argument(autocompletion=complete.runs, help="Number of the run, its name, or latest."),
     ],
     store: Store = None,
     file: Annotated[bool, typer.Option("--file", help="Print the experiment file of the run instead.")] = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import NoStore, Output, Store, SweepFormat, measured_path, store_path
+from schedlab.cli.options import NoStore, Output, Store, SweepFormat, measured_path, run_number, store_path
 
 
 def sweep(
@@ -26,7 +26,7 @@ def sweep(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted sweep of this file.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print points and cells, and start nothing.")] = False,
     show: Annotated[
-        int | None,
+        str | None,
         typer.Option(metavar="RUN", autocompletion=complete.runs, help="Print the report of a stored sweep."),
     ] = None,
     form: Annotated[
@@ -52,4 +52,4 @@ def sweep(
             sweep_run.show_points(request)
             return
         raise typer.Exit(sweep_run.sweep_and_print(request, form, output))
-    sweep_run.print_report(store_path(store), show, form, output)
+    sweep_run.print_report(store_path(store), run_number(store, show), form, output)

@@ -20,7 +20,7 @@ from schedlab.cli.interruption import INTERRUPTED, ending
 from schedlab.cli.json_output import json_text
 from schedlab.cli.options import SweepFormat, again
 from schedlab.cli.report_output import present_text, write
-from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
+from schedlab.errors import Exit, ExperimentError, StoreError
 from schedlab.execution.cells import target_of
 from schedlab.execution.loop import require_runnable
 from schedlab.execution.sweep import Progress as Report
@@ -92,7 +92,6 @@ def show_points(request: Request) -> None:
 
 def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) -> int:
     """Measure or simulate the cells, and print the report; return the exit code."""
-    _require_file(form, output)
     if request.ray is not None:
         require_ray()
     experiment, text = load(request.file)
@@ -130,7 +129,6 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
 
 def print_report(store: Location, run_id: int, form: SweepFormat, output: Path | None) -> int:
     """Print the report of a stored sweep, or write the report to a file; return the number of failed cells."""
-    _require_file(form, output)
     found = sweep_findings(open_store(store, create=False), run_id)
     match form:
         case SweepFormat.TEXT:
@@ -146,11 +144,6 @@ def print_report(store: Location, run_id: int, form: SweepFormat, output: Path |
 
             write(page.render(found), output)
     return len(found.failures)
-
-
-def _require_file(form: SweepFormat, output: Path | None) -> None:
-    if form is SweepFormat.PARQUET and output is None:
-        raise SchedlabError("a Parquet file is binary", where="--format parquet", todo="name a file with --output FILE")
 
 
 def _seed(of_file: int | None, given: int | None) -> int:

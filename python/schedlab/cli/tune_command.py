@@ -18,6 +18,7 @@ from schedlab.cli.options import (
     Store,
     Sysroot,
     measured_path,
+    run_number,
     store_path,
 )
 
@@ -64,7 +65,7 @@ def tune(
         ),
     ] = None,
     warm_start: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             metavar="RUN",
             autocompletion=complete.runs,
@@ -90,7 +91,7 @@ def tune(
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest search of this file.")] = False,
     show: Annotated[
-        int | None,
+        str | None,
         typer.Option(metavar="RUN", autocompletion=complete.runs, help="Print the result of a stored search."),
     ] = None,
     target: GivenTarget = None,
@@ -106,13 +107,14 @@ def tune(
     from schedlab.cli import tune_run
 
     if show is not None:
-        tune_run.print_result(store_path(store), show, form, output)
+        tune_run.print_result(store_path(store), run_number(store, show), form, output)
         return
+    warm = None if warm_start is None else run_number(store, warm_start)
     where = measured_path(store, no_store=no_store, resume=resume)
     request = tune_run.Request(
         file=file, metric=metric, objectives=tuple(objective or ()), constraints=tuple(constraint or ()),
         tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value if sampler else None,
-        warm_start=warm_start, blocks=blocks, confirm=confirm, store=where, seed=seed, resume=resume,
+        warm_start=warm, blocks=blocks, confirm=confirm, store=where, seed=seed, resume=resume,
         target=target, sysroot=sysroot, ray=ray, jobs=jobs,
     )  # fmt: skip
     raise typer.Exit(tune_run.tune_and_print(request, form, output))

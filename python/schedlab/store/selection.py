@@ -13,9 +13,12 @@ from schedlab.store.columns import Chosen, variants_of
 from schedlab.store.location import location
 from schedlab.store.reader import Run
 
+LATEST = "latest"
+"""Word for the newest run of a store."""
+
 
 def select(engine: Engine, word: str) -> list[Chosen]:
-    """Return the columns of ``3`` (a run's number), ``slice`` (its name) or ``3:batch`` (a variant of the run).
+    """Return the columns of ``3`` (a run's number), ``slice`` (its name), ``latest`` or ``3:batch`` (a variant).
 
     A measured run without a variant means its baseline; the run of an imported text means all columns of its tables.
     Raises StoreError, with the possible meanings, for an argument that names no run or several runs.
@@ -31,9 +34,9 @@ def select(engine: Engine, word: str) -> list[Chosen]:
 
 
 def one_run(engine: Engine, word: str) -> Run:
-    """Return the run of this number or name; StoreError as for :func:`select`, and for a variant."""
+    """Return the run of this number or name, or the latest; StoreError as for :func:`select`, and for a variant."""
     run = select(engine, word)[0].run
-    if word not in (str(run.id), run.name):
+    if word not in (str(run.id), run.name, LATEST):
         raise StoreError(
             f"{word} is a single variant, and a comparison needs two columns",
             where=str(engine.url.database),
@@ -98,6 +101,8 @@ def _splits(word: str) -> list[tuple[str, str | None]]:
 
 def _runs_called(engine: Engine, name: str) -> list[Run]:
     """Return the runs of this name, or the run of this number. Raise Damaged when that run is damaged."""
+    if name == LATEST:
+        return [reader.run(engine, None)]
     listed = reader.listing(engine)
     for run in listed:
         if isinstance(run, reader.DamagedRun) and str(run.id) == name:
