@@ -19,7 +19,7 @@ def test_every_folder_has_a_line() -> None:
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda benchmark: benchmark.folder)
 def test_a_line_names_the_modules_that_exist(benchmark: Benchmark) -> None:
-    modules = {"adapter": benchmark.adapters, "log": benchmark.log, "mmtests": benchmark.mmtests}
+    modules = {"adapter": benchmark.adapters, "output": benchmark.output}
     for module, is_named in modules.items():
         assert (HOME / benchmark.folder / f"{module}.py").is_file() == bool(is_named), module
 

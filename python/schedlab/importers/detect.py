@@ -145,14 +145,14 @@ def _files(
     """Read every text of tables separately, and all logs of tools together, each log with the path where the log
     begins."""
     from schedlab.importers.logs.files import files
-    from schedlab.importers.logs.reading import read_file, with_threads
+    from schedlab.importers.logs.reading import read_file, with_further
     from schedlab.importers.logs.series import ReadLog, to_import
 
     texts: list[tuple[Path, Import]] = []
     logs: list[ReadLog] = []
     roots: dict[Path, None] = {}
     left_out: list[str] = []
-    wanted = with_threads(files(paths, names))
+    wanted = with_further(files(paths, names))
     for file in wanted:
         try:
             with _enough_memory(file.path):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.results.imported import ImportProblem, Table
-from schedlab.results.metrics import MetricSpec
+from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 
 Parameters = Mapping[str, str | int | float]
 
@@ -59,6 +59,7 @@ class Log:
         column: column of samples for which the log names no column.
         alone: no other log is imported with this log, so its variants may become columns.
         mixed: the text also contains output of other tools, which their readers read.
+        numbers: number in the source of each line of ``text``; empty where the lines are numbered from 1.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Log:
     column: str = ""
     alone: bool = True
     mixed: bool = False
+    numbers: Sequence[int] = ()
 
     @property
     def lines(self) -> Lines:
@@ -81,9 +83,13 @@ class Log:
         """Number of the last line that is not blank."""
         return self.line_at(len(self.text.rstrip()))
 
+    def at(self, line: int) -> str:
+        """Return the place of a line, for messages: ``before.log:12``."""
+        return f"{self.name}:{self.numbers[min(line, len(self.numbers)) - 1] if self.numbers else line}"
+
     def problem(self, fault: str, line: int | None = None, todo: str = CUT) -> ImportProblem:
         """Return an error with a reason and a line of this log."""
-        return ImportProblem(fault, where=f"{self.name}:{line}" if line else self.name, todo=todo)
+        return ImportProblem(fault, where=self.at(line) if line else self.name, todo=todo)
 
     def cut_off(self, missing: str) -> NoReturn:
         """Raise the ImportProblem of a log that ends before ``missing``."""
@@ -148,6 +154,30 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Grammar of outputs of several runs side by side.
+
+    Attributes:
+        heading: line above the figures that names them; lines without a heading are not read.
+        cell: beginning of a column in a line: group 1 is the output, and group ``label`` is the same in all columns.
+        other: line between the figures without a figure of the format.
+    """
+
+    heading: re.Pattern[str]
+    cell: re.Pattern[str]
+    other: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Output of a tool that no reader reads: its pattern and name, and what to import instead."""
+
+    pattern: re.Pattern[str]
+    name: str
+    todo: str
+
+
+@dataclass(frozen=True)
 class Reader:
     """Reader of one output format.
 
@@ -160,6 +190,12 @@ class Reader:
             format always fills the complete file.
         within: whether a text contains this format together with other text; None where ``recognises`` also decides
             this question.
+        line: whether a line, without blanks at its ends, is output of the tool. The lines between such lines are
+            headings. None where a line alone does not show the tool.
+        command: the tool's command line, whose options hold for the output below.
+        beside: the columns of outputs that are side by side in one text; None where the format has no such columns.
+        further: end of the names of further files of a run, which belong to the file without this end.
+        unread: output of the tool in other formats.
     """
 
     name: str
@@ -168,10 +204,35 @@ class Reader:
     read: Callable[[Log], Reading]
     in_mails: bool = True
     within: Callable[[str], bool] | None = None
+    line: Callable[[str], bool] | None = None
+    command: re.Pattern[str] | None = None
+    beside: Beside | None = None
+    further: re.Pattern[str] | None = None
+    unread: tuple[Unread, ...] = ()
 
     def is_in(self, text: str) -> bool:
         """Return whether a complete text contains this format, alone or together with other text."""
         return (self.within or self.recognises)(text)
+
+
+def parsed(reader: Reader, text: str, specs: Iterable[MetricSpec]) -> list[Metric]:
+    """Return the metrics in the output of one trial, as an import of the output would read them.
+
+    Raises NotUnderstood if the reader refuses the output, or if a judged metric is missing.
+    """
+    try:
+        samples = reader.read(Log("output", text)).samples
+    except ImportProblem as problem:
+        raise NotUnderstood(f"{reader.name}: {problem.what}") from problem
+    values = {(part.metric.name, part.metric.unit): float(part.values[-1]) for part in samples}
+    metrics = []
+    for spec in specs:
+        value = values.get((spec.name, spec.unit))
+        if value is not None:
+            metrics.append(Metric(spec, value))
+        elif spec.judged:
+            raise NotUnderstood(f"{reader.name}: the output has no {spec.name}")
+    return metrics
 
 
 def single_run(workload: str, parameters: Parameters, values: Iterable[tuple[MetricSpec, float]]) -> Iterator[Samples]:

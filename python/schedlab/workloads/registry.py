@@ -1,4 +1,4 @@
-"""Registry of the benchmarks: one line for each folder, with its adapters, its log reader and its MMTests reader.
+"""Registry of the benchmarks: one line for each folder, with its adapters and the readers of its output.
 
 Modules are imported on first use, so that the command line starts quickly.
 """
@@ -28,13 +28,13 @@ class Benchmark:
     Attributes:
         folder: name of the folder.
         adapters: classes in ``adapter.py`` by the name that an experiment file writes after ``use =``.
-        log: whether ``log.py`` has ``READERS`` of the tool's output.
-        mmtests: functions in ``mmtests.py`` by the pattern of MMTests' names for the benchmark.
+        output: whether ``output.py`` has ``READERS`` of the tool's output.
+        mmtests: functions in ``output.py`` by the pattern of MMTests' names for the benchmark.
     """
 
     folder: str
     adapters: Mapping[str, str] = field(default_factory=dict)
-    log: bool = True
+    output: bool = True
     mmtests: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -43,32 +43,34 @@ _PERF_SCHED = {"perf-sched-messaging": "PerfSchedMessaging", "perf-sched-pipe": 
 _PIPES = {r"perfpipe(-.+)?": "read_perfpipe", r"pipetest(-.+)?": "read_pipetest"}
 
 BENCHMARKS = (
-    Benchmark("hackbench", {"hackbench-rt-tests": "HackbenchRtTests"}, mmtests={_HACKBENCH: "read"}),
+    Benchmark("hackbench", {"hackbench-rt-tests": "HackbenchRtTests"}, mmtests={_HACKBENCH: "read_mmtests"}),
     Benchmark("perf_bench", _PERF_SCHED, mmtests=_PIPES),
     Benchmark(
-        "netperf", {"netperf": "Netperf", "netperf-rr": "NetperfRr"}, mmtests={r"netperf(-(?!overtime).+)?": "read"}
+        "netperf",
+        {"netperf": "Netperf", "netperf-rr": "NetperfRr"},
+        mmtests={r"netperf(-(?!overtime).+)?": "read_mmtests"},
     ),
     Benchmark("iperf3", {"iperf3": "Iperf3"}),
-    Benchmark("tbench", {"tbench": "Tbench"}, mmtests={r"tbench4?": "read"}),
-    Benchmark("pgbench", {"pgbench": "Pgbench"}, mmtests={r"pgbench(-.+)?": "read"}),
-    Benchmark("kernbench", {"kernbench": "Kernbench"}, log=False, mmtests={r"kernbench(-.+)?": "read"}),
+    Benchmark("tbench", {"tbench": "Tbench"}, mmtests={r"tbench4?": "read_mmtests"}),
+    Benchmark("pgbench", {"pgbench": "Pgbench"}, mmtests={r"pgbench(-.+)?": "read_mmtests"}),
+    Benchmark("kernbench", {"kernbench": "Kernbench"}, mmtests={r"kernbench(-.+)?": "read_mmtests"}),
     Benchmark("cyclictest", {"cyclictest": "Cyclictest"}),
-    Benchmark("noise", {"noise": "Noise"}, log=False),
-    Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read"}),
+    Benchmark("noise", {"noise": "Noise"}, output=False),
+    Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read_mmtests"}),
     Benchmark("hyperfine"),
     Benchmark("unixbench"),
-    Benchmark("will_it_scale", mmtests={r"wis-.+": "read"}),
-    Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read"}),
+    Benchmark("will_it_scale", mmtests={r"wis-.+": "read_mmtests"}),
+    Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read_mmtests"}),
     # The reader of perf stat recognises a line almost only by its numbers, so this reader is last.
     Benchmark("perf_stat", {"perfstat": "Perfstat"}),
-    Benchmark("command", {"command": "CommandLine"}, log=False),
+    Benchmark("command", {"command": "CommandLine"}, output=False),
 )
 
 _ADAPTERS = {
     name: f"{benchmark.folder}.adapter:{cls}" for benchmark in BENCHMARKS for name, cls in benchmark.adapters.items()
 }
 _MMTESTS = {
-    re.compile(pattern): f"{benchmark.folder}.mmtests:{function}"
+    re.compile(pattern): f"{benchmark.folder}.output:{function}"
     for benchmark in BENCHMARKS
     for pattern, function in benchmark.mmtests.items()
 }
@@ -129,8 +131,8 @@ def log_readers() -> tuple[Reader, ...]:
     """Return the readers of tool output in the order of detection: formats that fill a complete file come first."""
     readers: list[Reader] = []
     for benchmark in BENCHMARKS:
-        if benchmark.log:
-            readers += _load(f"{benchmark.folder}.log:READERS")
+        if benchmark.output:
+            readers += _load(f"{benchmark.folder}.output:READERS")
     return tuple(sorted(readers, key=lambda reader: reader.in_mails))
 
 

@@ -123,11 +123,9 @@ def test_the_hackbench_report_has_samples_in_a_column_for_each_heading() -> None
     assert result.columns == ("before the patch", "after the patch")
     assert [list(s.values) for s in result.series] == [[4.992, 4.971, 5.063], [4.973, 4.990, 4.993]]
     for series in result.series:
-        assert (series.workload, series.metric, series.unit, series.direction, series.decimals) == (
-            "hackbench-process-sockets", "time", "s", "lower", 3,
-        )  # fmt: skip
+        assert (series.workload, series.metric, series.unit, series.direction) == ("hackbench", "time", "s", "lower")
         # The command says -f 25; hackbench prints the descriptors of both sides.
-        assert series.parameters == {"groups": 15, "fds": 25, "loops": 2000, "size": 512}
+        assert series.parameters == {"mode": "process", "groups": 15, "fds": 25, "loops": 2000, "size": 512}
 
 
 def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_repeats() -> None:
@@ -140,7 +138,11 @@ def test_the_slow_start_report_has_blocks_as_columns_and_standard_errors_of_ten_
     assert [[c.spread_percent for c in r.cells] for r in build.rows] == [[0.40, 0.30, 0.25], [0.36, 0.25, 0.17]]
     assert messaging.columns == ("-NUMA", "+NUMA no slow start", "+NUMA 1sec delay")
     assert values(messaging.rows[0]) == [0.246225691, 0.252620063, 0.248076230]
-    assert (build.workload, messaging.workload) == ("kernbench", "perf-sched-messaging")
+    assert (build.workload, messaging.workload) == ("perfstat", "perfstat")
+    assert [r.parameters for r in build.rows] == [
+        {"run": "test of ten bzImage builds to /dev/shm", "repetition": repetition} for repetition in (1, 2)
+    ]
+    assert messaging.rows[0].parameters == {"run": "perf bench sched messaging"}
     cells = [cell for table in (build, messaging) for r in table.rows for cell in r.cells]
     assert {(cell.n, cell.spread_kind) for cell in cells} == {(10, "standard error")}
     assert {r.direction for table in (build, messaging) for r in table.rows} == {"lower"}

@@ -273,14 +273,15 @@ first                  |  second                  | third
 min=8, max=190            |    min=4, max=117           | min=7, max=118
 """
     result = imported(text)
-    table = only(result)
-    assert (table.workload, table.columns) == ("schbench", ("first", "second", "third"))
-    assert [(row.operation, row.direction, values(row)) for row in table.rows] == [
-        ("50.0th", "lower", [56, 49, 53]),
-        ("99.0th", "lower", [120, 100, 108]),
+    assert result.columns == ("first", "second", "third")
+    assert [(series.column, series.metric, series.direction, list(series.values)) for series in result.series] == [
+        ("first", "wakeup-p50", "lower", [56]),
+        ("first", "wakeup-p99", "lower", [120]),
+        ("second", "wakeup-p50", "lower", [49]),
+        ("second", "wakeup-p99", "lower", [100]),
+        ("third", "wakeup-p50", "lower", [53]),
+        ("third", "wakeup-p99", "lower", [108]),
     ]
-    assert len(result.notes) == 1
-    assert result.notes[0].startswith("line 8: left out")
 
 
 def test_outputs_of_schbench_side_by_side_are_columns() -> None:
@@ -290,9 +291,17 @@ def test_outputs_of_schbench_side_by_side_are_columns() -> None:
         "\t50.0000th: 45                    \t50.0000th: 39\n"
         "\t99.0000th: 91                   \t99.0000th: 89\n"
     )
-    table = only(imported(text))
-    assert table.columns == ("v5.4", "v5.4 + patch")
-    assert [(r.operation, values(r)) for r in table.rows] == [("50.0000th", [45, 39]), ("99.0000th", [91, 89])]
+    result = imported(text)
+    assert result.columns == ("v5.4", "v5.4 + patch")
+    assert [(series.workload, series.metric, list(series.values)) for series in result.series] == [
+        ("schbench", "wakeup-p50", [45]),
+        ("schbench", "wakeup-p99", [91]),
+        ("schbench", "wakeup-p50", [39]),
+        ("schbench", "wakeup-p99", [89]),
+    ]
+    twice = imported(f"{text}\nwith more workers\n\n{text}")
+    assert twice.columns == ("v5.4", "v5.4 + patch", "v5.4 (2)", "v5.4 + patch (2)")
+    assert all(len(series.values) == 1 for series in twice.series)
 
 
 def test_times_of_older_versions_are_read_below_a_table_with_the_same_columns() -> None:

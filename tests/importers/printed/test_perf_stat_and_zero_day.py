@@ -12,7 +12,9 @@ _ELAPSED = "  45.2910 seconds time elapsed   ( +-  0.40% )"
 
 def test_blocks_of_one_command_are_columns_and_comments_are_ignored() -> None:
     table = only(example("perf-two-blocks-quoted"))
-    assert (table.layout, table.workload, table.columns) == ("perf-stat", "perf-sched-pipe", ("Before", "After"))
+    assert (table.layout, table.workload, table.columns) == ("perf-stat", "perfstat", ("Before", "After"))
+    assert {tuple(r.parameters.items()) for r in table.rows} == {(("run", "perf bench sched pipe"),)}
+    assert {r.direction for r in table.rows} == {"lower"}
     cycles = row(table, "cycles:u")
     assert values(cycles) == [333_773_107, 342_768_312]
     assert [cell.spread_percent for cell in cycles.cells] == [0.70, 0.63]
@@ -59,7 +61,7 @@ def test_unsupported_counters_are_missing_cells() -> None:
         ("power/energy-pkg/", "J", [120.0]),
         ("elapsed", "s", [1.206]),
         ("user", "s", [1.1]),
-        ("sys", "s", [0.1]),
+        ("system", "s", [0.1]),
     ]
     assert row(table, "cycles").cells[0].text == "<not supported>"
 

@@ -227,7 +227,7 @@ def test_0_day_reports_are_read_back(
     ] == put
 
 
-# Headings lose these words at the begin, see column_names().
+# Headings lose these words at the begin, see headings.py.
 headings_of_hackbench = words.filter(
     lambda word: word not in ("result", "results", "hackbench", "numbers", "times", "for")
 )
@@ -253,4 +253,5 @@ def test_runs_of_hackbench_are_read_back(headings: list[tuple[str, list[float]]]
         text.append("")
     result = imported("\n".join(f"{mark}{line}" for line in text) + "\n")
     assert [(s.column, list(s.values)) for s in result.series] == [(f"{h} kernel", times) for h, times in headings]
-    assert {s.workload for s in result.series} == {"hackbench-process-pipes"}
+    assert {s.workload for s in result.series} == {"hackbench"}
+    assert {(s.parameters["mode"], s.parameters["ipc"]) for s in result.series} == {("process", "pipe")}

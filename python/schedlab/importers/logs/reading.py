@@ -19,8 +19,7 @@ from schedlab.importers.logs.series import ReadLog
 from schedlab.importers.text import Document, NotResults, document
 from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.json_logs import load
-from schedlab.workloads.log_reader import Lines, Log, Reader, Reading, sections
-from schedlab.workloads.pgbench import transactions
+from schedlab.workloads.log_reader import Lines, Log, Reader, Reading, Unread, sections
 from schedlab.workloads.registry import log_readers
 
 if TYPE_CHECKING:
@@ -36,24 +35,12 @@ TODO = (
     "determine the format"
 )
 
-_ADVICE = (
-    (r"\A[\d.\s]+\Z", "numbers without names", "if 'perf bench --format=simple' printed them: --as perf-bench"),
-    (r"^\[ ID\] Interval +Transfer", "iperf3's output for people", "run the tool with --json"),
-    (
-        r"^ +Time \(mean ± σ\):|^ +Time \(abs ≡\):",
-        "hyperfine's output for people",
-        ("run hyperfine with --export-json FILE"),
-    ),
-    (
-        r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2}(?P=page)\s*$",
-        "a manual page",
-        "import the output of the tool; the examples of a manual are not results",
-    ),
+_MANUAL = Unread(
+    re.compile(r"\A\s*(?P<page>[\w.+:@-]+\(\d\w*\))\s{2,}\S.*\s{2}(?P=page)\s*$", re.MULTILINE),
+    "a manual page",
+    "import the output of the tool; the examples of a manual are not results",
 )
-"""Patterns of texts that no reader takes, their names, and files to import instead.
-
-A search takes linear time: a repeated blank after ``.*`` would be tried at every blank of a long line.
-"""
+"""A search takes linear time: a repeated blank after ``.*`` would be tried at every blank of a long line."""
 
 
 @cache
@@ -104,21 +91,23 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     ]
 
 
-def with_threads(files: Sequence[File]) -> list[File]:
-    """Attach the logs of pgbench's further threads to their run: threads write to ``NAME.PID`` and ``NAME.PID.1``."""
+def with_further(files: Sequence[File]) -> list[File]:
+    """Attach further files of a run to their log, such as the logs of pgbench's threads (``NAME.PID.1``)."""
     by_path = {file.path: file for file in files}
     parts: dict[Path, list[Path]] = {}
-    for file in files:
-        main = file.path.with_suffix("")
-        if transactions.is_of_thread(file.path) and main in by_path and all(map(_has_transactions, (main, file.path))):
-            parts.setdefault(main, []).append(file.path)
+    for reader in readers():
+        for file in files if reader.further else ():
+            assert reader.further is not None
+            main = file.path.with_name(reader.further.sub("", file.path.name))
+            if main != file.path and main in by_path and _have_format(reader, main, file.path):
+                parts.setdefault(main, []).append(file.path)
     attached = {path for paths in parts.values() for path in paths}
     return [replace(file, more=tuple(parts.get(file.path, ()))) for file in files if file.path not in attached]
 
 
-def _has_transactions(path: Path) -> bool:
+def _have_format(reader: Reader, *paths: Path) -> bool:
     try:
-        return transactions.READER.recognises(document(path).head)
+        return all(reader.recognises(document(path).head) for path in paths)
     except ImportProblem:
         return False
 
@@ -168,9 +157,9 @@ def _refuse_other_output(content: Document, file: File) -> None:
             raise NotResults("is a report of schedlab, which contains no samples", where=content.name, todo=_SAMPLES)
         keys = ", ".join(list(document)[:8])
         raise NotResults(f"is JSON of an unknown tool (its keys: {keys})", where=content.name, todo=TODO)
-    for pattern, kind, todo in _ADVICE:
-        if re.search(pattern, content.head, re.MULTILINE):
-            raise NotResults(f"is {kind}", where=f"{content.name}:1", todo=todo)
+    for unread in (*(unread for reader in readers() for unread in reader.unread), _MANUAL):
+        if unread.pattern.search(content.head):
+            raise NotResults(f"is {unread.name}", where=f"{content.name}:1", todo=unread.todo)
 
 
 _SAMPLES = (

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from schedlab.importers.printed import hackbench, lines, mmtests, perf_stat, runs_in_rows, schbench, stated, zero_day
+from schedlab.importers.logs.series import to_import
+from schedlab.importers.printed import counters, headings, lines, mmtests, runs_in_rows, side_by_side, stated, zero_day
 from schedlab.importers.printed.layout import Layout, option
 from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
 from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
+from schedlab.workloads.registry import log_readers
 
 FORMAT = "printed tables"
 """``Import.format`` of printed tables and series."""
@@ -53,11 +55,11 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
             stated.read(unquoted, table.first, table.end, layout, source) for table in unread if table.is_separated
         ]
         unread = [table for table in unread if not table.is_separated]
-    tables = [*(table for part in parts for table in part.tables), *readers.perf.tables()]
-    series = readers.hackbench.series()
-    if not tables and not series:
+    tables = [*(table for part in parts for table in part.tables), *readers.counters.tables()]
+    samples = to_import([log for runs in readers.runs for log in runs.logs()], source)
+    if not tables and not samples.series:
         raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
-    notes = [note for part in parts for note in part.notes] + readers.hackbench.notes
+    notes = [*(note for part in parts for note in part.notes), *samples.notes]
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
         f"and were not read; try {table.option(text)}"
@@ -65,8 +67,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
     ]
     if len(unread) > _MOST_NOTES:
         notes.append(f"and {len(unread) - _MOST_NOTES} more such places")
-    columns = tuple(dict.fromkeys(column_series.column for column_series in series))
-    return Import(FORMAT, source, columns, tuple(series), tuple(sorted(tables, key=_line)), tuple(notes))
+    return Import(FORMAT, source, samples.columns, samples.series, tuple(sorted(tables, key=_line)), tuple(notes))
 
 
 def _line(table: Table) -> int:
@@ -78,18 +79,23 @@ class _Readers:
 
     def __init__(self, text: Sequence[Line], source: str) -> None:
         self.text, self.source = text, source
-        self.hackbench, self.perf = hackbench.Reader(text, source), perf_stat.Reader(text, source)
+        tools = log_readers()
+        self.runs: list[headings.Reader | side_by_side.Reader] = [
+            *(headings.Reader(tool, text, source) for tool in tools if tool.line is not None),
+            *(side_by_side.Reader(tool, text, source) for tool in tools if tool.beside is not None),
+        ]
+        self.counters = counters.Reader(text, source)
         self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)
 
     def read(self, at: int, floor: int) -> Part | None:
         """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises the
         table."""
-        if (end := self.hackbench.read(at)) is not None or (end := self.perf.read(at, floor)) is not None:
+        ends = (reader.read(at, floor) for reader in (*self.runs, self.counters))
+        if (end := next((end for end in ends if end is not None), None)) is not None:
             return Part(end)
         return (
             self.zero_day.read(at, floor)
             or runs_in_rows.read(self.text, at, floor, self.source)
-            or schbench.read(self.text, at, floor)
             or self.mmtests.read(at, floor)
         )
 

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
-from schedlab.workloads.cyclictest.log import METRICS, figures
+from schedlab.workloads.cyclictest.output import METRICS, READER
+from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
@@ -49,7 +50,7 @@ class Cyclictest(Adapter[CyclictestParameters]):
 
     def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
         """Percentiles of the histogram, and the mean and maximum below the histogram."""
-        return self.measured(figures(output.stdout))
+        return parsed(READER, output.stdout, self.metrics)
 
     def equivalent(self, parameters: CyclictestParameters) -> Equivalent:
         """cyclic without a warm-up. cyclictest's threads have equal intervals when it makes a histogram."""

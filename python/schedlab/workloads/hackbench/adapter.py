@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from schedlab.results.metrics import Metric, NotUnderstood
+from schedlab.results.metrics import Metric
 from schedlab.workloads import native
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Tool
-from schedlab.workloads.hackbench.log import TIME, TIME_LINE
+from schedlab.workloads.hackbench.output import READER, TIME
+from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.native import NativeParameters
 from schedlab.workloads.tools import need
 
@@ -34,10 +35,7 @@ class HackbenchRtTests(Adapter[NativeParameters]):
 
     def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
         """The seconds after ``Time:``."""
-        match = TIME_LINE.search(output.stdout)
-        if match is None:
-            raise NotUnderstood('hackbench printed no line "Time: SECONDS"')
-        return [Metric(TIME, float(match[1]))]
+        return parsed(READER, output.stdout, self.metrics)
 
     def seconds(self, parameters: NativeParameters) -> float:
         """Return the native hackbench's estimate."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-from schedlab.results.metrics import Metric, NotUnderstood
+from schedlab.results.metrics import Metric
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Server, Tool
-from schedlab.workloads.iperf3.log import rates
+from schedlab.workloads.iperf3.output import READER
+from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.loopback import StreamParameters
 from schedlab.workloads.network_metrics import RECEIVED, SENT
 from schedlab.workloads.tools import need
@@ -37,12 +36,7 @@ class Iperf3(Adapter[StreamParameters]):
 
     def parse(self, parameters: StreamParameters, output: Output) -> list[Metric]:
         """``end.sum_received`` and ``end.sum_sent`` of the JSON object."""
-        try:
-            content = json.loads(output.stdout)
-        except ValueError as error:
-            raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error
-        received, sent = rates(content)
-        return [Metric(RECEIVED, received), Metric(SENT, sent)]
+        return parsed(READER, output.stdout, self.metrics)
 
     def equivalent(self, parameters: StreamParameters) -> Equivalent:
         """The native stream."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Place, Server, Tool
+from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.loopback import PingParameters, StreamParameters
-from schedlab.workloads.netperf.omni import KEY_LINE, LATENCY, LATENCY_P50, LATENCY_P99
+from schedlab.workloads.netperf.output import LATENCY, LATENCY_P50, LATENCY_P99, READER
 from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 from schedlab.workloads.tools import need
 
@@ -38,11 +38,10 @@ class _Netperf(Adapter[P]):
 
     def parse(self, parameters: P, output: Output) -> list[Metric]:
         """The lines ``KEY=value`` of all keys."""
-        values = {key: value for key, value in KEY_LINE.findall(output.stdout) if re.fullmatch(r"[0-9.]+", value)}
-        missing = [key for key in self.keys if key not in values]
-        if missing:
-            raise NotUnderstood(f"netperf printed no line {missing[0]}=…")
-        return [Metric(spec, float(values[key])) for spec, key in zip(self.metrics, self.keys, strict=True)]
+        metrics = parsed(READER, output.stdout, self.metrics)
+        if len(metrics) < len(self.metrics):
+            raise NotUnderstood(f"netperf printed not all of {', '.join(self.keys)}")
+        return metrics
 
 
 class Netperf(_Netperf[StreamParameters]):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
+from schedlab.results.metrics import Metric, MetricSpec
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Parameters, Place, Tool
-from schedlab.workloads.perf_bench.log import LATENCY, PER_OP_LINE, TIME, TOTAL_LINE
+from schedlab.workloads.log_reader import parsed
+from schedlab.workloads.perf_bench.output import LATENCY, READER, TIME
 from schedlab.workloads.tools import need
 
 PERF = Tool("perf", "linux-perf")
@@ -60,17 +60,6 @@ def messaging_parameters(words: Sequence[str]) -> MessagingParameters | None:
         return None
 
 
-def _number(pattern: re.Pattern[str], output: Output, wanted: str) -> float:
-    match = pattern.search(output.stdout)
-    if match is None:
-        raise NotUnderstood(f"perf bench printed no {wanted}")
-    return float(match[1])
-
-
-def _total(output: Output) -> float:
-    return _number(TOTAL_LINE, output, 'line "Total time: SECONDS [sec]"')
-
-
 class _PerfSched(Adapter[P]):
     """A benchmark of ``perf bench sched``."""
 
@@ -79,6 +68,10 @@ class _PerfSched(Adapter[P]):
     def bench(self, *words: str) -> Command:
         """Return ``perf bench sched WORDS``, always in the default (unscaled, long) format."""
         return Command((need(PERF), "bench", "--format=default", "sched", *words))
+
+    def parse(self, parameters: P, output: Output) -> list[Metric]:
+        """The numbers before ``usecs/op`` and after ``Total time:``."""
+        return parsed(READER, output.stdout, self.metrics)
 
 
 class PerfSchedMessaging(_PerfSched[MessagingParameters]):
@@ -96,10 +89,6 @@ class PerfSchedMessaging(_PerfSched[MessagingParameters]):
             *(["-t"] if parameters.mode == "thread" else []),
         ]
         return self.bench("messaging", "-g", str(parameters.groups), "-l", str(parameters.loops), *flags)
-
-    def parse(self, parameters: MessagingParameters, output: Output) -> list[Metric]:
-        """The seconds after ``Total time:``."""
-        return [Metric(TIME, _total(output))]
 
     def seconds(self, parameters: MessagingParameters) -> float:
         """Return the estimate of hackbench with 20 file descriptors a group."""
@@ -123,11 +112,6 @@ class PerfSchedPipe(_PerfSched[PipeParameters]):
     def command(self, parameters: PipeParameters, place: Place) -> Command:
         """``perf bench sched pipe``."""
         return self.bench("pipe", "-l", str(parameters.loops), *(["-T"] if parameters.mode == "thread" else []))
-
-    def parse(self, parameters: PipeParameters, output: Output) -> list[Metric]:
-        """The numbers before ``usecs/op`` and after ``Total time:``."""
-        per_op = _number(PER_OP_LINE, output, 'line "N usecs/op"')
-        return [Metric(LATENCY, per_op), Metric(self.spec("time"), _total(output))]
 
     def seconds(self, parameters: PipeParameters) -> float:
         """About 8 µs a round trip on two cores."""

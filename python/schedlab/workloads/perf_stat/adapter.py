@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -11,11 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from schedlab.results.imported import ImportProblem
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place
 from schedlab.workloads.command.adapter import RunParameters
+from schedlab.workloads.log_reader import Lines, Log
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
-from schedlab.workloads.perf_stat.log import count_of
+from schedlab.workloads.perf_stat import output as perf_output
 from schedlab.workloads.tools import find, need
 
 SOFTWARE = {
@@ -33,9 +34,6 @@ _ELAPSED = MetricSpec("elapsed", "s", "lower")
 _ERROR = MetricSpec("elapsed-error", "%", "lower", judged=False)
 
 _SEPARATOR = ";"
-_TOTAL = re.compile(
-    r"^\s+([0-9.]+)(?: \+- [0-9.]+)? seconds time elapsed(?:\s+\( \+-\s*([0-9.]+)% \))?\s*$", re.MULTILINE
-)
 
 
 class PerfstatParameters(RunParameters):
@@ -73,7 +71,10 @@ class Perfstat(Adapter[PerfstatParameters]):
 
     def parse(self, parameters: PerfstatParameters, output: Output) -> list[Metric]:
         """Parse perf's lines in standard error, which may also contain lines of the command."""
-        values = dict(_null(output.stderr) if parameters.counters == "none" else _values(output.stderr))
+        try:
+            values = dict(_values(output.stderr, separated=parameters.counters != "none"))
+        except ImportProblem as problem:
+            raise NotUnderstood(f"perf stat: {problem.what}") from problem
         if values.get("elapsed", 0) <= 0:
             raise NotUnderstood("perf stat printed no elapsed time")
         return self.measured(values)
@@ -99,27 +100,17 @@ def _refusal() -> str:
     return "" if process.returncode == 0 else (process.stderr.strip().splitlines() or ["no reason given"])[0]
 
 
-def _null(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the values of the line for people of ``--null``: ``0.10 +- 0.01 seconds time elapsed  ( +- 0.04% )``."""
-    if lines := _TOTAL.findall(text):
-        seconds, error = lines[-1]
-        yield "elapsed", float(seconds)
-        if error:
-            yield "elapsed-error", float(error)
-
-
-def _values(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the values of the lines of ``-x``; the elapsed time has an error when runs were repeated."""
-    for line in text.splitlines():
-        count = count_of(line, _SEPARATOR)
-        # perf prints "<not supported>" or "<not counted>" for a counter that the machine lacks.
-        if count is None or count.value is None:
+def _values(text: str, *, separated: bool) -> Iterator[tuple[str, float]]:
+    """Yield the value of each counter that the machine has; the elapsed time has an error when runs were repeated."""
+    counts = (
+        perf_output.separated(Log("output", f"{text}\n"))[1]
+        if separated
+        else perf_output.counts_for_people(enumerate(Lines(text), 1))
+    )
+    for count in counts:
+        if count.value is None:
             continue
         # An unprivileged user gets the user-space share only, which perf marks with ":u".
-        event = count.event.partition(":")[0]
-        if event == "duration_time":
-            yield "elapsed", count.value / 1e9
-            if count.error_percent is not None:
-                yield "elapsed-error", count.error_percent
-        elif event in SOFTWARE or event in HARDWARE:
-            yield event, count.value
+        yield count.metric.partition(":")[0], count.value
+        if count.metric == "elapsed" and count.error_percent is not None:
+            yield "elapsed-error", count.error_percent

@@ -7,15 +7,17 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.notation.units import parse_share
-from schedlab.results.metrics import Metric
+from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
-from schedlab.workloads.pgbench.log import METRICS, PROGRESS_LINE, figures
+from schedlab.workloads.log_reader import Log, parsed
+from schedlab.workloads.pgbench.output import INTERIM, METRICS, READER
 from schedlab.workloads.pgbench.postgres import (
     DATABASE,
     ENVIRONMENT,
@@ -113,13 +115,12 @@ class Pgbench(Adapter[PgbenchParameters]):
 
     def parse(self, parameters: PgbenchParameters, output: Output) -> list[Metric]:
         """The summary on standard output; the rate of every second, on standard error, as samples."""
-        values = figures(output.stdout)
-        seconds = [float(rate) for rate, _ in PROGRESS_LINE.findall(output.stderr)]
-        return [
-            Metric(spec, values[spec.name], (seconds or None) if spec.name == "tps" else None)
-            for spec in self.metrics
-            if spec.name in values
-        ]
+        metrics = parsed(READER, output.stdout, self.metrics)
+        if len(metrics) < 2:
+            raise NotUnderstood("pgbench printed no latency")
+        progress = READER.read(Log("progress", output.stderr)).samples if READER.is_in(output.stderr) else ()
+        seconds = next((list(part.values) for part in progress if part.metric == INTERIM), None)
+        return [replace(metric, samples=seconds) if metric.spec.name == "tps" else metric for metric in metrics]
 
     def seconds(self, parameters: PgbenchParameters) -> float:
         """Timed seconds, start and stop of the server, warming (and for rw copying) at 1 GiB/s."""

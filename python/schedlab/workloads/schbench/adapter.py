@@ -8,7 +8,8 @@ from pydantic import Field
 
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
-from schedlab.workloads.schbench.log import METRICS, figures
+from schedlab.workloads.log_reader import parsed
+from schedlab.workloads.schbench.output import METRICS, READER
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("schbench", "schbench", source="from https://github.com/masoncl/schbench; 'wakeup' needs no schbench")
@@ -45,11 +46,10 @@ class Schbench(Adapter[SchbenchParameters]):
 
     def parse(self, parameters: SchbenchParameters, output: Output) -> list[Metric]:
         """The last report of each kind; schbench writes to either stream, by version."""
-        values = figures(output.stdout + output.stderr)
-        missing = [spec.name for spec in self.metrics if spec.name not in values]
-        if missing:
-            raise NotUnderstood(f"schbench printed no {missing[0]}")
-        return self.measured(values)
+        metrics = parsed(READER, output.stdout + output.stderr, self.metrics)
+        if len(metrics) < len(self.metrics):
+            raise NotUnderstood("schbench printed no complete report")
+        return metrics
 
     def equivalent(self, parameters: SchbenchParameters) -> Equivalent:
         """wakeup, which measures no latency of requests; schbench's duration includes its warm-up."""

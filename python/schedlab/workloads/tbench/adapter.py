@@ -11,8 +11,9 @@ from pydantic import Field
 from schedlab.results.metrics import Metric
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
+from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.loopback import inside, is_possible, network
-from schedlab.workloads.tbench.log import METRICS, figures
+from schedlab.workloads.tbench.output import METRICS, READER
 from schedlab.workloads.tools import need
 
 PORT = 7003
@@ -55,7 +56,7 @@ class Tbench(Adapter[TbenchParameters]):
 
     def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
         """The line ``Throughput N MB/sec`` and the preceding table of latencies."""
-        return self.measured(figures(output.stdout))
+        return parsed(READER, output.stdout, self.metrics)
 
     def seconds(self, parameters: TbenchParameters) -> float:
         """Timed seconds, the warm-up, and the start of the clients."""

@@ -11,7 +11,7 @@ from schedlab.notation.units import counted
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, items, load, number, numbers, objects_of, parameter
-from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread
 
 _TIME = MetricSpec("time", "s", "lower")
 _MEANS = {
@@ -124,7 +124,20 @@ def _rows(log: Log, line: int, names: list[str], cells: list[str]) -> Iterator[T
 
 
 READERS = (
-    Reader("hyperfine", "hyperfine --export-json", _recognises, _read, in_mails=False),
+    Reader(
+        "hyperfine",
+        "hyperfine --export-json",
+        _recognises,
+        _read,
+        in_mails=False,
+        unread=(
+            Unread(
+                re.compile(r"^ +Time \((?:mean ± σ|abs ≡)\):", re.MULTILINE),
+                "hyperfine's output for people",
+                "run hyperfine with --export-json FILE",
+            ),
+        ),
+    ),
     Reader(
         "hyperfine-csv",
         "hyperfine --export-csv",

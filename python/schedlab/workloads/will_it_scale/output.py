@@ -1,4 +1,4 @@
-"""will-it-scale's CSV: operations a second by number of tasks, for processes and for threads::
+"""Output of will-it-scale: operations a second by number of tasks, for processes and for threads, as CSV::
 
 tasks,processes,processes_idle,threads,threads_idle,linear
 1,1234567,87.50,1200000,87.40,1234567
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples
+from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 
 _HEADER = "tasks,processes,processes_idle,threads,threads_idle,linear"
 _ROW = re.compile(rf"({WHOLE}),({NUMBER}),{NUMBER},({NUMBER}),{NUMBER},{NUMBER}\Z")
@@ -61,3 +62,24 @@ READERS = (
         in_mails=False,
     ),
 )
+
+_SECOND = re.compile(r"^min:\d+ max:\d+ total:(\d+)\s*?\n", re.M)
+_LINE = re.compile(r"(?:min:\d+ max:\d+ total:\d+|testcase:[^\n]*|average:\d+|warmup|measurement)\s*$")
+_NAMES = r"benchlog-([^-]+)_([^-_]+)-(\d+)|wis-([^-]+)-([^-]+)-(\d+)\.log"
+
+
+def read_mmtests(folder: Path) -> list[Row]:
+    """Return operations a second of all tasks together, a row for each test case, model and number of tasks.
+
+    The logs of MMTests are ``benchlog-CASE_MODEL-TASKS``, or ``wis-CASE-MODEL-TASKS.log`` before 2025-12.
+    """
+    rows = []
+    for match, path in logs_named(folder, _NAMES):
+        case, model, tasks = (group for group in match.groups() if group is not None)
+        log = open_log(path, "will-it-scale log")
+        wanted = "“min:N max:N total:N”"
+        log.require_lines(_LINE.match, wanted)
+        values = log.find(_SECOND, wanted)
+        parameters = {"case": case, "model": model, "tasks": int(tasks)}
+        rows.append(Row(OPERATIONS, 2, f"ops-{case}_{model}-{tasks}", parameters, values, path))
+    return rows

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats
+from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 
 _PREFIX = r"^stress-ng: (?:[\d:.]+ )?(?:info|metrc): +\[\d+\] "
 _HEADER = re.compile(rf"{_PREFIX}stressor +bogo ops ", re.MULTILINE)
@@ -66,3 +68,38 @@ def _of_yaml(log: Log) -> Iterator[Samples]:
 
 
 READERS = (Reader("stress-ng", "stress-ng: bogo-ops/s, from its log or YAML", _recognises, _read),)
+
+_METRICS = re.compile(
+    r"^stress-ng: \w+: +\[\d+\] ([\w-]+) +\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+\.\d+) +\d+\.\d\d\s*?(?: [^\n]*)?$",
+    re.M,
+)
+_END = re.compile(r"\.\d\ds?\Z")
+
+
+def read_mmtests(folder: Path) -> list[Row]:
+    """Return bogus operations a second of real time, a row for each stressor and number of instances.
+
+    The logs of MMTests are ``stressng-INSTANCES-N.log``, with the table that ``--metrics-brief`` prints at the end.
+    """
+    samples: dict[tuple[int, str], list[str]] = {}
+    files: dict[tuple[int, str], Path] = {}
+    for match, path in logs_named(folder, r"stressng-(\d+)-\d+\.log"):
+        log = open_log(path, "stress-ng log", _END)
+        rates = _METRICS.findall(log.text)
+        if not rates:
+            raise log.problem("no line of metrics", log.last_line)
+        for stressor, rate in rates:
+            key = int(match[1]), stressor
+            samples.setdefault(key, []).append(rate)
+            files.setdefault(key, path)
+    return [
+        Row(
+            BOGO_OPS,
+            2,
+            f"bops-{stressor}-{instances}",
+            {"stressor": stressor, "instances": instances},
+            floats(rates),
+            files[instances, stressor],
+        )
+        for (instances, stressor), rates in samples.items()
+    ]

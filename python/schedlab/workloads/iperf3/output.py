@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from schedlab.results.metrics import MetricSpec, NotUnderstood
 from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
-from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, single_run
+from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread, single_run
 from schedlab.workloads.network_metrics import RECEIVED, SENT
 
 _MBIT = 1e6
@@ -24,7 +25,7 @@ _OTHERS = {
 """Other metrics by their path in the object ``end``."""
 
 
-def rates(content: Any) -> tuple[float, float]:
+def _rates(content: Any) -> tuple[float, float]:
     """Return the Mbit/s received and sent over the complete test, from iperf3's JSON object.
 
     Raises:
@@ -51,7 +52,7 @@ def _read(log: Log) -> Reading:
 
 def _test(log: Log, content: Object) -> Iterator[Samples]:
     try:
-        received, sent = rates(content)
+        received, sent = _rates(content)
     except NotUnderstood as error:
         raise log.problem(str(error), None, "run the test again") from error
     test = inner(content, "start", "test_start")
@@ -84,4 +85,18 @@ def _intervals(content: Object) -> Iterator[float]:
             yield rate
 
 
-READERS = (Reader("iperf3", "iperf3 --json", _recognises, _read, in_mails=False),)
+READER = Reader(
+    "iperf3",
+    "iperf3 --json",
+    _recognises,
+    _read,
+    in_mails=False,
+    unread=(
+        Unread(
+            re.compile(r"^\[ ID\] Interval +Transfer", re.MULTILINE),
+            "iperf3's output for people",
+            "run the tool with --json",
+        ),
+    ),
+)
+READERS = (READER,)

@@ -45,7 +45,7 @@ _VERBOSE = re.compile(r"^Thread \d+ Interval: \d+$", re.MULTILINE)
 _HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
 
 
-def figures(text: str) -> dict[str, float]:
+def _figures(text: str) -> dict[str, float]:
     """Return the values of a histogram and its summary by metric, in µs, over all threads.
 
     Raises:
@@ -100,7 +100,7 @@ def _read(log: Log) -> Reading:
 
 def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
     try:
-        values = figures(text)
+        values = _figures(text)
     except NotUnderstood as error:
         raise log.problem(
             f"{error}: the log is cut off, or the tool failed", line + text.rstrip().count("\n")
@@ -184,7 +184,5 @@ def _buckets(threads: list[Object]) -> dict[int, int]:
     return dict(sorted(wakeups.items()))
 
 
-READERS = (
-    Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False),
-    Reader("cyclictest", "cyclictest -q, -v or -h", _recognises, _read),
-)
+READER = Reader("cyclictest", "cyclictest -q, -v or -h", _recognises, _read)
+READERS = (Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False), READER)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec, NotUnderstood
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, named, single_run
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats, named, single_run
+from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 OPERATIONS = (
     "NTCreateX", "Close", "Rename", "Unlink", "Deltree", "Mkdir", "Qpathinfo", "Qfileinfo", "Qfsinfo", "Sfileinfo",
@@ -31,14 +33,14 @@ _BANNER = re.compile(r"^dbench version \S+ - Copyright", re.MULTILINE)
 _SECOND = re.compile(
     rf"^ *\d+ +\d+ +({NUMBER}) MB/sec +execute +{NUMBER} sec(?: +latency ({NUMBER}) ms)?[ \t]*$", re.MULTILINE
 )
-_OPERATION = re.compile(rf"^ (\w+)\s+({WHOLE})\s+({NUMBER})\s+({NUMBER})$", re.MULTILINE)
+_OPERATION = re.compile(rf"^[ \t]*([A-Za-z]\w*)[ \t]+({WHOLE})[ \t]+({NUMBER})[ \t]+({NUMBER})[ \t]*$", re.MULTILINE)
 _END = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*$", re.MULTILINE)
 _END_WITH_LATENCY = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*max_latency=({NUMBER}) ms.*$", re.MULTILINE)
 _CLIENTS = re.compile(rf" ({WHOLE}) (?:clients|procs)\b")
 _BEGUN = re.compile(r"^(?:dbench version|Running for|releasing clients| *\d+ +\d+ +\S+ MB/sec)", re.MULTILINE)
 
 
-def figures(text: str) -> dict[str, float]:
+def _figures(text: str) -> dict[str, float]:
     """Return the values of one run by metric, latencies in µs.
 
     Raises:
@@ -85,7 +87,7 @@ def _run(log: Log, workload: str, start: int, end: re.Match[str]) -> Iterator[Sa
     # dbench 3 and tbench 3 print no latencies.
     if _END_WITH_LATENCY.match(end[0]):
         try:
-            values = figures(log.text[start : end.end()])
+            values = _figures(log.text[start : end.end()])
         except NotUnderstood as error:
             raise log.problem(str(error), log.line_at(end.start())) from error
     elif values["throughput"] <= 0:
@@ -99,6 +101,79 @@ def _run(log: Log, workload: str, start: int, end: re.Match[str]) -> Iterator[Sa
             yield Samples(workload, _LARGEST, parameters, largest)
 
 
-READERS = (
-    Reader("dbench", "dbench and tbench: throughput, latency by operation, every second's line", _recognises, _read),
+READER = Reader(
+    "dbench", "dbench and tbench: throughput, latency by operation, every second's line", _recognises, _read
 )
+READERS = (READER,)
+
+_LOADFILE = MetricSpec("loadfile", "ms", "lower")
+_LATENCY = MetricSpec("latency", "ms", "lower")
+_ORDER = (_LOADFILE, _LATENCY, METRICS[0])
+_DECIMALS = 4
+
+_COMPLETED = re.compile(r"^\s*\d+\s+completed in\s+(\d+)\s+ms at time\s+\d+\s+ms\s*?$", re.M)
+_LAST = re.compile(r" ms\Z")
+_OPERATION_LAST = re.compile(r" ms\Z")
+_WANTED = {
+    _COMPLETED: "“CLIENT completed in N ms at time N ms”",
+    _SECOND: "“CLIENTS COUNT N MB/sec  execute N sec  latency N ms”",
+    _OPERATION: "“OPERATION COUNT MEAN MAX”",
+}
+
+_UNSPLIT = r"(?:tbench|dbench)-(?:(loadfile|execute)-)?(\d+)\.log"
+
+
+def read_mmtests(folder: Path) -> list[Row]:
+    """Return milliseconds to complete the load, throughput of each second, and mean latency of each operation.
+
+    The logs of MMTests are split in three (``benchlog-{loadfile,tput,op}-CLIENTS``), or one ``tbench-CLIENTS.log``.
+    """
+    split = [
+        row
+        for match, path in logs_named(folder, r"benchlog-(loadfile|op|tput)-(\d+)")
+        for row in _split_log(match, path)
+    ]
+    # MMTests keeps the unsplit log next to the split logs. The unsplit log and the split logs have the same content.
+    rows = split or [row for match, path in logs_named(folder, _UNSPLIT) for row in _unsplit_log(match, path)]
+    return sorted(
+        rows,
+        key=lambda row: (
+            _ORDER.index(row.metric),
+            str(row.parameters.get("operation", "")),
+            row.parameters["clients"],
+        ),
+    )
+
+
+def _split_log(match: re.Match[str], path: Path) -> Iterator[Row]:
+    part, clients = match[1], int(match[2])
+    log = open_log(path, f"tbench {part} log", _OPERATION_LAST if part == "op" else _LAST)
+    pattern = {"loadfile": _COMPLETED, "tput": _SECOND, "op": _OPERATION}[part]
+    log.require_each_line(pattern, _WANTED[pattern])
+    yield from _operations(log, clients) if part == "op" else (_single(log, pattern, clients),)
+
+
+def _unsplit_log(match: re.Match[str], path: Path) -> Iterator[Row]:
+    part, clients = match[1], int(match[2])
+    log = open_log(path, "tbench log", _LAST)
+    if part != "execute" and (part == "loadfile" or _COMPLETED.search(log.text)):
+        log.find(_COMPLETED, _WANTED[_COMPLETED])
+        yield _single(log, _COMPLETED, clients)
+    if part != "loadfile":
+        log.find(_SECOND, _WANTED[_SECOND])
+        if not _END.search(log.text):
+            raise log.problem("no “Throughput N MB/sec” at the end", log.last_line)
+        yield _single(log, _SECOND, clients)
+        yield from _operations(log, clients)
+
+
+def _single(log: TreeLog, pattern: re.Pattern[str], clients: int) -> Row:
+    metric, label = (_LOADFILE, "loadfile") if pattern is _COMPLETED else (METRICS[0], "tput")
+    values = log.find(pattern, _WANTED[pattern])
+    return Row(metric, _DECIMALS, f"{label}-{clients}", {"clients": clients}, values, log.path)
+
+
+def _operations(log: TreeLog, clients: int) -> Iterator[Row]:
+    for operation, _, mean, _ in _OPERATION.findall(log.text):
+        parameters = {"operation": operation, "clients": clients}
+        yield Row(_LATENCY, _DECIMALS, f"op-{operation}-{clients}", parameters, floats([mean]), log.path)

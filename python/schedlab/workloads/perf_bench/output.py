@@ -6,14 +6,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, floats, sections
+from schedlab.workloads.log_reader import (
+    NUMBER,
+    WHOLE,
+    Log,
+    Parameters,
+    Reader,
+    Reading,
+    Samples,
+    Unread,
+    floats,
+    sections,
+)
+from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 
 TIME = MetricSpec("time", "s", "lower")
 LATENCY = MetricSpec("latency", "us/op", "lower")
-TOTAL_LINE = re.compile(rf"^[ \t]*Total time:\s*({NUMBER})\s*\[sec\]", re.MULTILINE)
-PER_OP_LINE = re.compile(rf"^[ \t]*({NUMBER})\s+usecs/op[ \t]*$", re.MULTILINE)
+_TOTAL_LINE = re.compile(rf"^[ \t]*Total time:\s*({NUMBER})\s*\[sec\]", re.MULTILINE)
+_PER_OP_LINE = re.compile(rf"^[ \t]*({NUMBER})\s+usecs/op[ \t]*$", re.MULTILINE)
 
 _SECTION = re.compile(r"^# Running '?([\w-]+)/([\w-]+)'? benchmark(?::|\.\.\.)[ \t]*$", re.MULTILINE)
 
@@ -85,7 +100,7 @@ def _is_cut(section: _Section, has_values: bool) -> bool:
     if _EACH_RUN.search(section.text):
         return not _ALL_RUNS.search(section.text)
     return bool(
-        _LOOPS.search(section.text) and TOTAL_LINE.search(section.text) and not PER_OP_LINE.search(section.text)
+        _LOOPS.search(section.text) and _TOTAL_LINE.search(section.text) and not _PER_OP_LINE.search(section.text)
     )
 
 
@@ -107,8 +122,8 @@ def _values(section: _Section) -> Iterator[Samples]:
         if len(values):
             yield Samples(section.name, metric, parameters, values)
 
-    yield from each(LATENCY, PER_OP_LINE)
-    yield from each(TIME, TOTAL_LINE)
+    yield from each(LATENCY, _PER_OP_LINE)
+    yield from each(TIME, _TOTAL_LINE)
     yield from each(_RATE_SPEC, _RATE)
     yield from each(_RUN_SPEC, _EACH_RUN if _EACH_RUN.search(section.text) else _ALL_RUNS)
     for match in _COUNT.finditer(section.text):
@@ -149,4 +164,44 @@ def _parameters(text: str) -> Parameters:
     return {}
 
 
-READERS = (Reader("perf-bench", "perf bench, in both of its formats", _recognises, _read),)
+READER = Reader(
+    "perf-bench",
+    "perf bench, in both of its formats",
+    _recognises,
+    _read,
+    unread=(
+        Unread(
+            re.compile(r"\A[\d.\s]+\Z"),
+            "numbers without names",
+            "if 'perf bench --format=simple' printed them: --as perf-bench",
+        ),
+    ),
+)
+READERS = (READER,)
+
+_END = re.compile(r"(?:usecs/op|ops/sec)\Z")
+_PER_LOOP = re.compile(r"^\s*(\d+(?:\.\d+)?)(?:\s+usecs/loop\.?)?\s*?$", re.M)
+_LOOP_END = re.compile(r"usecs/loop\.?\Z")
+
+
+def read_perfpipe(folder: Path) -> list[Row]:
+    """Return one row of samples of ``perf bench sched pipe``, in microseconds per operation.
+
+    The logs of MMTests are ``benchlog-_-_-N`` or ``pipe-N.log``.
+    """
+    files = [path for _, path in logs_named(folder, r"benchlog-[^-]+-[^-]+(?:-\d+)?|pipe-\d+\.log")]
+    logs = [open_log(path, "perf bench sched pipe log", _END) for path in files]
+    values = [log.find(_PER_OP_LINE, "“MICROSECONDS usecs/op”") for log in logs]
+    return [Row(LATENCY, 4, "usecs-op", {}, np.concatenate(values), files[0])] if files else []
+
+
+def read_pipetest(folder: Path) -> list[Row]:
+    """Return one row of samples of the older ``pipetest.log``, in unrounded microseconds per loop.
+
+    MMTests has rounded these values to half microseconds since 2016-09.
+    """
+    rows = []
+    for _, path in logs_named(folder, r"pipetest\.log"):
+        values = open_log(path, "pipetest log", _LOOP_END).each_line(_PER_LOOP, "“MICROSECONDS usecs/loop”")[:, 0]
+        rows.append(Row(LATENCY, 2, "Time", {}, values, path))
+    return rows

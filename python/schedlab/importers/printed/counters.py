@@ -1,0 +1,192 @@
+"""Counters of ``perf stat`` below headings in a text: a column for each block of counters.
+
+Neighbouring blocks of one command with an event in common are the columns of one table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from schedlab.importers.checks import unique
+from schedlab.importers.printed.lines import Line, is_rule, malformed
+from schedlab.results.imported import Table
+from schedlab.workloads.perf_stat import output
+from schedlab.workloads.perf_stat.output import LONGEST_LINE, Command, Count
+
+_DIFF_MARK = re.compile(r"\s*(?P<mark>[-+])\s(?=\s*[\d<])")
+"""Before a counter of two runs that are written as a diff: ``-  71,938,508,607  cycles``."""
+_NOT_A_HEADING = re.compile(r"[`>^]|.*(?:\d\s+\d|\(\+-)")
+"""Remarks about a figure, and output of other tools."""
+_FARTHEST_HEADING = 12
+_LONGEST_HEADING = 90
+_LONGEST_TITLE = 200
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The counters under one ``heading``; ``title`` is the heading above a block with a separate heading line."""
+
+    heading: str
+    command: Command
+    counts: tuple[Count, ...]
+    line: int
+    title: str = ""
+
+
+@dataclass
+class Reader:
+    """Collector of the blocks of a text; :meth:`tables` returns them side by side."""
+
+    lines: Sequence[Line]
+    source: str
+    blocks: list[_Block] = field(default_factory=list)
+
+    def read(self, at: int, floor: int) -> int | None:
+        """Read the block that begins at ``lines[at]`` and return its end; None if no block begins at the line."""
+        text = self.lines[at].text
+        title = output.title_of(text)
+        if title is None and (len(text) > LONGEST_LINE or not output.begins(text)):
+            return None
+        if title and (end := self._diff(at, floor, title)):
+            return end
+        end, heading, lines = self._events(at + 1 if title else at, title is not None)
+        if lines:
+            self._add(at, floor, title, heading, lines)
+            return end
+        if title and not any(self.lines[place].text for place in range(at + 1, len(self.lines))):
+            raise malformed(self.source, self.lines[at], "the text ends before its counters")
+        return max(end, at + 1)
+
+    def tables(self) -> list[Table]:
+        """Return a table for each command, with its blocks as columns."""
+        groups: list[list[_Block]] = []
+        for block in self.blocks:
+            if groups and _is_column_of(groups[-1], block):
+                groups[-1].append(block)
+            else:
+                groups.append([block])
+        return [_table(group) for group in groups]
+
+    def _diff(self, at: int, floor: int, title: Command) -> int:
+        """Read two runs in the form of a diff into two blocks. Return their end; 0 if there are no such runs."""
+        sides: dict[str, list[Line]] = {"-": [], "+": []}
+        end, place = at, at + 1
+        while place < len(self.lines):
+            line = self.lines[place]
+            match = _DIFF_MARK.match(line.text)
+            if match is None and line.text:
+                break
+            if match is not None:
+                plain = replace(line, text=line.text[match.end() :])
+                if not self._is_event(plain):
+                    break
+                sides[match["mark"]].append(plain)
+                end = place + 1
+            place += 1
+        if not all(sides.values()):
+            return 0
+        for mark, lines in sides.items():
+            self._add(at, floor, title, mark, lines)
+        return end
+
+    def _events(self, at: int, titled: bool) -> tuple[int, str, list[Line]]:
+        """Return the end of a block, the heading within its first line, and the lines of its events."""
+        lines: list[Line] = []
+        while at < len(self.lines):
+            line = self.lines[at]
+            if not line.text or is_rule(line.text):
+                if not (titled and not lines) and not self._continues(at + 1):
+                    break
+                at += 1
+                continue
+            inline = output.heading_within(line.text)
+            if (inline and lines) or not self._is_event(line):
+                break
+            lines.append(line)
+            at += 1
+            if inline:
+                return at, inline, lines
+        return at, "", lines
+
+    def _is_event(self, line: Line) -> bool:
+        if len(line.text) > LONGEST_LINE:
+            return False
+        if output.is_event(line.text):
+            return True
+        if output.is_damaged(line.text):
+            why = "the figure or the event of the line cannot be read as output of perf stat"
+            raise malformed(self.source, line, why)
+        return False
+
+    def _continues(self, at: int) -> bool:
+        """Whether the block continues after a blank line: perf prints one or two blank lines before the
+        elapsed times."""
+        following = next((line.text for line in self.lines[at : at + 2] if line.text), "")
+        return output.heading_within(following) == ""
+
+    def _add(self, at: int, floor: int, title: Command | None, heading: str, lines: Sequence[Line]) -> None:
+        above, command = self._above(at, floor)
+        if title:
+            command = replace(title, runs=title.runs or command.runs)
+        elif not command.text and self.blocks:
+            command = self.blocks[-1].command
+        if counts := output.counts_for_people([(line.number, line.text) for line in lines], command.runs):
+            number = self.lines[at].number
+            self.blocks.append(_Block(heading or above, command, tuple(counts), number, above if heading else ""))
+
+    def _above(self, at: int, floor: int) -> tuple[str, Command]:
+        """Return the heading and the command above a block."""
+        heading = ""
+        for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
+            text = self.lines[place].text.strip()
+            if not text or is_rule(text):
+                continue
+            if len(text) > LONGEST_LINE:
+                break
+            if command := output.command_of(text):
+                return heading, command
+            if len(text) > _LONGEST_HEADING:
+                break
+            if not _NOT_A_HEADING.match(text):
+                heading = heading or text.strip("#*|= ").rstrip(":").strip()
+        return heading, Command()
+
+
+def _is_column_of(group: Sequence[_Block], block: _Block) -> bool:
+    headings = {before.heading for before in group}
+    if len(headings) > 1 and block.heading == group[0].heading:
+        # A repetition of the first heading begins the next comparison.
+        return False
+    names = {count.metric for count in group[0].counts}
+    return block.command.text == group[-1].command.text and any(count.metric in names for count in block.counts)
+
+
+def _table(group: Sequence[_Block]) -> Table:
+    rows: dict[tuple[str, int], dict[int, Count]] = {}
+    for k, block in enumerate(group):
+        times: Counter[str] = Counter()
+        for count in block.counts:
+            times[count.metric] += 1
+            rows.setdefault((count.metric, times[count.metric]), {})[k] = count
+    # An event that is twice under one heading was measured twice.
+    repeated = {name for name, time in rows if time > 1}
+    first = group[0]
+    run = first.command.parameters
+    names = [block.heading or block.command.text or f"line {block.line}" for block in group]
+    return Table(
+        output.LAYOUT,
+        (first.title or first.command.text)[:_LONGEST_TITLE],
+        output.WORKLOAD,
+        unique([name[:_LONGEST_HEADING] for name in names]),
+        tuple(
+            output.row_of(
+                [by_block.get(k) for k in range(len(group))],
+                {**run, "repetition": time} if name in repeated else run,
+            )
+            for (name, time), by_block in rows.items()
+        ),
+        first.line,
+    )

@@ -1,0 +1,363 @@
+"""netperf output: classic tables with or without headings (``-P 0``), interim results (``-D``), and the omni output.
+
+A log is cut at the titles of the tests. A title is followed by a table of sizes and results, or omni output.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, floats, sections
+from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
+from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
+
+_KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
+"""Pattern of a line of the output of ``-k``."""
+_UNIT = r"10\^[369]bits/s(?:ec)?|[KMG]?Bytes/s(?:ec)?|Trans/s|per sec"
+"""Units of throughput (``-f`` in netperf's manual): bits by powers of ten, bytes by powers of two."""
+
+LATENCY = MetricSpec("latency", "us", "lower", judged=False)
+LATENCY_P50 = MetricSpec("latency-p50", "us", "lower", judged=False)
+LATENCY_P99 = MetricSpec("latency-p99", "us", "lower", judged=False)
+
+_BITS = {"10^3": "kbit/s", "10^6": "Mbit/s", "10^9": "Gbit/s"}
+_BYTES = {"K": "KiB/s", "M": "MiB/s", "G": "GiB/s", "B": "B/s"}
+
+_KEYS = {
+    "Throughput": "THROUGHPUT",
+    "Throughput Units": "THROUGHPUT_UNITS",
+    "Direction": "DIRECTION",
+    "Protocol": "PROTOCOL",
+    "Local Send Size": "LOCAL_SEND_SIZE",
+    "Request Size Bytes": "REQUEST_SIZE",
+    "Response Size Bytes": "RESPONSE_SIZE",
+    "Local CPU Util %": "LOCAL_CPU_UTIL",
+    "Remote CPU Util %": "REMOTE_CPU_UTIL",
+    "Local Service Demand": "LOCAL_SD",
+    "Remote Service Demand": "REMOTE_SD",
+    "Local Send Throughput": "LOCAL_SEND_THROUGHPUT",
+    "Remote Recv Throughput": "REMOTE_RECV_THROUGHPUT",
+    "Mean Latency Microseconds": "MEAN_LATENCY",
+    "50th Percentile Latency Microseconds": "P50_LATENCY",
+    "90th Percentile Latency Microseconds": "P90_LATENCY",
+    "99th Percentile Latency Microseconds": "P99_LATENCY",
+    "Minimum Latency Microseconds": "MIN_LATENCY",
+    "Maximum Latency Microseconds": "MAX_LATENCY",
+    "Stddev Latency Microseconds": "STDDEV_LATENCY",
+}
+"""Keys of ``-k`` by the column names of ``-o``."""
+
+_METRICS = {
+    "LOCAL_SEND_THROUGHPUT": SENT,
+    "REMOTE_RECV_THROUGHPUT": RECEIVED,
+    "MEAN_LATENCY": LATENCY,
+    "P50_LATENCY": LATENCY_P50,
+    "P90_LATENCY": MetricSpec("latency-p90", "us", "lower"),
+    "P99_LATENCY": LATENCY_P99,
+    "MIN_LATENCY": MetricSpec("latency-min", "us", "lower"),
+    "MAX_LATENCY": MetricSpec("latency-max", "us", "lower"),
+    "STDDEV_LATENCY": MetricSpec("latency-stddev", "us", "lower"),
+    "LOCAL_CPU_UTIL": MetricSpec("cpu-local", "%", "lower"),
+    "REMOTE_CPU_UTIL": MetricSpec("cpu-remote", "%", "lower"),
+    "LOCAL_SD": MetricSpec("demand-local", "us", "lower"),
+    "REMOTE_SD": MetricSpec("demand-remote", "us", "lower"),
+}
+"""Metrics other than the throughput. The remaining keys describe the sockets and the machines."""
+
+_PARAMETERS = {"LOCAL_SEND_SIZE": "size", "REQUEST_SIZE": "request", "RESPONSE_SIZE": "reply"}
+_TABLE_ROW = re.compile(rf"^(?:[ \t]*-?{NUMBER}[ \t]+)*?(-?{NUMBER})[ \t]+({_UNIT})[ \t]*$", re.MULTILINE)
+
+_TITLE = re.compile(
+    r"^(?:MIGRATED )?((?:(?:TCP|UDP|SCTP|STREAM|DG|UNIX|DCCP)\S* )[\w/ ]+?|OMNI \S+) TEST(?: (?:from|to|:) .*)?$",
+    re.MULTILINE,
+)
+_NUMBERS = re.compile(rf"^[ \t]*(-?{NUMBER}(?:[ \t]+-?{NUMBER})+)[ \t]*$", re.MULTILINE)
+_INTERIM = re.compile(rf"^Interim result: +({NUMBER}) (\S+) over ", re.MULTILINE)
+_UNSURE = re.compile(r"^!!! Confidence intervals: Throughput +: +(\S+)$", re.MULTILINE)
+_SIZES_AND_RATE = re.compile(r"\d+ \d+ (?:\d+ )?(?:\d+ )?\d+\.\d\d (?:\d+ \d+ )?\d+\.\d\d")
+
+_KINDS = {
+    "stream": ((5, 9), ()),
+    "rr": ((6, 10), (2,)),
+    "datagram": ((6, 8), (4, 6)),
+}
+"""Allowed counts of numbers in the first and the second line of a result; with ``-c -C`` CPU figures follow."""
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Output of one test, or the complete log if the log has no title. ``line`` is the line of the title."""
+
+    title: str
+    text: str
+    line: int
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has a test's title or omni output, or consists of results of netperf's shapes."""
+    return bool(_TITLE.search(head)) or _is_omni(head) or _is_bare(head)
+
+
+def _is_bare(head: str) -> bool:
+    """Return whether every line is a result: whole sizes, and at the end of the first line a time and a rate."""
+    rows: list[list[str]] = []
+    for line in Lines(head):
+        if not line.strip():
+            continue
+        match = _NUMBERS.match(line)
+        if match is None:
+            return False
+        if len(rows) < _SHAPE_LINES:
+            rows.append(match[1].split())
+    return bool(rows) and bool(_SIZES_AND_RATE.fullmatch(" ".join(rows[0]))) and _shape(rows) is not None
+
+
+_SHAPE_LINES = 2
+"""Lines of a result that show its kind."""
+
+
+def _shape(rows: list[list[str]]) -> str | None:
+    """Return the kind of a result by the counts of numbers in its first lines."""
+    if len(rows[0]) in (5, 9):
+        return "stream"
+    second = len(rows[1]) if len(rows) > 1 else 0
+    return next(
+        (kind for kind in ("rr", "datagram") if len(rows[0]) in _KINDS[kind][0] and second in _KINDS[kind][1]), None
+    )
+
+
+def _read(log: Log) -> Reading:
+    """Return throughput or transactions of each test, UDP as sent and received, CPU figures, and interim results."""
+    samples: list[Samples] = []
+    notes: list[str] = []
+    for test in _tests(log):
+        workload = _workload(test.title, log.name)
+        if _is_omni(test.text) or test.title.startswith("OMNI"):
+            results = list(_read_omni(log, workload, test.text, test.line))
+        else:
+            results = list(_results(log, workload, test))
+        if not results:
+            raise log.problem("a test printed no result: the log is cut off, or the test failed", test.line)
+        samples += results
+        notes += [
+            f"{log.name}:{test.line}: netperf did not reach its confidence: {width[1]}"
+            for width in _UNSURE.finditer(test.text)
+        ]
+        interim: dict[MetricSpec, list[float]] = {}
+        for value, unit in _INTERIM.findall(test.text):
+            interim.setdefault(_metric_of(unit), []).append(float(value))
+        for metric, values in interim.items():
+            spec = MetricSpec(f"{metric.name}-interim", metric.unit, metric.direction)
+            samples.append(Samples(workload, spec, results[0].parameters, values))
+    has_rates = any(part.metric.unit == "Mbit/s" for part in samples)
+    if has_rates and not _TITLE.search(log.text) and not _is_omni(log.text):
+        notes.append(f"{log.name}: the headings with the units are missing: rates are assumed to be in 10^6bits/s")
+    return Reading(samples, notes=notes)
+
+
+def _tests(log: Log) -> Iterator[_Test]:
+    if not _TITLE.search(log.text):
+        yield _Test("", log.text, 1)
+    for title, text in sections(log.text, _TITLE):
+        yield _Test(title[1], text, log.line_at(title.start()))
+
+
+_SHORT = (
+    ("connect/request/response", "crr"),
+    ("request/response", "rr"),
+    ("unidirectional send", "stream"),
+    (" ", "-"),
+)
+_NAMED = re.compile(r"(TCP|UDP|STREAM|DG|SCTP)_(STREAM|RR|CRR|MAERTS|SENDFILE)", re.IGNORECASE)
+
+
+def _workload(title: str, name: str) -> str:
+    """Return the workload (``netperf-tcp-rr``) by a test's title, or by the name of a file such as ``TCP_RR.log``."""
+    if title.startswith("OMNI"):
+        return "netperf-omni"
+    if not title:
+        match = _NAMED.search(name.rpartition("/")[2])
+        return f"netperf-{match[0].lower().replace('_', '-')}" if match else "netperf"
+    test = title.lower()
+    for long, short in _SHORT:
+        test = test.replace(long, short)
+    return f"netperf-{test}"
+
+
+def _results(log: Log, workload: str, test: _Test) -> Iterator[Samples]:
+    """Yield the results of one table; a log without titles may contain several results."""
+    lines = [
+        (test.line + number, match[1].split())
+        for number, line in enumerate(Lines(test.text))
+        if (match := _NUMBERS.match(line))
+    ]
+    unit = re.search(rf"(?:^|[ \t])({_UNIT})(?=\s)", test.text)
+    metric = _metric_of(unit[1]) if unit else None
+    at = 0
+    while at < len(lines):
+        number, *_ = lines[at]
+        rows = [row for _, row in lines[at : at + _SHAPE_LINES]]
+        kind = _kind(test.title) or _shape(rows)
+        if kind is None:
+            raise log.problem("figures that are not a result of netperf", number)
+        first, second = _KINDS[kind]
+        if len(rows[0]) not in first or (second and (len(rows) < 2 or len(rows[1]) not in second)):
+            raise log.problem("a result is cut off", number)
+        yield from _result(workload, kind, metric, rows[0], rows[1] if second else [])
+        # Below a title, further lines are the details of -v 2.
+        at = len(lines) if test.title else at + (2 if second else 1)
+
+
+def _kind(title: str) -> str | None:
+    if not title:
+        return None
+    if "request/response" in title.lower():
+        return "rr"
+    return "datagram" if title.startswith(("UDP", "DG")) else "stream"
+
+
+def _result(
+    workload: str, kind: str, metric: MetricSpec | None, first: list[str], second: list[str]
+) -> Iterator[Samples]:
+    if kind == "rr":
+        parameters = {"request": int(float(first[2])), "reply": int(float(first[3]))}
+        values = [(metric or _metric_of("Trans/s"), first[5]), *_cpu(first[6:], "us/Tr")]
+    elif kind == "stream":
+        parameters = {"size": int(float(first[2]))}
+        values = [(metric or _metric_of("10^6bits/s"), first[4]), *_cpu(first[5:], "us/KB")]
+    else:
+        parameters = {"size": int(float(first[1]))}
+        unit = metric.unit if metric else SENT.unit
+        sent, received = (MetricSpec(spec.name, unit, spec.direction) for spec in (SENT, RECEIVED))
+        cpu = [number for pair in zip(first[6:], second[4:], strict=False) for number in pair]
+        values = [(sent, first[5]), (received, second[3]), *_cpu(cpu, "us/KB")]
+    for spec, text in values:
+        if float(text) >= 0:  # -1: not measured
+            yield Samples(workload, spec, parameters, (float(text),))
+
+
+def _cpu(numbers: list[str], unit: str) -> Iterator[tuple[MetricSpec, str]]:
+    """Yield CPU utilisation of both ends, then the CPU time of a KB or a transaction at both ends."""
+    specs = [MetricSpec(f"cpu-{end}", "%", "lower") for end in ("local", "remote")]
+    specs += [MetricSpec(f"demand-{end}", unit, "lower") for end in ("local", "remote")]
+    yield from zip(specs, numbers, strict=False)
+
+
+def _metric_of(unit: str) -> MetricSpec:
+    """Return the metric of a unit of throughput, as netperf writes the unit."""
+    if unit in ("Trans/s", "per sec"):
+        return TRANSACTIONS
+    return MetricSpec("throughput", _BITS.get(unit[:4]) or _BYTES.get(unit[:1], unit), "higher")
+
+
+def _is_omni(text: str) -> bool:
+    """Return whether a text has lines ``THROUGHPUT=…``, or a line of several column names of ``-o``."""
+    return any(key in _METRICS or key == "THROUGHPUT" for key, _ in _KEY_LINE.findall(text)) or bool(_names(text, 2))
+
+
+def _read_omni(log: Log, workload: str, text: str, line: int) -> Iterator[Samples]:
+    """Yield the samples of one test, the ``text`` below its title at ``line``."""
+    if names := _names(text, 1):
+        header, *rows = _table(log, text[text.index(names) :], line)
+        for row in rows:
+            if len(row) != len(header):
+                raise log.problem("a line of values is cut off", line)
+            values = {_KEYS.get(name.strip(), ""): value for name, value in zip(header, row, strict=True)}
+            yield from _omni_samples(workload, values)
+    elif values := dict(_KEY_LINE.findall(text)):
+        yield from _omni_samples(workload, values)
+    else:
+        for value, unit in _TABLE_ROW.findall(text):
+            yield Samples(workload, _metric_of(unit), {}, (float(value),))
+
+
+def _names(text: str, least: int) -> str:
+    """Return the first line with at least ``least`` column names; empty if no line has that many names."""
+    for line in Lines(text):
+        if sum(name.strip() in _KEYS for name in line.split(",")) >= least:
+            return line
+    return ""
+
+
+def _table(log: Log, text: str, line: int) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(Lines(text)) if row]
+    except csv.Error as error:
+        raise log.problem(f"is not CSV: {error}", line) from error
+
+
+def _omni_samples(workload: str, values: Mapping[str, str]) -> Iterator[Samples]:
+    test = f"{values.get('PROTOCOL', '')}-{values.get('DIRECTION', '')}".lower()
+    parameters: dict[str, str | int | float] = {"test": test} if workload == "netperf-omni" and len(test) > 1 else {}
+    for key, name in _PARAMETERS.items():
+        if re.fullmatch(r"[1-9]\d{0,9}", values.get(key, "")):
+            parameters[name] = int(values[key])
+    throughput = _metric_of(values.get("THROUGHPUT_UNITS") or ("Trans/s" if workload.endswith("rr") else "10^6bits/s"))
+    specs = {"THROUGHPUT": throughput} | _METRICS
+    if throughput.name != "throughput":
+        # The bytes a second of a request/response test follow from its transactions.
+        specs = {key: spec for key, spec in specs.items() if not key.endswith(("SEND_THROUGHPUT", "RECV_THROUGHPUT"))}
+    for key, spec in specs.items():
+        # netperf prints -1 for values that it did not measure.
+        if re.fullmatch(NUMBER, values.get(key, "")):
+            yield Samples(workload, spec, parameters, (float(values[key]),))
+
+
+READER = Reader(
+    "netperf",
+    "netperf: classic output, -P 0, -D interim results, omni as table, key=value or CSV",
+    _recognises,
+    _read,
+)
+READERS = (READER,)
+
+_DECIMALS = 2
+
+_END = re.compile(r"(?:\.\d\d|^\d+ +\d+)\Z", re.M)
+_NAME_END = re.compile(r"[A-Z]\Z")
+
+
+def read_mmtests(folder: Path) -> list[Row]:
+    """Return throughput or transactions of every repetition, a row for each message size; UDP as sent and received.
+
+    In MMTests, ``protocols`` names the test (``UDP_STREAM``), and ``PROTOCOL-SIZE.N`` are its repetitions.
+    """
+    sizes: dict[tuple[str, int], list[TreeLog]] = {}
+    for match, path in logs_named(folder, rf"({_protocol(folder)})-(\d+)\.\d+"):
+        sizes.setdefault((match[1], int(match[2])), []).append(open_log(path, f"netperf {match[1]} log", _END))
+    return [row for key in sorted(sizes) for row in _mmtests_rows(*key, sizes[key])]
+
+
+def _protocol(folder: Path) -> str:
+    for _, path in logs_named(folder, "protocols"):
+        return re.escape(open_log(path, "list of netperf tests", _NAME_END).text.split()[0])
+    return "[A-Z]+_[A-Z]+"
+
+
+def _mmtests_rows(protocol: str, size: int, logs: list[TreeLog]) -> list[Row]:
+    name = protocol.lower().replace("_", "")
+
+    def row(metric: MetricSpec, kind: str, has_result: Callable[[int], bool]) -> Row:
+        values = floats(_last_number(log, has_result) for log in logs)
+        return Row(metric, _DECIMALS, f"{name}-{kind}-{size}", {"size": size}, values, logs[0].path)
+
+    if protocol == "UDP_STREAM":
+        return [row(SENT, "send", lambda numbers: numbers == 6), row(RECEIVED, "recv", lambda numbers: numbers == 4)]
+    # MMTests labels transactions with Mbit/s, but netperf prints transactions a second.
+    return [
+        row(TRANSACTIONS if protocol.endswith("_RR") else _metric_of("10^6bits/s"), "send", lambda numbers: numbers > 4)
+    ]
+
+
+def _last_number(log: TreeLog, has_result: Callable[[int], bool]) -> str:
+    """Return the last number of the last result line. ``has_result`` selects lines by their count of numbers."""
+    for match in reversed(list(_NUMBERS.finditer(log.text))):
+        numbers = match[1].split()
+        if has_result(len(numbers)):
+            return numbers[-1]
+    raise log.problem("no line of results", log.last_line)

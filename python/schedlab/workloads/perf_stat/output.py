@@ -1,0 +1,410 @@
+"""Output of ``perf stat``: separated values (``-x``), JSON (``-j``), and lines for people.
+
+A line of separated values ("CSV FORMAT" in perf-stat(1))::
+
+    [seconds,][CPU0, | S0-D0-C0,number, | comm-tid,]VALUE,unit,event,[cgroup,][error%,]runtime,percent[,value,unit]
+
+As in the tool's real output, and unlike in the manual, the error of repeated runs follows the event. Lines for people::
+
+    Performance counter stats for 'perf bench sched pipe' (10 runs):
+
+        16,839.74 msec task-clock:u        #    1.158 CPUs utilized     ( +-  0.52% )
+       45.291088843 seconds time elapsed                                ( +-  0.40% )
+
+``+-`` is the standard error of the mean in per cent: ``print_noise`` prints ``rel_stddev_stats`` of ``stddev_stats``,
+which divides the variance by n (linux, tools/perf/util/stat.c).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import isnan
+from typing import Any
+
+from schedlab.notation.units import counted
+from schedlab.results.imported import Cell, Spread, Table, TableRow
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.json_logs import number
+from schedlab.workloads.log_reader import NUMBER, Log, Parameters, Reader, Reading, Samples
+
+WORKLOAD, LAYOUT = "perfstat", "perf-stat"
+"""Name of the workload, as of the adapter, and of its tables. Only lines for people name the measured command."""
+
+_TIMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
+"""perf's clock events in nanoseconds (perf-list(1), tool events), and the adapters' names of their metrics."""
+_UNITS = {"msec": "ms", "nsec": "ns", "Joules": "J", "": "events"}
+_CLOCKS = frozenset({"task-clock", "cpu-clock"})
+"""Events that perf prints in milliseconds; old versions leave the unit out."""
+
+_BETWEEN = re.compile(r"[^\w\s.<>%/()=:-]{1,4}|\t|:")
+"""Separators: characters that no field contains."""
+_LIKELY = re.compile(r"^.*([^\w\s.<>]{1,4}|\t)\d{1,18}\1\d{1,3}\.\d\d(?:\1.*)?$", re.MULTILINE)
+"""Lines of counts end in the time for which the event was counted, and that time in per cent."""
+_LINES = 40
+"""Number of lines that determine the separator."""
+
+_OBJECT = re.compile(r'^ *\{ ?"(?:interval|cpu|core|socket|die|node|thread|cgroup|counter-value)" ?: ?', re.MULTILINE)
+_PLACES = ("cpu", "core", "die", "socket", "node", "cache", "cluster", "thread")
+
+_COUNT = re.compile(r"[0-9]{1,20}(?:[.,][0-9]{1,15})?")
+_NOTHING = re.compile(r"<not (?:counted|supported)>")
+_SECONDS = re.compile(r" *[0-9]{1,12}\.[0-9]{9}| *summary")
+_PLACE = re.compile(r"CPU\d+|[SDCNL]\d+(?:-[SDCNL]\w*\d+)*|.+-\d+")
+_UNIT = re.compile(r"(?!<not )[^0-9\s][^\s]*|")
+_EVENT = re.compile(r"[A-Za-z_][^\t]*")
+_ERROR = re.compile(r"([0-9]{1,9}\.[0-9]+)%")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count of one event.
+
+    Attributes:
+        metric: name of the event or time.
+        unit: unit of ``value``.
+        value: the count; None where the event was not counted or is not supported.
+        text: the count as printed; empty if ``value`` has another unit.
+        line: number of its line.
+        seconds: end of an interval (``-I``), nan in the lines of the summary, None without intervals.
+        place: CPU, core, socket, thread or cgroup.
+        error_percent: relative standard error over repeated runs (``-r``).
+        runs: number of repeated runs; None where the format does not print it.
+    """
+
+    metric: str
+    unit: str
+    value: float | None
+    text: str = ""
+    line: int = 0
+    seconds: float | None = None
+    place: str = ""
+    error_percent: float | None = None
+    runs: int | None = None
+
+    @property
+    def spec(self) -> MetricSpec:
+        """The metric. Events are costs of the same work, so lower is better."""
+        return MetricSpec(self.metric, self.unit, "lower")
+
+
+def _count(event: str, unit: str, value: float | None, line: int, **further: Any) -> Count:
+    """Return the count of an event with its printed unit; clock events become times in seconds."""
+    if event in _TIMES and unit in ("ns", ""):
+        return Count(_TIMES[event], "s", None if value is None else value * 1e-9, line=line, **further)
+    return Count(event, _unit(event, unit), value, line=line, **further)
+
+
+def _unit(event: str, printed: str) -> str:
+    return _UNITS.get(printed or ("msec" if event.partition(":")[0] in _CLOCKS else ""), printed)
+
+
+def row_of(counts: Sequence[Count | None], parameters: Parameters) -> TableRow:
+    """Return the row of one event, with a cell for each column."""
+    first = next(count for count in counts if count is not None)
+    cells = tuple(Cell(None) if count is None else _cell(count) for count in counts)
+    return TableRow(first.metric, "", parameters, first.unit, first.spec.direction, cells, first.line)
+
+
+def _cell(count: Count) -> Cell:
+    if count.value is None:
+        return Cell(None, count.text or "-", n=count.runs)
+    kind: Spread = "" if count.error_percent is None else "standard error"
+    text = count.text or f"{count.value:.15g}"
+    return Cell(count.value, text, spread_percent=count.error_percent, spread_kind=kind, n=count.runs)
+
+
+def _count_of(line: str, separator: str, number: int = 0) -> Count | None:
+    """Return the count in a line of separated values; None for any other line."""
+    fields = line.split(separator)
+    seconds: float | None = None
+    if _SECONDS.fullmatch(fields[0]):
+        seconds = float("nan") if "summary" in fields[0] else float(fields[0])
+        fields = fields[1:]
+    place = ""
+    if len(fields) > 3 and not _is_value(fields[0]) and _PLACE.fullmatch(fields[0]):
+        place, fields = fields[0], fields[1:]
+        # The number of CPUs follows a place with several CPUs.
+        if len(fields) > 3 and fields[0].isdecimal() and _is_value(fields[1]):
+            fields = fields[1:]
+    if len(fields) < 5 or not _is_value(fields[0]) or not _UNIT.fullmatch(fields[1]) or not _EVENT.fullmatch(fields[2]):
+        return None
+    value = float(fields[0].replace(",", ".")) if _COUNT.fullmatch(fields[0]) else None
+    error = next((float(match[1]) for field in fields[3:5] if (match := _ERROR.fullmatch(field))), None)
+    cgroup = fields[3] if fields[3] and not _is_value(fields[3]) and not _ERROR.fullmatch(fields[3]) else ""
+    place = " ".join(filter(None, (place, cgroup)))
+    return _count(fields[2], fields[1], value, number, seconds=seconds, place=place, error_percent=error)
+
+
+def _is_value(field: str) -> bool:
+    return bool(_COUNT.fullmatch(field) or _NOTHING.fullmatch(field))
+
+
+def _separator(text: str) -> str | None:
+    """Return the separator of the fields; None if perf printed no line of the text."""
+    lines = [match[0] for match in islice(_LIKELY.finditer(text), _LINES)]
+    candidates = {start for line in lines for mark in _BETWEEN.findall(line) for start in {mark, mark[:1], mark[:2]}}
+    counts = {mark: sum(_count_of(line, mark) is not None for line in lines) for mark in sorted(candidates)}
+    best, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    return best if count else None
+
+
+def separated(log: Log) -> tuple[str, list[Count]]:
+    """Return the separator and the counts of ``-x`` output; ImportProblem without counts, or if the last is cut off."""
+    separator = _separator(log.text)
+    if separator is None:
+        raise log.problem("contains no line of 'perf stat -x'", 1)
+    counts = []
+    for line_number, line in enumerate(log.lines, 1):
+        if count := _count_of(line, separator, line_number):
+            counts.append(count)
+        elif line_number == len(log.lines) and line.count(separator) > 1 and not log.text.endswith("\n"):
+            raise log.problem(f"“{line[:60]}” is cut off", line_number)
+    return separator, counts
+
+
+def _read(log: Log) -> Reading:
+    """Return the counts of ``-x`` output."""
+    separator, counts = separated(log)
+    # The fields of the count are empty in a line that has only a derived figure.
+    derived = sum(separator * 3 in line[:40] and _count_of(line, separator) is None for line in log.lines)
+    reading = _reading(log, counts, derived)
+    foreign = sum(1 for line in log.lines if line.strip() and not line.startswith("#")) - len(counts) - derived
+    if foreign > 0 and not log.mixed:
+        note = f"{log.name}: {counted(foreign, 'line')} that perf stat did not print"
+        return replace(reading, notes=[*reading.notes, note])
+    return reading
+
+
+def _recognises_json(head: str) -> bool:
+    """Return whether a text has an object with one of perf's first keys, and a counter's value."""
+    return '"counter-value"' in head and '"event"' in head and bool(_OBJECT.search(head))
+
+
+def _read_json(log: Log) -> Reading:
+    """Return the counts of ``-j`` output, an object a line ("JSON FORMAT" in perf-stat(1))."""
+    derived = 0
+    counts: list[Count] = []
+    for line, fields in _objects(log):
+        if "event" in fields and "counter-value" in fields:
+            counts.append(_count_of_object(log, line, fields))
+        elif "metric-value" in fields or "metric-unit" in fields:
+            derived += 1
+    return _reading(log, counts, derived)
+
+
+def _objects(log: Log) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in enumerate(log.lines, 1):
+        if not text.lstrip().startswith("{"):
+            continue
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise log.problem(f"“{text.strip()[:60]}” is not a complete JSON object", line) from error
+        if isinstance(content, dict):
+            yield line, content
+
+
+def _count_of_object(log: Log, line: int, fields: dict[str, Any]) -> Count:
+    value = str(fields["counter-value"]).strip()
+    if not (re.fullmatch(NUMBER, value) or re.fullmatch(r"<not \w+>", value)):
+        raise log.problem(f"{value[:40]!r} is not a counter's value", line)
+    return _count(
+        str(fields["event"]),
+        str(fields.get("unit", "")),
+        None if value.startswith("<") else float(value),
+        line,
+        seconds=number(fields.get("interval")),
+        place=_place(fields),
+        error_percent=number(fields.get("variance")),
+    )
+
+
+def _place(fields: dict[str, Any]) -> str:
+    """Return the place in the notation of ``-x``: ``CPU0``, ``S0-D0-C0``."""
+    name = next((name for name in _PLACES if name in fields), "")
+    value = str(fields.get(name, ""))
+    place = f"CPU{value}" if name == "cpu" and value.isdecimal() else value
+    return " ".join(filter(None, (place, str(fields.get("cgroup", "")))))
+
+
+def _reading(log: Log, counts: Sequence[Count], derived: int) -> Reading:
+    """Return samples of every event, a sample for each interval or run. For repeated runs, return a table of their
+    means.
+
+    ``derived`` is the number of lines that contain only a figure derived from counts.
+    """
+    if not counts:
+        raise log.problem("contains no event of perf stat", 1)
+    notes = [f"{log.name}: {note}" for note in _notes(counts, derived)]
+    without_summary = [count for count in counts if count.seconds is None or not isnan(count.seconds)]
+    with_value = [count for count in without_summary if count.value is not None]
+    if not with_value:
+        raise log.problem("no event was counted: all are <not counted> or <not supported>", counts[0].line)
+    if any(count.seconds is not None for count in without_summary):
+        return Reading([_samples(count) for count in with_value if count.seconds is not None], notes=notes)
+    if any(count.error_percent is not None for count in without_summary):
+        rows = tuple(row_of([count], _parameters(count)) for count in without_summary)
+        table = Table(LAYOUT, "means of repeated runs", WORKLOAD, (log.column,), rows, counts[0].line)
+        return Reading(tables=[table], notes=notes)
+    return Reading([_samples(count) for count in with_value], notes=notes)
+
+
+def _notes(counts: Sequence[Count], derived: int) -> Iterable[str]:
+    missing = Counter(count.metric for count in counts if count.value is None)
+    with_value = {count.metric for count in counts if count.value is not None}
+    if never := [event for event in missing if event not in with_value]:
+        yield f"left out, never counted: {', '.join(never)}"
+    for event, times in missing.items():
+        if event in with_value:
+            yield f"{event}: {counted(times, 'count is', 'counts are')} missing"
+    if any(count.seconds is not None and isnan(count.seconds) for count in counts):
+        yield "left out: the summary, which adds up the intervals"
+    if derived:
+        yield f"left out: {counted(derived, 'derived figure')}, which follow from the counts"
+
+
+def _parameters(count: Count) -> Parameters:
+    return {"place": count.place} if count.place else {}
+
+
+def _samples(count: Count) -> Samples:
+    assert count.value is not None
+    return Samples(WORKLOAD, count.spec, _parameters(count), (count.value,))
+
+
+READERS = (
+    Reader("perf-stat-json", "perf stat -j, also with -r and -I", _recognises_json, _read_json, in_mails=False),
+    Reader(
+        "perf-stat",
+        "perf stat -x SEPARATOR, also with -r and -I",
+        lambda text: _separator(text) is not None,
+        _read,
+    ),
+)
+
+_TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P<runs>\d+) runs\))?:?\s*\Z")
+_FIGURE = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+_SPREAD = r"(?:\(\s*\+-\s*(?P<spread>\d+(?:[.,]\d+)?)\s*%\s*\))"
+_SHARE = r"(?:[\[(]\s*[\d.,]+\s*%\s*[\])])?"
+"""The time that a multiplexed counter was enabled."""
+_ELAPSED = re.compile(
+    rf"(?P<heading>.*?)(?<![\d.,\w])(?P<value>{_FIGURE})\s*(?:\+-\s*[\d.,]+\s*)?\s*seconds?\s+"
+    rf"(?P<kind>time elapsed|user|sys)\b\s*{_SPREAD}?"
+)
+_KINDS = {"time elapsed": "elapsed", "user": "user", "sys": "system"}
+_COUNTER = re.compile(
+    rf"\s*(?P<value>{_FIGURE}|<not (?:supported|counted)>)\s+(?:(?P<unit>msec|nsec|Joules|MiB|Bytes|ns|%)\s+)?"
+    rf"(?P<event>[A-Za-z_][\w./:=,@-]*)(?P<clock> \(msec\))?\s*(?:\s#.*?|\s->.*?)?\s*{_SPREAD}?\s*{_SHARE}\s*\Z"
+)
+_DAMAGED = re.compile(r"\s*[\d<].*(?:seconds? time elapsed|\(\s*\+-\s*[\d.,]+\s*%\s*\)|\s#\s+[\d.,]+\s)")
+_DAMAGED_ELAPSED = re.compile(r"\s*\S*\d\S*\s+seconds? time elapsed")
+_SECOND_COMMENT = re.compile(rf"\s*#.*?{_SPREAD}?\s*{_SHARE}\s*\Z")
+_COMMON_EVENT = re.compile(
+    r"\s(?:(?:task|cpu)-clock|cycles|instructions|branch(?:es|-misses)|(?:page|major|minor)-faults|context-switches|"
+    r"cpu-migrations|cache-(?:misses|references)|(?:L1-[di]cache|LLC|[di]TLB|node)-(?:load|store)[\w-]*|"
+    r"stalled-cycles-\w+)(?::\w+)?\s"
+)
+_COMMAND = re.compile(r"perf stat|perf bench|^\s*[$#]\s")
+_OPTIONS = re.compile(r".*?perf stat(?:\s+-[exoCGpt]\s+\S+|\s+-\S+(?:\s+\d\S*)?)*\s+(?:--\s+)?")
+_REPEAT = re.compile(r"(?:--repeat[= ]?|-r ?)(\d+)")
+_DECIMAL_COMMA = re.compile(r"\d,\d+\s*%|\d\.\d{3}[.,]\d")
+LONGEST_LINE = 1000
+"""Characters of a line for people."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A measured command.
+
+    Attributes:
+        text: the command as printed, or the line that a user wrote.
+        run: the adapter's parameter of this name: the command without ``perf stat`` and its options. Empty if the line
+            may be a comment.
+        runs: number of repeated runs, where it is printed.
+    """
+
+    text: str = ""
+    run: str = ""
+    runs: int | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """Parameters of the rows."""
+        return {"run": self.run} if self.run else {}
+
+
+def title_of(text: str) -> Command | None:
+    """Return the command in the title of a block; None if the line is not a title."""
+    if len(text) > LONGEST_LINE or "Performance counter stats" not in text or not (match := _TITLE.match(text)):
+        return None
+    command = match["command"].strip("' ")
+    return Command(command, command, int(match["runs"]) if match["runs"] else None)
+
+
+def command_of(text: str) -> Command | None:
+    """Return the command in a line that a user wrote; None if the line has no command."""
+    if not _COMMAND.search(text):
+        return None
+    command, repeat = text.lstrip("#$ ").strip("[] "), _REPEAT.search(text)
+    run = _OPTIONS.sub("", command, count=1) if "perf " in text or text.lstrip().startswith("$") else ""
+    return Command(command, run, int(repeat[1]) if repeat else None)
+
+
+def begins(text: str) -> bool:
+    """Return whether a line begins a block without a title."""
+    if "time elapsed" in text:
+        return _ELAPSED.search(text) is not None or _DAMAGED_ELAPSED.match(text) is not None
+    if "%" not in text:
+        return False
+    return (_COMMON_EVENT.search(text) is not None or "+-" in text) and _COUNTER.match(text) is not None
+
+
+def is_event(text: str) -> bool:
+    """Return whether a line is a counter, a time, or a second comment on the counter above."""
+    return bool(_ELAPSED.search(text) or _COUNTER.match(text) or text.lstrip().startswith("#"))
+
+
+def is_damaged(text: str) -> bool:
+    """Return whether a line that is not an event looks like an event."""
+    return _DAMAGED.match(text) is not None
+
+
+def heading_within(text: str) -> str | None:
+    """Return the text before the figure in a line such as ``+NUMA:   0.248 seconds time elapsed``; None for other
+    lines."""
+    match = _ELAPSED.search(text) if len(text) <= LONGEST_LINE else None
+    return match and match["heading"].strip().rstrip(":").strip()
+
+
+def counts_for_people(lines: Iterable[tuple[int, str]], runs: int | None = None) -> list[Count]:
+    """Return the counts in numbered lines of one block; ``runs`` is the number of repeated runs."""
+    block = [(line, text) for line, text in lines if len(text) <= LONGEST_LINE]
+    comma = any(_DECIMAL_COMMA.search(text) for _, text in block)
+    counts: list[Count] = []
+    for line, text in block:
+        if match := _ELAPSED.search(text):
+            name, unit = _KINDS[match["kind"]], "s"
+        elif match := _COUNTER.match(text):
+            name = match["event"]
+            unit = "ms" if match["clock"] else _unit(name, match["unit"] or "")
+        else:
+            # A second comment on the counter above; perf prints the spread after the last comment.
+            second = _SECOND_COMMENT.match(text)
+            if counts and second and second["spread"]:
+                counts[-1] = replace(counts[-1], error_percent=_number(second["spread"], comma))
+            continue
+        value = None if match["value"].startswith("<") else _number(match["value"], comma)
+        error = _number(match["spread"], comma) if match["spread"] else None
+        counts.append(Count(name, unit, value, match["value"], line, error_percent=error, runs=runs))
+    return counts
+
+
+def _number(text: str, decimal_comma: bool) -> float:
+    """Read a figure in the locale of its block: ``1,234.5`` or ``1.234,5``."""
+    plain = text.replace(" ", "")
+    return float(plain.replace(".", "").replace(",", ".") if decimal_comma else plain.replace(",", ""))

@@ -1,0 +1,167 @@
+"""Output of schbench: percentiles of wake-up and request latency since the start of the run; requests a second.
+
+A report before 2021 has one kind of latency, without a name: wake-ups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.log_reader import NUMBER, Beside, Log, Reader, Reading, Samples, floats, single_run
+from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
+
+METRICS = (
+    MetricSpec("wakeup-p99", "us", "lower"),
+    MetricSpec("wakeup-p50", "us", "lower", judged=False),
+    MetricSpec("wakeup-p99.9", "us", "lower", judged=False),
+    MetricSpec("request-p50", "us", "lower", judged=False),
+    MetricSpec("request-p99", "us", "lower", judged=False),
+    MetricSpec("request-p99.9", "us", "lower", judged=False),
+    MetricSpec("requests", "requests/s", "higher", judged=False),
+)
+_INTERIM = MetricSpec("requests-interim", "requests/s", "higher")
+
+_HEADING = r"(?:(?:(?P<kind>Wakeup|Request) )?Latenc(?:ies|y) percentiles \(usec\)|RPS percentiles \(requests\))"
+_REPORT = re.compile(rf"^{_HEADING}", re.MULTILINE)
+_BLOCK = re.compile(rf"^{_HEADING}[^\n]*\n(?P<lines>(?:[ \t]+[^\n]*\n?)+)", re.MULTILINE)
+_PERCENTILE = re.compile(rf"^[ \t]+\*?[ \t]*({NUMBER})th:[ \t]+({NUMBER})\b", re.MULTILINE)
+_AVERAGE = re.compile(rf"^average rps: ({NUMBER})$", re.MULTILINE)
+_CURRENT = re.compile(rf"^current rps: ({NUMBER})$", re.MULTILINE)
+_SIDE_BY_SIDE = re.compile(
+    r"^\W*(?P<name>\d\d\.\d+th):(?:.*\b(?P=name):|[ \t]+\d[\d.]*(?:[ \t|]+\d[\d.]*)+[ \t]*$)", re.MULTILINE
+)
+
+
+def _percentiles(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind (wakeup, request, requests), the percentile and the value of each line of the reports."""
+    for block in _BLOCK.finditer(text):
+        kind = "requests" if block[0].startswith("RPS") else (block["kind"] or "Wakeup").lower()
+        for percentile, value in _PERCENTILE.findall(block["lines"]):
+            yield kind, percentile, value
+
+
+def _figures(text: str) -> Iterator[tuple[MetricSpec, float]]:
+    """Yield the values of the last report of each kind."""
+    values = {f"{kind}-p{float(percentile):g}": float(value) for kind, percentile, value in _percentiles(text)}
+    if rate := _AVERAGE.search(text):
+        values["requests"] = float(rate[1])
+    specs = {spec.name: spec for spec in METRICS}
+    for name, value in values.items():
+        of_rates = MetricSpec(name, "requests/s", "higher", judged=False)
+        other = of_rates if name.startswith("requests") else MetricSpec(name, "us", "lower", judged=False)
+        yield specs.get(name, other), value
+
+
+def _recognises(head: str) -> bool:
+    """Return whether a text has the heading of a report; reports side by side are columns of a text."""
+    return bool(_REPORT.search(head)) and not _SIDE_BY_SIDE.search(head)
+
+
+def _read(log: Log) -> Reading:
+    """Return the last report of each run, and the requests a second of its intervals."""
+    ends = [end.end() for end in _AVERAGE.finditer(log.text)]
+    notes: list[str] = []
+    if not ends:
+        ends = [len(log.text)]
+        notes.append(
+            f"{log.name}: no line 'average rps', so schbench is old or the log was cut off; the last report is used"
+        )
+    elif _REPORT.search(log.text, ends[-1]):
+        log.cut_off("the line 'average rps' of its last run")
+    samples: list[Samples] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        samples += _run(log, start, end)
+    return Reading(samples, notes=notes)
+
+
+def _run(log: Log, start: int, end: int) -> Iterator[Samples]:
+    text = log.text[start:end]
+    values = dict(_figures(text))
+    names = {spec.name for spec in values}
+    if not values or ("Request Latencies" in text and not {"wakeup-p99", "request-p99"} <= names):
+        raise log.problem("a report is cut off", log.line_at(max(end - 1, 0)))
+    yield from single_run("schbench", {}, values.items())
+    if rates := [float(rate) for rate in _CURRENT.findall(text)]:
+        yield Samples("schbench", _INTERIM, {}, rates)
+
+
+READER = Reader(
+    "schbench",
+    "schbench: percentiles of latency, requests/s",
+    _recognises,
+    _read,
+    beside=Beside(
+        heading=re.compile(_HEADING),
+        cell=re.compile(
+            r"\s*(\*?(?P<label>\d\d(?:\.\d+)?th):\s+\d+(?:\.\d+)?)\s*(?:\(\d+ samples\))?\s*(?:\||\Z|(?=\s\s))"
+        ),
+        other=re.compile(r"\s*(?:min|max|avg|average|current)\b.*\|"),
+    ),
+)
+READERS = (READER,)
+
+_MMTESTS = {
+    "wakeup": ("Wakeup", MetricSpec("wakeup", "us", "lower")),
+    "request": ("Request", MetricSpec("request", "us", "lower")),
+    "requests": ("RPS", MetricSpec("rps", "requests/s", "higher")),
+}
+"""Names and metrics of MMTests by the kind of percentiles."""
+_OLD = MetricSpec("latency", "us", "lower")
+_INTERVAL_END = re.compile(r"^current rps: [\d.]+\s*?(?:\n|\Z)", re.M)
+_END = re.compile(r"(?:rps: \d+\.\d\d|min=\d+, max=\d+)\Z")
+_OLD_HEAD = re.compile(r"^Latency percentiles \(usec\)", re.M)
+_OLD_END = re.compile(r"min=\d+, max=\d+")
+
+
+def read_mmtests(folder: Path) -> list[Row]:
+    """Return percentiles of wake-up and request latencies and of requests a second; a sample for each interval.
+
+    The logs of MMTests are ``schbench-WORKERS.log``.
+    """
+    rows = []
+    for match, path in logs_named(folder, r"schbench-(\d+)\.log"):
+        log = open_log(path, "schbench log", _END)
+        rows += (_old_rows if _OLD_HEAD.search(log.text) else _rows)(log, int(match[1]))
+    return rows
+
+
+def _row(metric: MetricSpec, label: str, percentile: str, workers: int, values: Sequence[str], log: TreeLog) -> Row:
+    parameters = {"percentile": float(percentile), "workers": workers}
+    return Row(metric, 2, f"{label}-{workers}", parameters, floats(values), log.path)
+
+
+def _rows(log: TreeLog, workers: int) -> list[Row]:
+    samples: dict[tuple[str, str], list[str]] = {}
+    for kind, percentile, value in _percentiles(_intervals(log)):
+        samples.setdefault((kind, percentile), []).append(value)
+    if not samples:
+        raise log.problem("no percentiles", log.last_line)
+    return [
+        _row(_MMTESTS[kind][1], f"{_MMTESTS[kind][0]}-{percentile}th", percentile, workers, values, log)
+        for (kind, percentile), values in samples.items()
+    ]
+
+
+def _intervals(log: TreeLog) -> str:
+    """Return the reports of the intervals. The last report covers the complete run, and is used only if no other
+    report exists."""
+    ends = list(_INTERVAL_END.finditer(log.text))
+    rest = log.text[ends[-1].end() if ends else 0 :]
+    if _REPORT.search(rest) and not _AVERAGE.search(rest):
+        raise log.problem("percentiles that are cut off, without “average rps”", log.last_line)
+    return log.text[: ends[-1].end()] if ends else rest
+
+
+def _old_rows(log: TreeLog, workers: int) -> list[Row]:
+    """Return wake-up latencies in the format before 2021, whose last report covers the complete run."""
+    last = log.text[[match.start() for match in _OLD_HEAD.finditer(log.text)][-1] :]
+    percentiles = list(_percentiles(last))
+    if not percentiles or not _OLD_END.search(last):
+        raise log.problem("percentiles that are cut off, without “min=, max=”", log.last_line)
+    return [
+        _row(_OLD, f"{percentile.removesuffix('00')}th-qrtle", percentile, workers, [value], log)
+        for _, percentile, value in percentiles
+    ]
