@@ -154,7 +154,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Grammar of outputs of several runs side by side.
 
     Attributes:
@@ -193,7 +193,7 @@ class Reader:
         line: whether a line, without blanks at its ends, is output of the tool. The lines between such lines are
             headings. None where a line alone does not show the tool.
         command: the tool's command line, whose options hold for the output below.
-        beside: the columns of outputs that are side by side in one text; None where the format has no such columns.
+        side_by_side: grammar of outputs side by side in one text; None where the format has no such columns.
         further: end of the names of further files of a run, which belong to the file without this end.
         unread: output of the tool in other formats.
     """
@@ -206,7 +206,7 @@ class Reader:
     within: Callable[[str], bool] | None = None
     line: Callable[[str], bool] | None = None
     command: re.Pattern[str] | None = None
-    beside: Beside | None = None
+    side_by_side: SideBySide | None = None
     further: re.Pattern[str] | None = None
     unread: tuple[Unread, ...] = ()
 

@@ -82,7 +82,7 @@ class _Readers:
         tools = log_readers()
         self.runs: list[headings.Reader | side_by_side.Reader] = [
             *(headings.Reader(tool, text, source) for tool in tools if tool.line is not None),
-            *(side_by_side.Reader(tool, text, source) for tool in tools if tool.beside is not None),
+            *(side_by_side.Reader(tool, text, source) for tool in tools if tool.side_by_side is not None),
         ]
         self.counters = counters.Reader(text, source)
         self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)

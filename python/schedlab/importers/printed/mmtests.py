@@ -20,10 +20,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from schedlab.importers.checks import unique
-from schedlab.importers.printed.benchmarks import Benchmark
 from schedlab.importers.printed.lines import Line, Part, is_rule, malformed, title_above
 from schedlab.importers.printed.mmtests_rows import OPERATION, baseline_of, name_row, title_of, with_proved_directions
 from schedlab.results.imported import Cell, Table
+from schedlab.workloads.titles import Benchmark
 
 _BARE = frozenset({"Duration", "Ops"})
 """Operations that MMTests prints without changes."""

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from schedlab.importers.printed.benchmarks import Benchmark, benchmark
 from schedlab.importers.printed.lines import number_or_text
 from schedlab.results.imported import Cell, TableRow
 from schedlab.results.metrics import Direction
+from schedlab.workloads.titles import Benchmark, benchmark
 
 Parameters = dict[str, str | int | float]
 
@@ -58,7 +58,7 @@ class Title:
     Attributes:
         text: the title.
         named: the benchmark that the title names.
-        workload: the name of a benchmark that :mod:`schedlab.importers.printed.benchmarks` does not list.
+        workload: the name of a benchmark that :mod:`schedlab.workloads.titles` does not list.
         report: the match, if a report of schedlab has this title.
     """
 

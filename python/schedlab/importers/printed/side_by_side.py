@@ -28,8 +28,8 @@ class Reader:
     """Reader of the outputs in a text in their order; outputs without names have the names of the outputs before."""
 
     def __init__(self, tool: log_reader.Reader, lines: Sequence[Line], source: str) -> None:
-        assert tool.beside is not None
-        self._tool, self._beside, self._lines, self._source = tool, tool.beside, lines, source
+        assert tool.side_by_side is not None
+        self._tool, self._grammar, self._lines, self._source = tool, tool.side_by_side, lines, source
         self._names: tuple[str, ...] = ()
         self._times: Counter[tuple[str, str]] = Counter()
         """Number of outputs by the name of the column and the metric."""
@@ -46,12 +46,12 @@ class Reader:
             cells = self._cells(end)
             if len(cells) == len(first):
                 rows.append((self._lines[end].number, cells))
-            elif len(text := self._lines[end].text) > _LONGEST_LINE or not self._beside.other.match(text):
+            elif len(text := self._lines[end].text) > _LONGEST_LINE or not self._grammar.other.match(text):
                 break
             end += 1
         self._names = self._columns(at, floor, len(first))
         numbers = [heading.number, *(number for number, _ in rows)]
-        title = self._beside.heading.search(heading.text)
+        title = self._grammar.heading.search(heading.text)
         assert title is not None
         texts = ["\n\t".join([title[0], *(cells[k] for _, cells in rows)]) for k in range(len(first))]
         readings = [self._tool.read(log_reader.Log(self._source, f"{text}\n", numbers=numbers)) for text in texts]
@@ -75,7 +75,7 @@ class Reader:
         """Return the output of each column, if the line has at least two columns and all have the same label."""
         text = self._lines[at].text
         matches, place = list[re.Match[str]](), 0
-        while len(text) <= _LONGEST_LINE and place < len(text) and (match := self._beside.cell.match(text, place)):
+        while len(text) <= _LONGEST_LINE and place < len(text) and (match := self._grammar.cell.match(text, place)):
             matches.append(match)
             place = match.end()
         if text[place:].strip() or len(matches) < 2 or len({match["label"] for match in matches}) > 1:
@@ -84,7 +84,7 @@ class Reader:
 
     def _heading(self, at: int, floor: int) -> Line | None:
         above = (self._lines[place] for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1))
-        return next((line for line in above if self._beside.heading.search(line.text[:_LONGEST_LINE])), None)
+        return next((line for line in above if self._grammar.heading.search(line.text[:_LONGEST_LINE])), None)
 
     def _columns(self, at: int, floor: int, count: int) -> tuple[str, ...]:
         """Return the names of the runs; the names of the outputs before, or numbered names, if no line above contains
@@ -95,6 +95,6 @@ class Reader:
             if len(names) == count and all(names):
                 if len(set(names)) > 1:
                     return unique(names)
-            elif text and not self._beside.heading.search(text[:_LONGEST_LINE]):
+            elif text and not self._grammar.heading.search(text[:_LONGEST_LINE]):
                 break
         return self._names if len(self._names) == count else unique(["column"] * count)

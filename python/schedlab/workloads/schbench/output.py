@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, Beside, Log, Reader, Reading, Samples, floats, single_run
+from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples, SideBySide, floats, single_run
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 METRICS = (
@@ -93,7 +93,7 @@ READER = Reader(
     "schbench: percentiles of latency, requests/s",
     _recognises,
     _read,
-    beside=Beside(
+    side_by_side=SideBySide(
         heading=re.compile(_HEADING),
         cell=re.compile(
             r"\s*(\*?(?P<label>\d\d(?:\.\d+)?th):\s+\d+(?:\.\d+)?)\s*(?:\(\d+ samples\))?\s*(?:\||\Z|(?=\s\s))"

@@ -1,4 +1,4 @@
-"""Benchmarks by the names that titles and commands give them, with their parameter, unit and direction."""
+"""Benchmarks by the names that titles of printed tables give them, with their parameter, unit and direction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from schedlab.results.metrics import Direction
+from schedlab.results.metrics import Direction, MetricSpec
+from schedlab.workloads.cyclictest import output as cyclictest
+from schedlab.workloads.hackbench import output as hackbench
+from schedlab.workloads.network_metrics import RECEIVED, TRANSACTIONS
+from schedlab.workloads.perf_bench import output as perf_bench
+from schedlab.workloads.pgbench import output as pgbench
+from schedlab.workloads.tbench import output as tbench
 
 
 @dataclass(frozen=True)
@@ -19,20 +25,24 @@ class Benchmark:
     direction: Direction | None
 
 
+def _of(name: str, parameter: str, main: MetricSpec) -> Benchmark:
+    return Benchmark(name, parameter, main.unit, main.direction)
+
+
 _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
-    (r"hackbench(?:-[a-z]+)*", Benchmark("hackbench", "groups", "s", "lower")),
-    (r"(?:perf bench (?:-r \d+ )?)?sched[ -]messaging", Benchmark("perf-sched-messaging", "groups", "s", "lower")),
-    (r"(?:perf bench (?:-r \d+ )?)?sched[ -]pipe", Benchmark("perf-sched-pipe", "", "us/op", "lower")),
-    (r"perf-?pipe", Benchmark("perfpipe", "", "us/op", "lower")),
+    (r"hackbench(?:-[a-z]+)*", _of("hackbench", "groups", hackbench.TIME)),
+    (r"sched[ -]messaging", _of("perf-sched-messaging", "groups", perf_bench.TIME)),
+    (r"sched[ -]pipe", _of("perf-sched-pipe", "", perf_bench.LATENCY)),
+    (r"perf-?pipe", _of("perfpipe", "", perf_bench.LATENCY)),
     (r"pipe-?test", Benchmark("pipetest", "", "us", "lower")),
-    (r"(?:config-network-)?tbench[34]?", Benchmark("tbench", "clients", "MB/s", "higher")),
-    (r"dbench[34]?", Benchmark("dbench", "clients", "MB/s", "higher")),
-    (r"(?:netperf.{0,20}?)?tcp[_-]rr", Benchmark("netperf-tcp-rr", "size", "transactions/s", "higher")),
-    (r"(?:netperf.{0,20}?)?udp[_-]rr", Benchmark("netperf-udp-rr", "size", "transactions/s", "higher")),
-    (r"netperf.{0,20}?tcp|tcp_stream", Benchmark("netperf-tcp", "size", "Mbit/s", "higher")),
-    (r"netperf.{0,20}?udp|udp_stream", Benchmark("netperf-udp", "size", "Mbit/s", "higher")),
+    (r"(?:config-network-)?tbench[34]?", _of("tbench", "clients", tbench.METRICS[0])),
+    (r"dbench[34]?", _of("dbench", "clients", tbench.METRICS[0])),
+    (r"(?:netperf.{0,20}?)?tcp[_-]rr", _of("netperf-tcp-rr", "size", TRANSACTIONS)),
+    (r"(?:netperf.{0,20}?)?udp[_-]rr", _of("netperf-udp-rr", "size", TRANSACTIONS)),
+    (r"netperf.{0,20}?tcp|tcp_stream", _of("netperf-tcp", "size", RECEIVED)),
+    (r"netperf.{0,20}?udp|udp_stream", _of("netperf-udp", "size", RECEIVED)),
     (r"netperf", Benchmark("netperf", "clients", "", "higher")),
-    (r"(?:config-db-)?pgbench", Benchmark("pgbench", "clients", "transactions/s", "higher")),
+    (r"(?:config-db-)?pgbench", _of("pgbench", "clients", pgbench.TPS)),
     (r"sysbench", Benchmark("sysbench", "threads", "", "higher")),
     (r"kern-?bench|bzimage|vmlinux|kernel build|kbuild|make -j", Benchmark("kernbench", "jobs", "s", "lower")),
     (r"(?:numa )?schedbench", Benchmark("schedbench", "processes", "s", "lower")),
@@ -45,7 +55,7 @@ _BENCHMARKS: tuple[tuple[str, Benchmark], ...] = (
     (r"ebizzy", Benchmark("ebizzy", "threads", "records/s", "higher")),
     # Only the upper-case name, or the isolated word at the beginning, is the benchmark STREAM.
     (r"(?-i:STREAM)|^\W*stream\b", Benchmark("stream", "threads", "MB/s", "higher")),
-    (r"cyclictest", Benchmark("cyclictest", "threads", "us", "lower")),
+    (r"cyclictest", _of("cyclictest", "threads", cyclictest.METRICS[0])),
     (r"lmbench3?", Benchmark("lmbench", "", "", None)),
     (r"aim[79]", Benchmark("aim", "tasks", "", "higher")),
     (r"iperf3?", Benchmark("iperf", "clients", "", "higher")),
@@ -62,7 +72,7 @@ _HACKBENCH_VARIANT = re.compile(r"hackbench(?:-(?:process|thread|proc))?-(?:pipe
 
 @lru_cache(maxsize=1024)
 def benchmark(text: str) -> Benchmark | None:
-    """Return the benchmark that a title or command names: the first name, or the longest of several names that begin
+    """Return the benchmark that a title names: the first name, or the longest of several names that begin
     at the same place."""
     matches = [(match.start(), -match.end(), entry) for pattern, entry in _PATTERNS if (match := pattern.search(text))]
     if not matches:
