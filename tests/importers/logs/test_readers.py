@@ -172,7 +172,7 @@ def test_repeated_runs_of_perf_stat_are_a_table_with_their_errors() -> None:
 
 
 def test_netperf_distinguishes_its_tests() -> None:
-    assert values(read("netperf-tcp-stream.log"), "throughput", "netperf-tcp-stream", size=1024) == [
+    assert values(read("netperf-tcp-stream.log"), "throughput", "netperf", protocol="tcp", size=1024) == [
         7005.68,
         5646.28,
         6954.74,
@@ -197,8 +197,8 @@ def test_netperf_has_interim_results_cpu_figures_and_a_note_on_missed_confidence
     assert values(demo, "transactions") == [17309.50]
     assert values(demo, "transactions-interim") == [18066.58, 17005.62, 16291.44, 17424.60, 17810.00]
     cpu = read("netperf-cpu.log")
-    assert values(cpu, "cpu-remote", "netperf-tcp-rr") == [42.18]
-    assert values(cpu, "demand-local", "netperf-tcp-stream") == [0.542]
+    assert values(cpu, "cpu-remote", "netperf-rr", protocol="tcp") == [42.18]
+    assert values(cpu, "demand-local", "netperf", protocol="tcp") == [0.542]
     assert any("did not reach its confidence" in note for note in read("netperf-confidence.log").notes)
 
 

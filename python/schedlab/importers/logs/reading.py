@@ -5,21 +5,22 @@ Output of a tool below several headings in a text (``before:`` … ``after:``) b
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.series import ReadLog
-from schedlab.importers.text import Document, NotResults, document
+from schedlab.importers.text import HEAD, Document, NotResults, document
 from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.json_logs import load
-from schedlab.workloads.log_reader import Lines, Log, Reader, Reading, Unread, sections
+from schedlab.workloads.log_reader import Log, Reader, Reading, Unread, sections
 from schedlab.workloads.registry import log_readers
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ _LONGEST = 16 * 1024 * 1024
 """Maximum size in bytes of a text that is searched for tables. Mails are far shorter; a line takes some 50 µs."""
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*(?:[\[\]{\"]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)))")
 """Beginning of JSON; a mail may begin with ``[PATCH``, and a kernel's log with the time in brackets."""
+
+_OBJECT = re.compile(r"^[ \t]*+\{", re.MULTILINE)
+_QUOTED = re.compile(r"^[ \t]{0,3}(?:[A-Z]{0,3}>|\|)(?:[ \t]|$)", re.MULTILINE)
+"""A quoted line of a mail."""
 
 TODO = (
     "'schedlab import --help' lists the formats; --as FORMAT names the format where the content does not "
@@ -66,13 +71,21 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     content = document(file.path)
     if layouts:
         return _tables(content, layouts)
-    first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(content.head)
+    log = _log(content, file)
+    text, head = log.text, log.text[:HEAD]
+    first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(head)
     if first is None:
         _refuse_other_output(content, file)
-        return _tables(content)
-    text = content.text
+        documents = _documents(log)
+        if not documents:
+            return _tables(content)
+        if len(_GAIN.findall(text)) < 2:
+            return documents
+        note = f"{content.name}: left out: output of {documents[0].format} in a text of tables"
+        imported = _tables(content)
+        return replace(imported, notes=(*imported.notes, note))
     if form is None and first.in_mails and (is_mail(text) or len(_GAIN.findall(text)) > 1):
-        tables = _tables_beside(content, first)
+        tables = _tables_beside(content, log, first)
         if tables is not None:
             note = (
                 f"{content.name}: left out: output of {first.name} in a text of tables; --as {first.name} reads "
@@ -84,7 +97,7 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     tools = [first]
     if form is None and first.in_mails:
         tools += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
-    log = Log(str(file.path), text, file.column, alone, mixed=len(tools) > 1)
+    log = replace(log, text=text, alone=alone, mixed=len(tools) > 1)
     return [
         ReadLog(reader.name, log.name, file.column, read_parts(reader, log) if reader.in_mails else reader.read(log))
         for reader in tools
@@ -112,6 +125,44 @@ def _have_format(reader: Reader, *paths: Path) -> bool:
         return False
 
 
+def _log(content: Document, file: File) -> Log:
+    """Return the text without the quoting, encoding, headers and patches of a mail."""
+    text = content.text
+    if len(content.raw) > _LONGEST or not (is_mail(text) or _QUOTED.search(text)):
+        return Log(str(file.path), text, file.column)
+    from schedlab.importers.printed import results_of
+
+    lines = results_of(content.raw)
+    plain = "".join(f"{line.tabbed or line.text}\n" for line in lines)
+    return Log(str(file.path), plain, file.column, numbers=[line.number for line in lines])
+
+
+def _documents(log: Log) -> list[ReadLog]:
+    """Return the JSON documents of tools in a text, below headings or alone; empty without such documents."""
+    found = []
+    for part in list(_parts(log)) or [log]:
+        text = _without_words(part.text)
+        reader = recognise(text.lstrip()[:HEAD]) if text else None
+        if reader is not None:
+            document = replace(part, text=text, alone=False)
+            found.append(ReadLog(reader.name, log.name, part.column, reader.read(document)))
+    return found
+
+
+def _without_words(text: str) -> str:
+    """Return the JSON objects that begin at the beginning of a line, and blank lines in the place of other text; empty
+    without objects."""
+    decoder, kept, at = json.JSONDecoder(), list[str](), 0
+    while match := _OBJECT.search(text, at):
+        try:
+            _, end = decoder.raw_decode(text, match.end() - 1)
+        except (ValueError, RecursionError):
+            return ""
+        kept += ["\n" * text.count("\n", at, match.start()), text[match.start() : end]]
+        at = end
+    return "".join(kept)
+
+
 _ABOVE = 4
 """Lines above a table in which a tool names its output."""
 
@@ -129,24 +180,24 @@ def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
     return printed.read_text(content.raw, content.name, layouts)
 
 
-def _tables_beside(content: Document, tool: Reader) -> Import | None:
+def _tables_beside(content: Document, log: Log, tool: Reader) -> Import | None:
     """Return the tables of a text except output of the tool; None where no table remains."""
     try:
         imported = _tables(content)
     except ImportProblem:
         return None
-    lines = Lines(content.text)
-    tables = tuple(table for table in imported.tables if not _is_output(table, tool, lines))
+    tables = tuple(table for table in imported.tables if not _is_output(table, tool, log))
     return replace(imported, tables=tables) if tables or imported.series else None
 
 
-def _is_output(table: Table, tool: Reader, lines: Lines) -> bool:
+def _is_output(table: Table, tool: Reader, log: Log) -> bool:
     """Return whether a table without gains is output of the tool: netperf's output has headers and looks like a
     table."""
     if any(cell.gain is not None for row in table.rows for cell in row.cells):
         return False
-    region = islice(lines, max(table.line - 1 - _ABOVE, 0), table.rows[-1].line)
-    return tool.is_in("\n".join(region))
+    region = range(table.line - _ABOVE, table.rows[-1].line + 1)
+    numbers = log.numbers or count(1)
+    return tool.is_in("\n".join(line for number, line in zip(numbers, log.lines, strict=False) if number in region))
 
 
 def _refuse_other_output(content: Document, file: File) -> None:

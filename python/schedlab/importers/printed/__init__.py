@@ -70,6 +70,11 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
     return Import(FORMAT, source, samples.columns, samples.series, tuple(sorted(tables, key=_line)), tuple(notes))
 
 
+def results_of(data: bytes) -> list[Line]:
+    """Return the lines of a text without quoting; lines of patches, diffstats and mail headers are blank."""
+    return lines.results_only(lines.unquoted(numbered_lines(data)))
+
+
 def _line(table: Table) -> int:
     return table.line
 

@@ -23,6 +23,8 @@ _OTHERS = {
     ("cpu_utilization_percent", "remote_total"): MetricSpec("cpu-remote", "%", "lower"),
 }
 """Other metrics by their path in the object ``end``."""
+_PARAMETERS = (("size", "blksize", None), ("streams", "num_streams", 1), ("reverse", "reverse", 0))
+"""Names, keys and default values of parameters; only the adapter's parameter is always printed."""
 
 
 def _rates(content: Any) -> tuple[float, float]:
@@ -56,15 +58,14 @@ def _test(log: Log, content: Object) -> Iterator[Samples]:
     except NotUnderstood as error:
         raise log.problem(str(error), None, "run the test again") from error
     test = inner(content, "start", "test_start")
-    workload = f"iperf3-{inner(test, 'protocol') or 'test'}".lower()
-    parameters: Parameters = {
+    parameters: Parameters = {"protocol": str(inner(test, "protocol") or "").lower()} | {
         name: parameter(value)
-        for name, key in (("size", "blksize"), ("streams", "num_streams"), ("reverse", "reverse"))
-        if (value := inner(test, key)) not in (None, 0 if name == "reverse" else None)
+        for name, key, default in _PARAMETERS
+        if (value := inner(test, key)) not in (None, default)
     }
-    yield from single_run(workload, parameters, [(RECEIVED, received), (SENT, sent), *_others(content)])
+    yield from single_run("iperf3", parameters, [(RECEIVED, received), (SENT, sent), *_others(content)])
     if intervals := [rate / _MBIT for rate in _intervals(content)]:
-        yield Samples(workload, _INTERIM, parameters, intervals)
+        yield Samples("iperf3", _INTERIM, parameters, intervals)
 
 
 def _others(content: Object) -> Iterator[tuple[MetricSpec, float]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
@@ -157,7 +158,16 @@ def _read(log: Log) -> Reading:
     has_rates = any(part.metric.unit == "Mbit/s" for part in samples)
     if has_rates and not _TITLE.search(log.text) and not _is_omni(log.text):
         notes.append(f"{log.name}: the headings with the units are missing: rates are assumed to be in 10^6bits/s")
-    return Reading(samples, notes=notes)
+    return Reading(list(map(_as_measured, samples)), notes=notes)
+
+
+def _as_measured(part: Samples) -> Samples:
+    """Return the samples with the adapter's workload and parameters, where the adapter has the test."""
+    test = _MEASURED.fullmatch(part.workload)
+    if test is None:
+        return part
+    workload = "netperf-rr" if test["kind"] == "rr" else "netperf"
+    return replace(part, workload=workload, parameters={"protocol": test["protocol"], **part.parameters})
 
 
 def _tests(log: Log) -> Iterator[_Test]:
@@ -167,6 +177,7 @@ def _tests(log: Log) -> Iterator[_Test]:
         yield _Test(title[1], text, log.line_at(title.start()))
 
 
+_MEASURED = re.compile(r"netperf-(?P<protocol>tcp|udp)-(?P<kind>stream|rr)")
 _SHORT = (
     ("connect/request/response", "crr"),
     ("request/response", "rr"),
@@ -177,7 +188,7 @@ _NAMED = re.compile(r"(TCP|UDP|STREAM|DG|SCTP)_(STREAM|RR|CRR|MAERTS|SENDFILE)",
 
 
 def _workload(title: str, name: str) -> str:
-    """Return the workload (``netperf-tcp-rr``) by a test's title, or by the name of a file such as ``TCP_RR.log``."""
+    """Return the test (``netperf-tcp-rr``) by a test's title, or by the name of a file such as ``TCP_RR.log``."""
     if title.startswith("OMNI"):
         return "netperf-omni"
     if not title:
@@ -285,8 +296,9 @@ def _names(text: str, least: int) -> str:
 
 
 def _table(log: Log, text: str, line: int) -> list[list[str]]:
+    """Return the rows of CSV up to a blank line."""
     try:
-        return [row for row in csv.reader(Lines(text)) if row]
+        return list(takewhile(bool, csv.reader(Lines(text))))
     except csv.Error as error:
         raise log.problem(f"is not CSV: {error}", line) from error
 

@@ -40,6 +40,7 @@ _CALLED = re.compile(r"\b(mem\w+)\(\)")
 _BANDWIDTH = re.compile(rf"^[ \t]*({NUMBER}) ([KMG]?)B/sec[ \t]*$", re.MULTILINE)
 _CYCLES = re.compile(rf"^[ \t]*({NUMBER}) cycles/byte[ \t]*$", re.MULTILINE)
 _BARE = re.compile(rf"^({NUMBER})$", re.MULTILINE)
+_SIMPLE = re.compile(rf"\s*(?:{NUMBER}(?:\n+|\Z))+")
 _RATE = re.compile(rf"^Averaged ({WHOLE}) operations/sec \(", re.MULTILINE)
 _COUNT = re.compile(rf"^Averaged ({WHOLE}) (ADD|MOD|DEL) operations \(", re.MULTILINE)
 _EACH_RUN = re.compile(rf"^\[Run \d+\]: .* in ({NUMBER}) ms", re.MULTILINE)
@@ -70,8 +71,8 @@ class _Section:
 
 
 def _recognises(head: str) -> bool:
-    """Return whether a text has a benchmark's heading, or begins with the functions of a simple mem benchmark."""
-    return bool(_SECTION.search(head) or (_FUNCTION.match(head) and _BARE.search(head)))
+    """Return whether a text has a benchmark's heading, or the functions of a simple mem benchmark."""
+    return bool(_SECTION.search(head) or (_FUNCTION.search(head) and _BARE.search(head)))
 
 
 def _read(log: Log) -> Reading:
@@ -136,8 +137,8 @@ def _values(section: _Section) -> Iterator[Samples]:
         unit = _UNITS.get(match[2], match[2])
         metric = MetricSpec(match[3], unit, "higher" if match[3].endswith("speed") else "lower")
         yield Samples(section.name, metric, parameters, (float(match[1]),))
-    if not re.search(r"[A-Za-z]", section.text):
-        yield from each(TIME, _BARE)
+    if simple := _SIMPLE.match(section.text):
+        yield Samples(section.name, TIME, parameters, floats(_BARE.findall(simple[0])))
 
 
 def _functions(section: _Section) -> Iterator[Samples]:

@@ -278,7 +278,7 @@ def _samples(count: Count) -> Samples:
 
 
 READERS = (
-    Reader("perf-stat-json", "perf stat -j, also with -r and -I", _recognises_json, _read_json, in_mails=False),
+    Reader("perf-stat-json", "perf stat -j, also with -r and -I", _recognises_json, _read_json),
     Reader(
         "perf-stat",
         "perf stat -x SEPARATOR, also with -r and -I",

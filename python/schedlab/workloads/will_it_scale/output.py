@@ -60,6 +60,8 @@ READERS = (
         lambda head: head.startswith(_HEADER),
         _read,
         in_mails=False,
+        within=lambda text: _HEADER in text,
+        line=lambda line: line == _HEADER or bool(_ROW.match(line)),
     ),
 )
 
