@@ -14,7 +14,7 @@ from schedlab.cli.options import OutputFormat
 from schedlab.errors import SchedlabError
 from schedlab.observe.quiet import Finding
 from schedlab.targets.vm import host_files, initramfs, qemu
-from schedlab.workloads.kernbench import source as kernel_source
+from schedlab.workloads.kernbench import build as kernel_build
 from schedlab.workloads.registry import adapter
 
 NOISE = Path(__file__).parents[1] / "report" / "noise.json"
@@ -22,7 +22,7 @@ NOISE = Path(__file__).parents[1] / "report" / "noise.json"
 
 
 def test_missing_kernel_source_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel_source, "TARBALLS", f"{tmp_path}/*")
+    monkeypatch.setattr(kernel_build, "TARBALLS", f"{tmp_path}/*")
     (output,) = missing_requirements(adapter("kernbench"))
     assert "apt-get install linux-source" in output
 

@@ -10,7 +10,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.files.cache import made_once
 from schedlab.workloads.base import Place, Tool
-from schedlab.workloads.kernbench import build, source
+from schedlab.workloads.kernbench import build
 from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
 
@@ -91,7 +91,7 @@ def test_a_broken_tree_is_refused_with_the_error_of_make(tmp_path: Path) -> None
 
 
 def test_missing_kernel_source_is_reported_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(source, "TARBALLS", f"{tmp_path}/*")
+    monkeypatch.setattr(build, "TARBALLS", f"{tmp_path}/*")
     assert "apt-get install linux-source" in Kernbench().missing_requirements(KernbenchParameters())[0]
 
 

@@ -16,7 +16,7 @@ from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernels import git, series
 from schedlab.kernels.series import Change
 from schedlab.workloads import launcher
-from schedlab.workloads.kernbench import source as kernel_source
+from schedlab.workloads.kernbench import build as kernel_build
 
 _MARKS = ("Kconfig", "Makefile")
 """Files at the top of every kernel source."""
@@ -143,7 +143,7 @@ def open_series(tree: str, patches: Path | None, commits: str | None, cache_fold
 
     The first use of the distribution's tarball unpacks it into the cache folder.
     """
-    path = kernel_source.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(os.path.realpath(tree))
+    path = kernel_build.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(os.path.realpath(tree))
     if not path.is_dir():
         todo = f"name a folder, or {LINUX_SOURCE} for the package of that name"
         raise SchedlabError("there is no such folder", where=tree, todo=todo)

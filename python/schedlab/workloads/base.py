@@ -22,6 +22,7 @@ from schedlab.results.metrics import Metric, MetricSpec
 
 if TYPE_CHECKING:
     from schedlab.workloads.command.figures import Figure
+    from schedlab.workloads.log_reader import Reader
 
 
 class Parameters(BaseModel):
@@ -199,6 +200,24 @@ class Adapter(ABC, Generic[P]):
     def measured(self, values: Mapping[str, float]) -> list[Metric]:
         """Return the metrics that have a value, in the order of ``metrics``."""
         return [Metric(spec, values[spec.name]) for spec in self.metrics if spec.name in values]
+
+
+class OutputAdapter(Adapter[P]):
+    """A benchmark whose output has a reader: a trial has the figures that an import of its output has."""
+
+    reader: ClassVar[Reader]
+    complete: ClassVar[bool] = False
+    """Whether every trial has all metrics, not only the judged ones."""
+
+    def text(self, output: Output) -> str:
+        """Return the text that the reader reads."""
+        return output.stdout
+
+    def parse(self, parameters: P, output: Output) -> list[Metric]:
+        """Return the metrics that the reader finds."""
+        from schedlab.workloads.log_reader import parsed
+
+        return parsed(self.reader, self.text(output), self.metrics, complete=self.complete)
 
 
 AnyAdapter = Adapter[Parameters]

@@ -215,10 +215,10 @@ class Reader:
         return (self.within or self.recognises)(text)
 
 
-def parsed(reader: Reader, text: str, specs: Iterable[MetricSpec]) -> list[Metric]:
+def parsed(reader: Reader, text: str, specs: Iterable[MetricSpec], *, complete: bool = False) -> list[Metric]:
     """Return the metrics in the output of one trial, as an import of the output would read them.
 
-    Raises NotUnderstood if the reader refuses the output, or if a judged metric is missing.
+    Raises NotUnderstood if the reader refuses the output, or if a judged metric (``complete``: any metric) is missing.
     """
     try:
         samples = reader.read(Log("output", text)).samples
@@ -230,7 +230,7 @@ def parsed(reader: Reader, text: str, specs: Iterable[MetricSpec]) -> list[Metri
         value = values.get((spec.name, spec.unit))
         if value is not None:
             metrics.append(Metric(spec, value))
-        elif spec.judged:
+        elif spec.judged or complete:
             raise NotUnderstood(f"{reader.name}: the output has no {spec.name}")
     return metrics
 

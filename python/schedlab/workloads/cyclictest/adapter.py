@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schedlab.results.metrics import Metric
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Parameters, Place, Tool
 from schedlab.workloads.cyclictest.output import METRICS, READER
-from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
@@ -29,13 +27,14 @@ class CyclictestParameters(Parameters):
     duration: Annotated[int, Field(ge=1, le=86_400, description="seconds")] = 10
 
 
-class Cyclictest(Adapter[CyclictestParameters]):
+class Cyclictest(OutputAdapter[CyclictestParameters]):
     """cyclictest, with percentiles over the sum of all threads' histograms."""
 
     name = "cyclictest"
     summary = "cyclictest of the rt-tests package: timer wake-up latency"
     parameters = CyclictestParameters
     metrics = METRICS
+    reader = READER
     tools = (_TOOL,)
     note = "cyclictest sets its threads' policy, so a variant's policy does not affect the threads"
 
@@ -47,10 +46,6 @@ class Cyclictest(Adapter[CyclictestParameters]):
             f"--interval={parameters.interval}", f"--policy={parameters.policy}", *realtime,
             f"--duration={parameters.duration}",
         ))  # fmt: skip
-
-    def parse(self, parameters: CyclictestParameters, output: Output) -> list[Metric]:
-        """Percentiles of the histogram, and the mean and maximum below the histogram."""
-        return parsed(READER, output.stdout, self.metrics)
 
     def equivalent(self, parameters: CyclictestParameters) -> Equivalent:
         """cyclic without a warm-up. cyclictest's threads have equal intervals when it makes a histogram."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from schedlab.results.metrics import Metric
 from schedlab.workloads import native
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Tool
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Place, Tool
 from schedlab.workloads.hackbench.output import READER, TIME
-from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.native import NativeParameters
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("hackbench", "rt-tests")
 
 
-class HackbenchRtTests(Adapter[NativeParameters]):
+class HackbenchRtTests(OutputAdapter[NativeParameters]):
     """hackbench of rt-tests, with the parameters of the native hackbench."""
 
     name = "hackbench-rt-tests"
@@ -22,6 +20,7 @@ class HackbenchRtTests(Adapter[NativeParameters]):
         "hackbench", without=frozenset({"main_mappings", "main_pages", "written_pages"})
     )
     metrics = (TIME,)
+    reader = READER
     tools = (_TOOL,)
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
@@ -32,10 +31,6 @@ class HackbenchRtTests(Adapter[NativeParameters]):
         words.append("-T" if options["mode"] == "thread" else "-P")
         words += {"pipe": ["-p"], "inet": ["-i"]}.get(options["ipc"], [])
         return Command((need(_TOOL), *words, *(["-F"] if options["fifo"] else [])))
-
-    def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
-        """The seconds after ``Time:``."""
-        return parsed(READER, output.stdout, self.metrics)
 
     def seconds(self, parameters: NativeParameters) -> float:
         """Return the native hackbench's estimate."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from schedlab.results.metrics import Metric
 from schedlab.workloads import loopback
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place, Server, Tool
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Place, Server, Tool
 from schedlab.workloads.iperf3.output import READER
-from schedlab.workloads.log_reader import parsed
 from schedlab.workloads.loopback import StreamParameters
-from schedlab.workloads.network_metrics import RECEIVED, SENT
+from schedlab.workloads.netperf.output import RECEIVED, SENT
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("iperf3", "iperf3")
 
 
-class Iperf3(Adapter[StreamParameters]):
+class Iperf3(OutputAdapter[StreamParameters]):
     """One stream from client to server. UDP runs without iperf3's default rate limit."""
 
     name = "iperf3"
@@ -22,6 +20,7 @@ class Iperf3(Adapter[StreamParameters]):
     parameters = StreamParameters
     metrics = (RECEIVED, SENT)
     overhead = 0.2
+    reader = READER
     tools = (_TOOL,)
     note = "checks the native stream's figures; the receiver reads a TCP stream in blocks of ``size`` bytes"
 
@@ -33,10 +32,6 @@ class Iperf3(Adapter[StreamParameters]):
         kind = ["--udp", "--bitrate", "0"] if parameters.protocol == "udp" else []
         sizes = ["--time", str(parameters.duration), "--length", str(parameters.size)]
         return Command((need(_TOOL), "--client", loopback.ADDRESS, *at_port, "--json", *kind, *sizes), (server,))
-
-    def parse(self, parameters: StreamParameters, output: Output) -> list[Metric]:
-        """``end.sum_received`` and ``end.sum_sent`` of the JSON object."""
-        return parsed(READER, output.stdout, self.metrics)
 
     def equivalent(self, parameters: StreamParameters) -> Equivalent:
         """The native stream."""

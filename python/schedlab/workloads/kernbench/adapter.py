@@ -14,8 +14,7 @@ from schedlab.errors import TrialFailure
 from schedlab.results.metrics import Metric
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
 from schedlab.workloads.command.adapter import METRICS, times
-from schedlab.workloads.kernbench import source
-from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build
+from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build, tarball, tree_problem
 
 _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
 """Approximate CPU seconds of a complete build of Linux 6.1 on a 3 GHz core."""
@@ -81,9 +80,9 @@ class Kernbench(Adapter[KernbenchParameters]):
     def missing_requirements(self, parameters: KernbenchParameters) -> list[str]:
         """Report a tree that cannot be used, or a missing kernel source."""
         if parameters.tree:
-            problem = source.problem(Path(parameters.tree).absolute())
+            problem = tree_problem(Path(parameters.tree).absolute())
             return [problem] if problem else []
-        if source.tarball() is None:
+        if tarball() is None:
             return ["there is no kernel source: apt-get install linux-source, or name a tree"]
         return []
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.workloads import loopback
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Place, Server, Tool
-from schedlab.workloads.log_reader import parsed
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, P, Place, Server, Tool
 from schedlab.workloads.loopback import PingParameters, StreamParameters
-from schedlab.workloads.netperf.output import LATENCY, LATENCY_P50, LATENCY_P99, READER
-from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
+from schedlab.workloads.netperf.output import LATENCY, LATENCY_P50, LATENCY_P99, READER, RECEIVED, SENT, TRANSACTIONS
 from schedlab.workloads.tools import need
 
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' need no netperf"
 _CLIENT, _SERVER = Tool("netperf", "netperf", source=_SOURCE), Tool("netserver", "netperf", source=_SOURCE)
 
 
-class _Netperf(Adapter[P]):
+class _Netperf(OutputAdapter[P]):
     """The server, and the output as lines ``KEY=value`` (netperf's ``-k``)."""
 
+    reader = READER
+    complete = True
     tools = (_CLIENT, _SERVER)
     keys: tuple[str, ...]
     """The output key of each metric in ``metrics``, in the same order."""
@@ -35,13 +34,6 @@ class _Netperf(Adapter[P]):
         server = Server((need(_SERVER), "-D", "-4", "-L", loopback.ADDRESS, "-p", str(port)), f"tcp:{port}")
         head = (need(_CLIENT), "-4", "-H", loopback.ADDRESS, "-p", str(port), "-t", test, "-l", str(duration))
         return Command((*head, "--", *options, "-k", ",".join(self.keys)), (server,))
-
-    def parse(self, parameters: P, output: Output) -> list[Metric]:
-        """The lines ``KEY=value`` of all keys."""
-        metrics = parsed(READER, output.stdout, self.metrics)
-        if len(metrics) < len(self.metrics):
-            raise NotUnderstood(f"netperf printed not all of {', '.join(self.keys)}")
-        return metrics
 
 
 class Netperf(_Netperf[StreamParameters]):

@@ -15,13 +15,17 @@ from pathlib import Path
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, floats, sections
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-from schedlab.workloads.network_metrics import RECEIVED, SENT, TRANSACTIONS
 
 _KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
 """Pattern of a line of the output of ``-k``."""
 _UNIT = r"10\^[369]bits/s(?:ec)?|[KMG]?Bytes/s(?:ec)?|Trans/s|per sec"
 """Units of throughput (``-f`` in netperf's manual): bits by powers of ten, bytes by powers of two."""
 
+RECEIVED = MetricSpec("received", "Mbit/s", "higher")
+SENT = MetricSpec("sent", "Mbit/s", "higher", judged=False)
+"""Rates of a stream over the network. Over UDP more may be sent than arrives. 1 Mbit = 10⁶ bits."""
+TRANSACTIONS = MetricSpec("transactions", "transactions/s", "higher")
+"""Rate of requests that got their reply."""
 LATENCY = MetricSpec("latency", "us", "lower", judged=False)
 LATENCY_P50 = MetricSpec("latency-p50", "us", "lower", judged=False)
 LATENCY_P99 = MetricSpec("latency-p99", "us", "lower", judged=False)

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from schedlab.results.metrics import Metric, MetricSpec
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, P, Parameters, Place, Tool
-from schedlab.workloads.log_reader import parsed
+from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, P, Parameters, Place, Tool
 from schedlab.workloads.perf_bench.output import LATENCY, READER, TIME
 from schedlab.workloads.tools import need
 
@@ -60,18 +59,15 @@ def messaging_parameters(words: Sequence[str]) -> MessagingParameters | None:
         return None
 
 
-class _PerfSched(Adapter[P]):
+class _PerfSched(OutputAdapter[P]):
     """A benchmark of ``perf bench sched``."""
 
+    reader = READER
     tools = (PERF,)
 
     def bench(self, *words: str) -> Command:
         """Return ``perf bench sched WORDS``, always in the default (unscaled, long) format."""
         return Command((need(PERF), "bench", "--format=default", "sched", *words))
-
-    def parse(self, parameters: P, output: Output) -> list[Metric]:
-        """The numbers before ``usecs/op`` and after ``Total time:``."""
-        return parsed(READER, output.stdout, self.metrics)
 
 
 class PerfSchedMessaging(_PerfSched[MessagingParameters]):

@@ -6,9 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schedlab.results.metrics import Metric, NotUnderstood
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Tool
-from schedlab.workloads.log_reader import parsed
+from schedlab.workloads.base import Command, Equivalent, Output, OutputAdapter, Parameters, Place, Tool
 from schedlab.workloads.schbench.output import METRICS, READER
 from schedlab.workloads.tools import need
 
@@ -26,7 +24,7 @@ class SchbenchParameters(Parameters):
     warmup: Annotated[int, Field(ge=0, le=3600, description="seconds at the start that are not counted")] = 0
 
 
-class Schbench(Adapter[SchbenchParameters]):
+class Schbench(OutputAdapter[SchbenchParameters]):
     """Percentiles of the complete run, which schbench prints at its end."""
 
     name = "schbench"
@@ -34,6 +32,8 @@ class Schbench(Adapter[SchbenchParameters]):
     parameters = SchbenchParameters
     metrics = METRICS
     overhead = 0.2
+    reader = READER
+    complete = True
     tools = (_TOOL,)
 
     def command(self, parameters: SchbenchParameters, place: Place) -> Command:
@@ -44,12 +44,9 @@ class Schbench(Adapter[SchbenchParameters]):
         }  # fmt: skip
         return Command((need(_TOOL), *(word for option, value in numbers.items() for word in (option, str(value)))))
 
-    def parse(self, parameters: SchbenchParameters, output: Output) -> list[Metric]:
-        """The last report of each kind; schbench writes to either stream, by version."""
-        metrics = parsed(READER, output.stdout + output.stderr, self.metrics)
-        if len(metrics) < len(self.metrics):
-            raise NotUnderstood("schbench printed no complete report")
-        return metrics
+    def text(self, output: Output) -> str:
+        """Both streams; schbench writes to either stream, by version."""
+        return output.stdout + output.stderr
 
     def equivalent(self, parameters: SchbenchParameters) -> Equivalent:
         """wakeup, which measures no latency of requests; schbench's duration includes its warm-up."""

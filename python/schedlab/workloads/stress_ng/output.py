@@ -69,10 +69,6 @@ def _of_yaml(log: Log) -> Iterator[Samples]:
 
 READERS = (Reader("stress-ng", "stress-ng: bogo-ops/s, from its log or YAML", _recognises, _read),)
 
-_METRICS = re.compile(
-    r"^stress-ng: \w+: +\[\d+\] ([\w-]+) +\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +(\d+\.\d+) +\d+\.\d\d\s*?(?: [^\n]*)?$",
-    re.M,
-)
 _END = re.compile(r"\.\d\ds?\Z")
 
 
@@ -81,16 +77,16 @@ def read_mmtests(folder: Path) -> list[Row]:
 
     The logs of MMTests are ``stressng-INSTANCES-N.log``, with the table that ``--metrics-brief`` prints at the end.
     """
-    samples: dict[tuple[int, str], list[str]] = {}
+    samples: dict[tuple[int, str], list[float]] = {}
     files: dict[tuple[int, str], Path] = {}
     for match, path in logs_named(folder, r"stressng-(\d+)-\d+\.log"):
         log = open_log(path, "stress-ng log", _END)
-        rates = _METRICS.findall(log.text)
+        rates = list(_of_log(log))
         if not rates:
             raise log.problem("no line of metrics", log.last_line)
-        for stressor, rate in rates:
-            key = int(match[1]), stressor
-            samples.setdefault(key, []).append(rate)
+        for part in rates:
+            key = int(match[1]), str(part.parameters["stressor"])
+            samples.setdefault(key, []).extend(part.values)
             files.setdefault(key, path)
     return [
         Row(

@@ -8,10 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schedlab.results.metrics import Metric
 from schedlab.workloads import loopback
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
-from schedlab.workloads.log_reader import parsed
+from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Parameters, Place, Server, Tool
 from schedlab.workloads.loopback import inside, is_possible, network
 from schedlab.workloads.tbench.output import METRICS, READER
 from schedlab.workloads.tools import need
@@ -30,13 +28,14 @@ class TbenchParameters(Parameters):
     duration: Annotated[int, Field(ge=2, le=86_400, description="timed seconds, warm-up not counted")] = 10
 
 
-class Tbench(Adapter[TbenchParameters]):
+class Tbench(OutputAdapter[TbenchParameters]):
     """tbench, whose server and clients run in a private network, so that the fixed port is always free."""
 
     name = "tbench"
     summary = "tbench of the dbench package: a file server's traffic over loopback TCP"
     parameters = TbenchParameters
     metrics = METRICS
+    reader = READER
     tools = (_CLIENT, _SERVER, _LOAD)
     note = "latencies are means, for all operations and for each kind, in the tool's steps of 1 µs; 1 MB is 10⁶ bytes"
     prepares = "a private network"
@@ -53,10 +52,6 @@ class Tbench(Adapter[TbenchParameters]):
         server = Server((*enter, need(_SERVER)), loopback.listening(PORT, enter) if enter else f"tcp:{PORT}")
         options = ("-c", need(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
         return Command((*enter, need(_CLIENT), *options, loopback.ADDRESS), (server,))
-
-    def parse(self, parameters: TbenchParameters, output: Output) -> list[Metric]:
-        """The line ``Throughput N MB/sec`` and the preceding table of latencies."""
-        return parsed(READER, output.stdout, self.metrics)
 
     def seconds(self, parameters: TbenchParameters) -> float:
         """Timed seconds, the warm-up, and the start of the clients."""
