@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from statistics import fmean
 
-from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, load, number
 from schedlab.workloads.log_reader import (
     WHOLE,
@@ -45,29 +45,14 @@ _VERBOSE = re.compile(r"^Thread \d+ Interval: \d+$", re.MULTILINE)
 _HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
 
 
-def _figures(text: str) -> dict[str, float]:
-    """Return the values of a histogram and its summary by metric, in µs, over all threads.
+def _percentiles(log: Log, line: int, buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
+    """Return percentiles of wake-ups counted by µs; ImportProblem without wake-ups.
 
-    Raises:
-        NotUnderstood: the histogram or its summary is missing, or no wake-up was counted.
-    """
-    buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
-    summary = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
-    if not buckets or len(summary) != 3:
-        raise NotUnderstood("cyclictest printed no histogram with its summary")
-    largest = float(max(summary["Max Latencies"]))
-    means = {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
-    return _percentiles(buckets, sum(summary["Histogram Overflows"]), largest) | means
-
-
-def _percentiles(buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
-    """Return percentiles of wake-ups counted by µs.
-
-    ``overflows`` wake-ups lie above the last bucket; ``largest`` is the maximum. NotUnderstood without wake-ups.
+    ``overflows`` wake-ups lie above the last bucket; ``largest`` is the maximum.
     """
     wakeups = sum(buckets.values()) + overflows
     if not wakeups:
-        raise NotUnderstood("cyclictest counted no wake-up")
+        raise log.problem("cyclictest counted no wake-up", line)
     cumulated = list(zip(buckets, accumulate(buckets.values()), strict=True))
     return {
         # The histogram does not show latencies above its last bucket; the maximum is their upper bound.
@@ -99,12 +84,16 @@ def _read(log: Log) -> Reading:
 
 
 def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
-    try:
-        values = _figures(text)
-    except NotUnderstood as error:
-        raise log.problem(
-            f"{error}: the log is cut off, or the tool failed", line + text.rstrip().count("\n")
-        ) from error
+    """Yield the values of a histogram and its summary, over all threads."""
+    buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
+    summary = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
+    last = line + text.rstrip().count("\n")
+    if not buckets or len(summary) != 3:
+        fault = "cyclictest printed no histogram with its summary: the log is cut off, or the tool failed"
+        raise log.problem(fault, last)
+    largest = float(max(summary["Max Latencies"]))
+    values = _percentiles(log, last, buckets, sum(summary["Histogram Overflows"]), largest)
+    values |= {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
     columns = re.search(r"^\d+((?:[ \t]+\d+)+)", text, re.MULTILINE)
     threads = len(columns[1].split()) if columns else 1
     yield from single_run("cyclictest", {"threads": threads}, named(METRICS, values))
@@ -157,11 +146,8 @@ def _read_json(log: Log) -> Reading:
         ]
     )
     if buckets := _buckets(complete):
-        try:
-            overflows = max(int(sum(thread["cycles"] for thread in complete)) - sum(buckets.values()), 0)
-            values |= _percentiles(buckets, overflows, values["latency-max"])
-        except NotUnderstood as error:
-            raise log.problem(str(error), 1) from error
+        overflows = max(int(sum(thread["cycles"] for thread in complete)) - sum(buckets.values()), 0)
+        values |= _percentiles(log, 1, buckets, overflows, values["latency-max"])
     return Reading(list(single_run("cyclictest", {"threads": len(complete)}, named(METRICS, values))))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
 from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread, single_run
 from schedlab.workloads.netperf.output import RECEIVED, SENT
@@ -27,21 +26,6 @@ _PARAMETERS = (("size", "blksize", None), ("streams", "num_streams", 1), ("rever
 """Names, keys and default values of parameters; only the adapter's parameter is always printed."""
 
 
-def _rates(content: Any) -> tuple[float, float]:
-    """Return the Mbit/s received and sent over the complete test, from iperf3's JSON object.
-
-    Raises:
-        NotUnderstood: the object reports an error, or has another shape.
-    """
-    try:
-        if "error" in content:
-            raise NotUnderstood(f"iperf3's error: {content['error']}")
-        received, sent = (float(content["end"][key]["bits_per_second"]) / _MBIT for key in ("sum_received", "sum_sent"))
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise NotUnderstood(f"iperf3's output is not its JSON object: {error!r}") from error
-    return received, sent
-
-
 def _recognises(head: str) -> bool:
     """Return whether a text begins as an object that names iperf as its version."""
     return head.lstrip().startswith("{") and '"start"' in head and '"version":' in head and '"iperf ' in head
@@ -53,17 +37,21 @@ def _read(log: Log) -> Reading:
 
 
 def _test(log: Log, content: Object) -> Iterator[Samples]:
-    try:
-        received, sent = _rates(content)
-    except NotUnderstood as error:
-        raise log.problem(str(error), None, "run the test again") from error
+    if "error" in content:
+        raise log.problem(f"iperf3's error: {content['error']}", todo="run the test again")
+    rates = [number(inner(content, "end", key, "bits_per_second")) for key in ("sum_received", "sum_sent")]
+    totals = [(spec, rate / _MBIT) for spec, rate in zip((RECEIVED, SENT), rates, strict=True) if rate is not None]
+    if len(totals) < len(rates):
+        raise log.problem(
+            "iperf3's output is not its JSON object: no sum_received or sum_sent", todo="run the test again"
+        )
     test = inner(content, "start", "test_start")
     parameters: Parameters = {"protocol": str(inner(test, "protocol") or "").lower()} | {
         name: parameter(value)
         for name, key, default in _PARAMETERS
         if (value := inner(test, key)) not in (None, default)
     }
-    yield from single_run("iperf3", parameters, [(RECEIVED, received), (SENT, sent), *_others(content)])
+    yield from single_run("iperf3", parameters, [*totals, *_others(content)])
     if intervals := [rate / _MBIT for rate in _intervals(content)]:
         yield Samples("iperf3", _INTERIM, parameters, intervals)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schedlab.notation.units import counted
-from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import (
     NUMBER,
     WHOLE,
@@ -72,19 +71,6 @@ _MODES = {
 }  # fmt: skip
 
 
-def _figures(text: str) -> dict[str, float]:
-    """Return the values of one run's summary by metric, latencies in µs.
-
-    Raises:
-        NotUnderstood: the summary has no rate, or no latency.
-    """
-    tps, latency, stddev = _TPS_LINE.search(text), _LATENCY_LINE.search(text), _STDDEV_LINE.search(text)
-    if tps is None or latency is None:
-        raise NotUnderstood('pgbench printed no lines "tps = N" and "latency average = N ms"')
-    values = {"tps": float(tps[1]), "latency": 1e3 * float(latency[1])}
-    return values | ({"latency-stddev": 1e3 * float(stddev[1])} if stddev else {})
-
-
 def _recognises(head: str) -> bool:
     """Return whether a text has the first line of a summary, or lines of progress."""
     return bool(re.search(r"^transaction type: ", head, re.MULTILINE) or _PROGRESS_LINE.search(head))
@@ -111,10 +97,9 @@ def _read(log: Log) -> Reading:
 
 def _run(text: str, rate: float) -> Iterator[Samples]:
     parameters = _parameters(text)
-    values = {"tps": rate}
     # Before PostgreSQL 9.6 the summary has no latency.
-    with suppress(NotUnderstood):
-        values = _figures(text)
+    printed = {"latency": _LATENCY_LINE.search(text), "latency-stddev": _STDDEV_LINE.search(text)}
+    values = {"tps": rate} | {name: 1e3 * float(match[1]) for name, match in printed.items() if match}
     yield from single_run("pgbench", parameters, named(METRICS, values))
     if lag := _LAG.search(text):
         yield Samples("pgbench", _SCHEDULE_LAG, parameters, [1e3 * float(lag[1])])
@@ -241,6 +226,7 @@ _LOG_READER = Reader(
 READERS = (_LOG_READER, READER)
 
 _SECOND = re.compile(r"^(\d{9,})[ \t]+(\d+)(?:[ \t]+[\d.]+)+\s*?$", re.M)
+_SUMMARY = re.compile(r"^tps = (\d+\.\d+)(?= \()", re.M)
 _SUMMARY_END = re.compile(r"\)\Z")
 
 _WARM_UP = 7
@@ -272,7 +258,7 @@ def _rate(folder: Path, clients: int, path: Path) -> Row:
     if not values.size:
         for _, summary in logs_named(folder, rf"pgbench-{clients}\.log"):
             path = summary
-            values = open_log(summary, "pgbench summary", _SUMMARY_END).find(_TPS_LINE, "“tps = RATE”")
+            values = open_log(summary, "pgbench summary", _SUMMARY_END).find(_SUMMARY, "“tps = RATE”")
             break
         else:
             raise log.problem("fewer lines than two samples need")

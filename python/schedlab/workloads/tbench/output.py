@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.results.metrics import MetricSpec, NotUnderstood
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats, named, single_run
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
@@ -34,31 +34,9 @@ _SECOND = re.compile(
     rf"^ *\d+ +\d+ +({NUMBER}) MB/sec +execute +{NUMBER} sec(?: +latency ({NUMBER}) ms)?[ \t]*$", re.MULTILINE
 )
 _OPERATION = re.compile(rf"^[ \t]*([A-Za-z]\w*)[ \t]+({WHOLE})[ \t]+({NUMBER})[ \t]+({NUMBER})[ \t]*$", re.MULTILINE)
-_END = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*$", re.MULTILINE)
-_END_WITH_LATENCY = re.compile(rf"^Throughput ({NUMBER}) MB/sec .*max_latency=({NUMBER}) ms.*$", re.MULTILINE)
+_END = re.compile(rf"^Throughput ({NUMBER}) MB/sec (?:.*max_latency=(?P<latency>{NUMBER}) ms)?.*$", re.MULTILINE)
 _CLIENTS = re.compile(rf" ({WHOLE}) (?:clients|procs)\b")
 _BEGUN = re.compile(r"^(?:dbench version|Running for|releasing clients| *\d+ +\d+ +\S+ MB/sec)", re.MULTILINE)
-
-
-def _figures(text: str) -> dict[str, float]:
-    """Return the values of one run by metric, latencies in µs.
-
-    Raises:
-        NotUnderstood: the line of the throughput, or the preceding table of latencies, is missing.
-    """
-    end = _END_WITH_LATENCY.search(text)
-    if end is None or float(end[1]) <= 0:
-        raise NotUnderstood('tbench printed no line "Throughput N MB/sec … max_latency=N ms" above zero')
-    # The table prints milliseconds with three decimals.
-    rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _OPERATION.findall(text)]
-    total = sum(count for _, count, _ in rows)
-    if not total:
-        raise NotUnderstood("tbench printed no table of operations and their latencies")
-    return {
-        "throughput": float(end[1]),
-        "latency": sum(count * mean for _, count, mean in rows) / total,
-        "latency-max": 1e3 * float(end[2]),
-    } | {f"latency-{name.lower()}": mean for name, _, mean in rows}
 
 
 def _recognises(head: str) -> bool:
@@ -84,14 +62,18 @@ def _read(log: Log) -> Reading:
 
 def _run(log: Log, workload: str, start: int, end: re.Match[str]) -> Iterator[Samples]:
     values = {"throughput": float(end[1])}
-    # dbench 3 and tbench 3 print no latencies.
-    if _END_WITH_LATENCY.match(end[0]):
-        try:
-            values = _figures(log.text[start : end.end()])
-        except NotUnderstood as error:
-            raise log.problem(str(error), log.line_at(end.start())) from error
-    elif values["throughput"] <= 0:
+    if values["throughput"] <= 0:
         raise log.problem("a throughput of 0: the run failed", log.line_at(end.start()))
+    # dbench 3 and tbench 3 print no latencies. The table prints milliseconds with three decimals.
+    if end["latency"]:
+        text = log.text[start : end.end()]
+        rows = [(name, int(count), 1e3 * float(mean)) for name, count, mean, _ in _OPERATION.findall(text)]
+        total = sum(count for _, count, _ in rows)
+        if not total:
+            raise log.problem("tbench printed no table of operations and their latencies", log.line_at(end.start()))
+        values["latency"] = sum(count * mean for _, count, mean in rows) / total
+        values["latency-max"] = 1e3 * float(end["latency"])
+        values |= {f"latency-{name.lower()}": mean for name, _, mean in rows}
     clients = _CLIENTS.search(end[0])
     parameters = {"clients": int(clients[1])} if clients else {}
     yield from single_run(workload, parameters, named(METRICS, values))
@@ -113,7 +95,7 @@ _DECIMALS = 4
 
 _COMPLETED = re.compile(r"^\s*\d+\s+completed in\s+(\d+)\s+ms at time\s+\d+\s+ms\s*?$", re.M)
 _LAST = re.compile(r" ms\Z")
-_OPERATION_LAST = re.compile(r" ms\Z")
+_OPERATION_LAST = re.compile(r"\.\d{3}\Z")
 _WANTED = {
     _COMPLETED: "“CLIENT completed in N ms at time N ms”",
     _SECOND: "“CLIENTS COUNT N MB/sec  execute N sec  latency N ms”",
