@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -38,21 +39,23 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(ROOT.rglob("*.py")) if module_of(path) not in OUTSIDE}
 
 
-def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and absolute name of every imported module of schedlab, including imports in functions and under
-    TYPE_CHECKING."""
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Yield line and absolute name of every import, including relative imports of ``package``, imports in functions
+    and under TYPE_CHECKING."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
 
 
 @cache
 def imports_of(path: Path) -> list[tuple[int, str]]:
     """Return line and name, without ``schedlab``, of every import from schedlab in a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [(line, name.removeprefix("schedlab.")) for line, name in imported(tree) if name.startswith("schedlab.")]
+    imports = imported(tree, ".".join(path.relative_to(ROOT.parent).parent.parts))
+    return [(line, name.removeprefix("schedlab.")) for line, name in imports if name.startswith("schedlab.")]
 
 
 def upward(package: str, imports: list[tuple[int, str]], order: tuple[str, ...] = ORDER) -> list[str]:
@@ -95,11 +98,16 @@ def test_an_import_of_a_higher_package_is_reported_with_its_line() -> None:
     assert upward("b", [(7, "c.x"), (8, "a.y"), (9, "b.z")], ("a", "b", "c")) == ["7: b imports c.x"]
 
 
-def test_imports_in_functions_and_for_type_checking_count() -> None:
+def test_relative_imports_and_imports_in_functions_and_for_type_checking_count() -> None:
     source = """
 if TYPE_CHECKING:
     from schedlab.store import reader
 def f():
     import schedlab.cli.app
+    from ..tunables.library import lookup
+    from . import cells
 """
-    assert [name for _, name in imported(ast.parse(source))] == ["schedlab.store.reader", "schedlab.cli.app"]
+    names = [name for _, name in imported(ast.parse(source), "schedlab.execution")]
+    assert names == [
+        "schedlab.store.reader", "schedlab.cli.app", "schedlab.tunables.library.lookup", "schedlab.execution.cells",
+    ]  # fmt: skip

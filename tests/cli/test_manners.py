@@ -20,9 +20,8 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
+from tests.cli.in_process import Schedlab, runner
 from tests.conftest import TWO_VARIANTS, begin, edit_run
-
-from .in_process import Schedlab, runner
 
 ESCAPE = "\x1b["
 

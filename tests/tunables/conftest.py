@@ -14,9 +14,8 @@ import pytest
 from schedlab.files import processes
 from schedlab.files.locks import locked
 from schedlab.tunables import Available, Journal, Outcome, System
+from tests.tunables.fake_tree import build_fake_tree
 from tests.waiting import eventually
-
-from .fake_tree import build_fake_tree
 
 
 def kill(journal: Journal) -> None:

@@ -13,7 +13,7 @@ import gzip
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from schedlab.tunables import KernelVersion, System, catalogue, lookup
+from schedlab.tunables import KernelVersion, System, catalogue, lookup, setting
 from schedlab.tunables.terms import Kind, PlaceKind
 from schedlab.tunables.tunable import Place, Tunable
 
@@ -48,7 +48,7 @@ def build_fake_tree(
     out the tunables that need these options.
     """
     version = KernelVersion.parse(kernel)
-    settings = {lookup(name).name: lookup(name).parse(value) for name, value in (values or {}).items()}
+    settings = {lookup(name).name: setting(name, value).text for name, value in (values or {}).items()}
     left_out = {lookup(name).name for name in missing}
     features: dict[str, list[str]] = {}
     options: set[str] = set()

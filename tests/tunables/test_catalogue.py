@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from schedlab.tunables import KernelVersion, UnknownTunable, catalogue, lookup, names_of
+from schedlab.tunables.setting import parse
 from schedlab.tunables.terms import KernelRange, PlaceKind
 from schedlab.tunables.tunable import CatalogueFile, Cost, Kind, Tunable
 
@@ -44,7 +45,7 @@ def test_places_of_one_kind_do_not_overlap(tunable: Tunable):
 @EVERY
 def test_defaults_are_valid_values_with_disjoint_ranges(tunable: Tunable):
     for default in tunable.defaults:
-        assert tunable.parse(default.value) == default.value
+        assert parse(tunable, default.value) == default.value
     for first, second in combinations(tunable.defaults, 2):
         assert not _overlap(first.range, second.range)
 

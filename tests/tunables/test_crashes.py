@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.tunables import Journal, System, pending, recover, undo_script
-
-from .conftest import kill
-from .fake_tree import build_fake_tree
-from .test_journal import snapshot
+from tests.tunables.conftest import kill
+from tests.tunables.fake_tree import build_fake_tree
+from tests.tunables.test_journal import snapshot
 
 pytestmark = pytest.mark.slow
 

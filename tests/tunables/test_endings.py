@@ -21,9 +21,8 @@ from schedlab.tunables import (
     restore_on_signals,
 )
 from schedlab.tunables.journal.client import Client
+from tests.tunables.conftest import AT_FIRST, OTHER_VALUES, REAL, currents, file_of, hows, kill
 from tests.waiting import eventually
-
-from .conftest import AT_FIRST, OTHER_VALUES, REAL, currents, file_of, hows, kill
 
 pytestmark = pytest.mark.slow
 

@@ -32,9 +32,8 @@ from schedlab.tunables import (
 from schedlab.tunables.journal import client
 from schedlab.tunables.journal.client import Client, Lost
 from schedlab.tunables.kernel_files import PlainFiles
-
-from .conftest import file_of, hows
-from .fake_tree import build_fake_tree
+from tests.tunables.conftest import file_of, hows
+from tests.tunables.fake_tree import build_fake_tree
 
 A = {"vm.stat_interval": 5, "sched.migration_cost_ns": -1, "sched.features.PLACE_LAG": False}
 B = {"vm.stat_interval": 5, "sched.preempt": "full", "sched.features.NEXT_BUDDY": True}

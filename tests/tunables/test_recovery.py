@@ -20,10 +20,9 @@ import pytest
 
 from schedlab.tunables import Journal, System, pending, recover, undo_script
 from schedlab.tunables.journal.local import LocalAgent
+from tests.tunables.conftest import file_of, hows, kill
+from tests.tunables.test_journal import A, B, snapshot
 from tests.waiting import eventually
-
-from .conftest import file_of, hows, kill
-from .test_journal import A, B, snapshot
 
 
 def dead(system: System, journals: Path, *moves: dict[str, object]) -> Path:

@@ -17,9 +17,8 @@ import pytest
 from schedlab.files import folders
 from schedlab.files.locks import try_lock
 from schedlab.tunables import Journal, Refusal, System, pending, recover, undo_script
+from tests.tunables.conftest import hows, kill
 from tests.waiting import eventually
-
-from .conftest import hows, kill
 
 pytestmark = pytest.mark.slow
 

@@ -28,8 +28,7 @@ from schedlab.tunables import (
 from schedlab.tunables.kernel_files import PlainFiles
 from schedlab.tunables.setting import allowed, check_kernel
 from schedlab.tunables.terms import FIRST, KernelVersion, PlaceKind
-
-from .fake_tree import build_fake_tree, default_in
+from tests.tunables.fake_tree import build_fake_tree, default_in
 
 KERNELS = ("4.4.302", "4.19.1", "5.12.0", "5.14.0-rc1", "6.6.9", "6.12.1", "6.18.44-generic")
 

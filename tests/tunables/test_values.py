@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.tunables import BadValue, lookup, setting
+from schedlab.tunables import BadValue, setting
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.setting import accepted_units, quantity
 
@@ -49,7 +49,7 @@ from schedlab.tunables.setting import accepted_units, quantity
     ],
 )
 def test_a_value_is_written_in_the_unit_of_the_file(name: str, value: object, written: str):
-    assert lookup(name).parse(value) == written
+    assert setting(name, value).text == written
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_value_is_written_in_the_unit_of_the_file(name: str, value: object, wr
 )
 def test_the_error_for_an_invalid_value_names_the_valid_values(name: str, value: object, why: str):
     with pytest.raises(BadValue, match=why) as error:
-        lookup(name).parse(value)
+        setting(name, value)
     assert str(error.value).startswith(f"{name}: {value!r}")
     assert error.value.allowed in str(error.value)
 

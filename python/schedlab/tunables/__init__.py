@@ -10,26 +10,20 @@ on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .availability import Absent, Available, BootOnly, ReadOnly, Refused, State
-from .errors import (
-    BadValue,
-    JournalError,
-    TunableError,
-    Unavailable,
-    UnknownTunable,
-)
-from .journal.recovery import pending, recover
-from .journal.script import undo_script
-from .library import catalogue, lookup, names_of
-from .setting import Setting, model_setting, setting
-from .signals import Interrupted, deferred_signals, kept_handlers, received, restore_on_signals
-from .system import System
-from .terms import KernelVersion
+from schedlab.tunables.availability import Absent, Available, BootOnly, ReadOnly, Refused, State
+from schedlab.tunables.errors import BadValue, JournalError, TunableError, Unavailable, UnknownTunable
+from schedlab.tunables.journal.recovery import pending, recover
+from schedlab.tunables.journal.script import undo_script
+from schedlab.tunables.library import catalogue, lookup, names_of
+from schedlab.tunables.setting import Setting, model_setting, setting
+from schedlab.tunables.signals import Interrupted, deferred_signals, kept_handlers, received, restore_on_signals
+from schedlab.tunables.system import System
+from schedlab.tunables.terms import KernelVersion
 
 if TYPE_CHECKING:
-    from .journal.client import Lost, Refusal
-    from .journal.journal import Journal
-    from .journal.replies import Outcome
+    from schedlab.tunables.journal.client import Lost, Refusal
+    from schedlab.tunables.journal.journal import Journal
+    from schedlab.tunables.journal.replies import Outcome
 
 __all__ = [
     "Absent",

@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from .terms import KernelRange
+from schedlab.tunables.terms import KernelRange
 
 if TYPE_CHECKING:
-    from .tunable import Place
+    from schedlab.tunables.tunable import Place
 
 ELSEWHERE = (
     "run the experiment where the kernel gives root access: on another machine, or in a virtual machine "

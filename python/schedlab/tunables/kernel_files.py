@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from . import mounts
+from schedlab.tunables import mounts
 
 
 class Files(Protocol):

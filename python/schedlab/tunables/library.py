@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .errors import UnknownTunable
-from .terms import Kind, PlaceKind
+from schedlab.tunables.errors import UnknownTunable
+from schedlab.tunables.terms import Kind, PlaceKind
 
 if TYPE_CHECKING:
-    from .tunable import Place, Tunable
+    from schedlab.tunables.tunable import Place, Tunable
 
 _DOMAIN_LEVEL = re.compile(r"sched\.domain(\d+)\.(\w+)")
 
@@ -24,7 +24,7 @@ def catalogue() -> dict[str, Tunable]:
     import tomllib
     from importlib import resources
 
-    from .tunable import CatalogueFile
+    from schedlab.tunables.tunable import CatalogueFile
 
     tunables: dict[str, Tunable] = {}
     folder = resources.files(__package__) / "catalogue"

@@ -12,15 +12,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from schedlab.notation.units import SIZE_BYTES, TIME_NS, duration_ns
-
-from .errors import BadValue, UnknownTunable
-from .library import lookup
-from .terms import KernelVersion, Kind
+from schedlab.tunables.errors import BadValue, UnknownTunable
+from schedlab.tunables.library import lookup
+from schedlab.tunables.terms import KernelVersion, Kind
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
-    from .tunable import Choice, Tunable
+    from schedlab.tunables.tunable import Choice, Tunable
 
 _YES = {"1", "y", "yes", "on", "true", "enable", "enabled"}
 _NO = {"0", "n", "no", "off", "false", "disable", "disabled"}
@@ -94,7 +93,11 @@ def model_setting(name: str, value: object) -> Setting:
 
 
 def parse(tunable: Tunable, value: object) -> str:
-    """Return the canonical text for `value`; BadValue names the allowed values. See `Tunable.parse`."""
+    """Return the canonical text, in the unit of the file, for a value of an experiment file.
+
+    Args: an integer in the tunable's unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue, which names
+    the allowed values.
+    """
     try:
         match tunable.kind:
             case Kind.INT:

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.errors import CannotRunHere
-
-from . import kconfig
-from .availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
-from .codecs import codec
-from .errors import BadValue
-from .kernel_files import Files, KernelFiles, PlainFiles
-from .library import catalogue, lookup
-from .setting import Setting, check_kernel, setting
-from .terms import KernelVersion, Kind, PlaceKind
+from schedlab.tunables import kconfig
+from schedlab.tunables.availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
+from schedlab.tunables.codecs import codec
+from schedlab.tunables.errors import BadValue
+from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles
+from schedlab.tunables.library import catalogue, lookup
+from schedlab.tunables.setting import Setting, check_kernel, setting
+from schedlab.tunables.terms import KernelVersion, Kind, PlaceKind
 
 if TYPE_CHECKING:
-    from .tunable import Place, Tunable
+    from schedlab.tunables.tunable import Place, Tunable
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
-from .codecs import CODEC_NAMES
-from .terms import FIRST, Cost, KernelRange, KernelVersion, Kind, PlaceKind
+from schedlab.tunables.codecs import CODEC_NAMES
+from schedlab.tunables.terms import FIRST, Cost, KernelRange, KernelVersion, Kind, PlaceKind
 
 UNITS = ("ns", "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "percent", "count")
 
@@ -197,16 +197,6 @@ class Tunable(BaseModel):
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-    def parse(self, value: object) -> str:
-        """Return the canonical text, in the unit of the file, for a value of an experiment file.
-
-        Args: an integer in the tunable's unit, a boolean, or text with a unit (`"0.5ms"`). Raises BadValue, which names
-        the allowed values.
-        """
-        from .setting import parse
-
-        return parse(self, value)
 
     @property
     def range(self) -> KernelRange:

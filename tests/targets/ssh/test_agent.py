@@ -12,8 +12,7 @@ import pytest
 
 from schedlab.targets.ssh.agent import START, Agent
 from schedlab.targets.ssh.connection import CONFIG, Address, BadAddress, Connection
-
-from . import loopback
+from tests.targets.ssh import loopback
 
 pytestmark = pytest.mark.slow
 

@@ -20,9 +20,8 @@ from schedlab.experiment.plan import plan
 from schedlab.targets.protocol import MissingRequirement
 from schedlab.targets.ssh.target import Remote
 from schedlab.tunables.journal import client, frames, replies
+from tests.targets.ssh import lying
 from tests.tunables.fake_tree import build_fake_tree
-
-from . import lying
 
 TEXT = """
 [experiment]

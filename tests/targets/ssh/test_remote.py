@@ -28,10 +28,9 @@ from schedlab.tunables.journal import client
 from schedlab.tunables.journal.client import Client
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.tools import SCHEDLOAD, find
+from tests.targets.ssh import loopback
 from tests.tunables.fake_tree import build_fake_tree
 from tests.waiting import eventually
-
-from . import loopback
 
 pytestmark = pytest.mark.slow
 

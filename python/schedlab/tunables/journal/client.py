@@ -19,10 +19,8 @@ from contextlib import contextmanager, suppress
 from typing import ClassVar, TypeVar
 
 from schedlab.errors import CannotRunHere
-from schedlab.tunables.signals import deferred_signals
-
-from .frames import LARGEST, Body, Declined, Garbled, Reply, too_large
-from .replies import (
+from schedlab.tunables.journal.frames import LARGEST, Body, Declined, Garbled, Reply, too_large
+from schedlab.tunables.journal.replies import (
     Described,
     Errors,
     Files,
@@ -35,6 +33,7 @@ from .replies import (
     Put,
     Trial,
 )
+from schedlab.tunables.signals import deferred_signals
 
 T = TypeVar("T", bound=Body)
 L = TypeVar("L", bound="Lost")

@@ -13,14 +13,13 @@ from types import TracebackType
 
 from schedlab.tunables.availability import Refused
 from schedlab.tunables.errors import JournalError, Unavailable
+from schedlab.tunables.journal.client import Lost
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.tunables.journal.recovery import PendingJournal, pending, recover
+from schedlab.tunables.journal.replies import Outcome
+from schedlab.tunables.journal.values import Values
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
-
-from .client import Lost
-from .local import LocalAgent
-from .recovery import PendingJournal, pending, recover
-from .replies import Outcome
-from .values import Values
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 

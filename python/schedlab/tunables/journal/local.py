@@ -11,8 +11,7 @@ from typing import ClassVar
 from schedlab.errors import CannotRunHere
 from schedlab.files import shipped
 from schedlab.files.folders import state_variable
-
-from .client import CONTINUE, LARGEST_ERRORS, WAIT, Client
+from schedlab.tunables.journal.client import CONTINUE, LARGEST_ERRORS, WAIT, Client
 
 
 class LocalAgent(Client):

@@ -14,8 +14,8 @@ from schedlab.tunables import mounts
 from schedlab.tunables.signals import deferred_signals
 
 if TYPE_CHECKING:
-    from .local import LocalAgent
-    from .replies import Outcome
+    from schedlab.tunables.journal.local import LocalAgent
+    from schedlab.tunables.journal.replies import Outcome
 
 SUFFIX = ".journal"
 
@@ -103,7 +103,7 @@ def remove_dead_traces(directory: Path) -> None:
 @contextmanager
 def _agent(directory: Path) -> Iterator[LocalAgent]:
     # Replies need pydantic, which takes longer to import than all else at the start of a command.
-    from .local import LocalAgent
+    from schedlab.tunables.journal.local import LocalAgent
 
     agent = LocalAgent(directory)
     try:

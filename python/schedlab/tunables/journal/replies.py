@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, field_validator, model_validator
 
-from .frames import EXACT, SHOWN, Body, Garbled
+from schedlab.tunables.journal.frames import EXACT, SHOWN, Body, Garbled
 
 PROTOCOL = 5
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from schedlab.files.scratch import GROUP, SEGMENT
 from schedlab.tunables import mounts
-
-from .recovery import PendingJournal, pending
+from schedlab.tunables.journal.recovery import PendingJournal, pending
 
 _HEAD = r"""#!/bin/sh
 # Restores the kernel tunables that ended schedlab runs changed and did not restore.

@@ -9,11 +9,10 @@ from typing import Any
 from schedlab.tunables.availability import Available
 from schedlab.tunables.codecs import Codec, codec
 from schedlab.tunables.errors import BadValue, TunableError, Unavailable
+from schedlab.tunables.journal.client import Client
+from schedlab.tunables.journal.replies import Put
 from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.system import System
-
-from .client import Client
-from .replies import Put
 
 Change = dict[str, Any]
 """A value of a file, as the agent's protocol has it."""
