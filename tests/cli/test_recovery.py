@@ -77,13 +77,6 @@ def test_a_question_about_schedlab_changes_nothing(
     assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
 
 
-def test_printing_the_undo_script_changes_nothing(schedlab: Schedlab, fake: System, tmp_path: Path) -> None:
-    kill_a_run(fake, tmp_path / "journals")
-    done = schedlab("tunables", "undo", "--print")
-    assert (done.err, "put_back whole" in done.out) == ("", True)
-    assert file_of(fake, "vm.stat_interval").read_text() == "7\n"
-
-
 def test_completion_changes_nothing(fake: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_SCHEDLAB_COMPLETE", "complete_bash")
     kill_a_run(fake, tmp_path / "journals")

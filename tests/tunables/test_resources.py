@@ -16,7 +16,8 @@ import pytest
 
 from schedlab.files import folders
 from schedlab.files.locks import try_lock
-from schedlab.tunables import Journal, Refusal, System, pending, recover, undo_script
+from schedlab.tunables import Journal, Refusal, System, pending, recover
+from schedlab.tunables.journal.replies import Resource
 from tests.tunables.conftest import hows, kill
 from tests.waiting import eventually
 
@@ -103,7 +104,7 @@ def test_a_resource_recorded_as_removed_is_left_alone(fake: System, journals: Pa
 def test_a_resource_is_on_record_before_it_is_made(fake: System, journals: Path):
     with Journal.open(journals, "run", fake) as journal:
         journal.made("folder", "/nowhere")
-        assert pending(journals)[0].made == ({"what": "folder", "name": "/nowhere"},)
+        assert pending(journals)[0].made == [Resource(what="folder", name="/nowhere")]
 
 
 def test_without_a_journal_nothing_is_made(fake: System, tmp_path: Path):
@@ -184,13 +185,3 @@ def test_a_kind_of_a_later_version_is_reported_and_stays_on_record(fake: System,
         "satellite 7 could not be removed: this program does not support this kind"
     ]
     assert len(pending(journals)) == 1
-
-
-def test_the_shell_script_removes_the_same(fake: System, journals: Path, folder: Path, key: int):
-    with segment(key, "detached"):
-        pass
-    killed(fake, journals, ("folder", str(folder)), ("segment", str(key)))
-    done = subprocess.run(["sh"], input=undo_script(journals), capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert not folder.exists()
-    assert not exists(key)

@@ -119,21 +119,14 @@ def _here(entry: Tunable, here: Resolution) -> dict[str, Any]:
 
 
 @app.command()
-def undo(
-    script: Annotated[
-        bool, typer.Option("--print", help="Print a shell script that puts the values back, and change nothing.")
-    ] = False,
-) -> None:
+def undo() -> None:
     """Put back the values that killed runs left changed, and remove their folders and shared memory."""
     from schedlab.errors import Exit
     from schedlab.files import folders
-    from schedlab.tunables import pending, recover, undo_script
+    from schedlab.tunables import pending, recover
     from schedlab.tunables.journal.recovery import kept_damaged
 
     folder = folders.journals()
-    if script:
-        echo(undo_script(folder), nl=False)
-        return
     for journal in pending(folder):
         if journal.live:
             echo(f"{journal.run_id} is still running and puts its values back when it ends")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from schedlab.tunables.availability import Absent, Available, BootOnly, ReadOnly, Refused, State
 from schedlab.tunables.errors import BadValue, JournalError, TunableError, Unavailable, UnknownTunable
 from schedlab.tunables.journal.recovery import pending, recover
-from schedlab.tunables.journal.script import undo_script
 from schedlab.tunables.library import catalogue, lookup, names_of
 from schedlab.tunables.setting import Setting, model_setting, setting
 from schedlab.tunables.signals import Interrupted, deferred_signals, kept_handlers, received, restore_on_signals
@@ -56,7 +55,6 @@ __all__ = [
     "recover",
     "restore_on_signals",
     "setting",
-    "undo_script",
 ]
 
 _OF_AGENTS = {

@@ -15,8 +15,8 @@ from schedlab.tunables.availability import Refused
 from schedlab.tunables.errors import JournalError, Unavailable
 from schedlab.tunables.journal.client import Lost
 from schedlab.tunables.journal.local import LocalAgent
-from schedlab.tunables.journal.recovery import PendingJournal, pending, recover
-from schedlab.tunables.journal.replies import Outcome
+from schedlab.tunables.journal.recovery import pending, recover
+from schedlab.tunables.journal.replies import Described, Outcome
 from schedlab.tunables.journal.values import Values
 from schedlab.tunables.signals import deferred_signals
 from schedlab.tunables.system import System
@@ -161,7 +161,7 @@ class Journal:
             if journal.live or not failed
         ]
 
-    def _left(self) -> list[PendingJournal]:
+    def _left(self) -> list[Described]:
         """Return the journals of this run that are left."""
         every = pending(self.directory)
         return [each for each in every if each.run_id == self.run_id and each.process == self._pid]

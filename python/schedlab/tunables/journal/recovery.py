@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedlab.errors import CannotRunHere
 from schedlab.tunables import mounts
@@ -15,7 +14,7 @@ from schedlab.tunables.signals import deferred_signals
 
 if TYPE_CHECKING:
     from schedlab.tunables.journal.local import LocalAgent
-    from schedlab.tunables.journal.replies import Outcome
+    from schedlab.tunables.journal.replies import Described, Outcome
 
 SUFFIX = ".journal"
 
@@ -26,48 +25,12 @@ LEFT_ALONE = "left-alone"
 """Folder, in the folder of journals, of the journals whose values another process has changed."""
 
 
-@dataclass(frozen=True)
-class PendingJournal:
-    """A journal in the folder. `live` while its agent runs; `fault` is the damage, if any.
-
-    `opened` is the journal's first record (empty when the record cannot be read), `values` are the values that the run
-    changed, and `made` the resources to remove, as ``describe`` in ``crates/load/src/agent/changes.rs`` has them.
-    """
-
-    path: Path
-    live: bool
-    fault: str | None = None
-    opened: Mapping[str, Any] = field(default_factory=dict)
-    values: tuple[Mapping[str, Any], ...] = ()
-    made: tuple[Mapping[str, str], ...] = ()
-
-    @property
-    def run_id(self) -> str:
-        """The run's name."""
-        return str(self.opened.get("run", self.path.stem))
-
-    @property
-    def process(self) -> int:
-        """The process of the run: the agent's controller, or the agent itself for a controller elsewhere."""
-        return int(self.opened.get("controller") or self.opened.get("pid") or 0)
-
-
-def pending(directory: Path) -> list[PendingJournal]:
+def pending(directory: Path) -> list[Described]:
     """Return every journal in the folder, also damaged journals; an empty list without the folder. Changes nothing."""
     if not _has_files(directory):
         return []
     with _agent(directory) as agent:
-        return [
-            PendingJournal(
-                Path(each.path),
-                each.live,
-                each.fault,
-                {} if each.opened is None else each.opened.model_dump(),
-                tuple(value.model_dump() for value in each.values),
-                tuple(resource.model_dump() for resource in each.made),
-            )
-            for each in agent.journals()
-        ]
+        return agent.journals()
 
 
 def kept_damaged(directory: Path) -> list[Path]:

@@ -237,7 +237,11 @@ class Resource(Body):
 
 
 class Described(Body):
-    """A journal."""
+    """A journal in a folder. ``live`` while its agent runs; ``fault`` is the damage, if any.
+
+    ``opened`` is None when the first record cannot be read. ``values`` are the values that the run changed, ``made``
+    the resources to remove.
+    """
 
     path: Name
     live: bool
@@ -245,6 +249,16 @@ class Described(Body):
     fault: Message | None
     values: list[Changed]
     made: list[Resource]
+
+    @property
+    def run_id(self) -> str:
+        """The run's name."""
+        return Path(self.path).stem if self.opened is None else self.opened.run
+
+    @property
+    def process(self) -> int:
+        """The process of the run: the agent's controller, or the agent itself for a controller elsewhere."""
+        return 0 if self.opened is None else self.opened.controller or self.opened.pid
 
 
 class Journals(Body):
