@@ -18,6 +18,7 @@ from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import plan
 from schedlab.store import reader, sqlite
 from schedlab.store.file import open_store
+from schedlab.store.tables import RELEASED
 from tests.conftest import DURABLE, begin
 
 SCHEDLAB = str(Path(sys.executable).parent / "schedlab")
@@ -175,7 +176,7 @@ def test_an_old_store_that_cannot_be_written_is_refused_with_a_remedy(
     path = tmp_path / "store.sqlite"
     engine = open_store(path, create=True)
     with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE schedlab_store SET version = 1")
+        connection.exec_driver_sql(f"UPDATE schedlab_store SET version = {RELEASED}")
     engine.dispose()
     monkeypatch.setattr(sqlite, "is_read_only", lambda path, create: True)
     with pytest.raises(StoreError, match=r"needs an upgrade and cannot be written\n.*copy the store"):

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from schedlab.errors import StoreError
 from schedlab.store import sqlite
 from schedlab.store.file import open_store
-from schedlab.store.tables import VERSION
+from schedlab.store.tables import RELEASED, VERSION
 
 
 def error_of(path: Path, *, create: bool = True) -> str:
@@ -78,7 +78,7 @@ def test_a_reader_does_not_create_a_missing_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [(VERSION + 1, "or a newer schedlab"), (0, "keep the store for that schedlab")]
+    ("version", "words"), [(VERSION + 1, "or a newer schedlab"), (RELEASED - 1, "keep the store for that schedlab")]
 )
 def test_another_version_is_refused_and_not_changed(tmp_path: Path, version: int, words: str) -> None:
     path = tmp_path / "store.sqlite"

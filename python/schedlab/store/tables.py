@@ -31,8 +31,10 @@ ABOUT = "schedlab_store"
 """The table with the version."""
 
 VERSION = 5
-"""Version of these tables, recorded in ``schedlab_store``: 2 added ``printed``, 3 ``cell``, 4 checksums, 5
-``campaign`` and ``candidate``."""
+"""Version of these tables, recorded in ``schedlab_store``: 5 added ``campaign`` and ``candidate``."""
+
+RELEASED = 4
+"""Version of schedlab 0.2.0, the first release. Stores of earlier versions are refused."""
 
 CONDITIONS = ("elapsed", "load", "steal_percent", "other_percent", "mhz_min", "mhz_max")
 """Numbers that ``cell.conditions`` contains for each trial: seconds, and :class:`schedlab.measurement.Conditions`."""
@@ -182,7 +184,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 def is_old(stored: tuple[object, str] | None) -> bool:
     """Whether the row of ``schedlab_store`` is of an earlier version, which can be upgraded."""
-    return stored is not None and isinstance(stored[0], int) and 1 <= stored[0] < VERSION
+    return stored is not None and isinstance(stored[0], int) and RELEASED <= stored[0] < VERSION
 
 
 def version_refusal(stored: tuple[object, str] | None, where: str) -> StoreError:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, bindparam, create_engine, event, select, text, update
+from sqlalchemy import URL, Connection, create_engine, event, select, text, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from schedlab.store import cells, schema
-from schedlab.store.checksums import checksum
 from schedlab.store.schema import about
-from schedlab.store.tables import VERSION
+from schedlab.store.tables import RELEASED, VERSION
 
 REVISIONS = "schedlab_alembic"
 """The table of alembic."""
-
-CHECKSUMS = 4
-"""First version whose rows have checksums."""
 
 
 def upgrade_file(path: Path) -> None:
@@ -67,29 +61,7 @@ def upgrade(connection: Connection, stored: int) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.attributes |= {"connection": connection, "version_table": REVISIONS}
-    command.stamp(config, "base" if stored == 1 else str(stored), purge=True)
+    command.stamp(config, "base" if stored == RELEASED else str(stored), purge=True)
     command.upgrade(config, str(VERSION))
     connection.execute(text(f"DROP TABLE {REVISIONS}"))
-    if stored < CHECKSUMS:
-        seal(connection)
     connection.execute(update(about).values(version=VERSION, written_by=version("schedlab")))
-
-
-def seal(connection: Connection) -> None:
-    """Compute the checksums of all rows; rows with values that their column cannot contain are left as damaged."""
-    for table in (schema.run, schema.trial, schema.samples, schema.output, schema.printed):
-        keys = list(table.primary_key.columns)
-        where = (key == bindparam(f"key_{key.name}") for key in keys)
-        change = update(table).where(*where).values(checksum=bindparam("new"))
-        for rows in connection.execute(select(table)).mappings().partitions(10_000):
-            changes = []
-            for row in rows:
-                with suppress(ValueError):
-                    changes.append(
-                        {f"key_{key.name}": row[key.name] for key in keys} | {"new": checksum(table.name, row)}
-                    )
-            if changes:
-                connection.execute(change, changes)
-    for cell_id in connection.execute(select(schema.cell.c.id)).scalars().all():
-        with suppress(ValueError, TypeError):
-            cells.write(connection, *cells.parse(connection, schema.cell.c.id == cell_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "5", "4"
+revision, down_revision = "5", None
 
 
 def upgrade() -> None:
