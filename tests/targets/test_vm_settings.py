@@ -13,7 +13,7 @@ from schedlab.targets.vm.settings import faults, refusal, settings
 from schedlab.tunables import setting
 from schedlab.tunables.journal.replies import Written
 
-IMAGE: Any = SimpleNamespace(release="6.12.43")
+IMAGE: Any = SimpleNamespace(release="6.12.43", config=None)
 
 
 @pytest.mark.parametrize("word", ["off", "disable", "n", False, 0])

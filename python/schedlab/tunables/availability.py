@@ -4,15 +4,16 @@ set."""
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from schedlab.tunables.terms import KernelRange
+from schedlab.tunables.terms import KernelRange, KernelVersion, PlaceKind
 
 if TYPE_CHECKING:
-    from schedlab.tunables.tunable import Place
+    from schedlab.tunables.tunable import Place, Tunable
 
 ELSEWHERE = (
     "run the experiment where the kernel gives root access: on another machine, or in a virtual machine "
@@ -120,3 +121,23 @@ class BootOnly:
 
 
 Resolution = Available | Absent | Refused | ReadOnly | BootOnly
+
+
+def lacking(tunable: Tunable, version: KernelVersion, config: Mapping[str, str] | None) -> Absent | BootOnly | None:
+    """Return why a kernel of this version, built with these options, cannot change the tunable; None if it should.
+
+    Args:
+        config: the options of the kernel (:mod:`schedlab.tunables.kconfig`); None when they are unknown.
+    """
+    places, kernels = tunable.places_in(version), tunable.range
+    boot = [place for place in places if place.kind is PlaceKind.BOOT]
+    if boot and len(boot) == len(places):
+        return BootOnly(boot[0].where, None)
+    if not places:
+        text = f"kernel {version} does not have this tunable; kernels {kernels} have it"
+        is_replaced = tunable.successor and version > (kernels.until or version)
+        return Absent(f"{text}; see {tunable.successor}" if is_replaced else text, kernels)
+    for need in tunable.config:
+        if version in need.range and config is not None and need.option not in config:
+            return Absent(f"kernel {version} is built without {need.option}", kernels, need.option)
+    return None

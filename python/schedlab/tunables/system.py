@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 
 from schedlab.errors import CannotRunHere
 from schedlab.tunables import kconfig
-from schedlab.tunables.availability import ELSEWHERE, Absent, Available, BootOnly, ReadOnly, Refused, Resolution
+from schedlab.tunables.availability import (
+    ELSEWHERE,
+    Absent,
+    Available,
+    BootOnly,
+    ReadOnly,
+    Refused,
+    Resolution,
+    lacking,
+)
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.errors import BadValue
 from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles
@@ -120,10 +129,7 @@ class System:
         """Return whether a tunable, given by any of its names, can be set here. Changes nothing, and never mounts."""
         tunable = lookup(tunable) if isinstance(tunable, str) else tunable
         refused: Refused | None = None
-        # Vendors backport tunables, so the version decides only the order in which places are tried.
-        for place in sorted(tunable.places, key=lambda place: self.version not in place.range):
-            if place.kind is PlaceKind.BOOT:
-                continue
+        for place in tunable.run_time_places(self.version):
             answer = self._try_place(tunable, place)
             if isinstance(answer, Refused):
                 refused = refused or answer
@@ -251,31 +257,24 @@ class System:
         return "a container or a security module denies the write even to root, or the kernel made the file read-only"
 
     def _not_here(self, tunable: Tunable) -> Resolution:
-        boot = [p for p in tunable.places if p.kind is PlaceKind.BOOT and self.version in p.range]
-        run_time = [p for p in tunable.places_in(self.version) if p.kind is not PlaceKind.BOOT]
-        if boot and not run_time:
-            return BootOnly(boot[0].where, self._booted_with(boot[0]))
+        lack = lacking(tunable, self.version, self.config)
+        if isinstance(lack, BootOnly):
+            return BootOnly(lack.parameter, self._booted_with(lack.parameter))
+        if lack is not None:
+            return lack
         range_ = tunable.range
-        if not run_time:
-            text = f"kernel {self.version} does not have this tunable; kernels {range_} have it"
-            if tunable.successor and self.version > (range_.until or self.version):
-                text += f"; see {tunable.successor}"
-            return Absent(text, range_)
-        for need in tunable.config:
-            if self.version in need.range and self.config is not None and need.option not in self.config:
-                return Absent(f"this kernel is built without {need.option}", range_, need.option)
         if tunable.enabled_by:
             return Absent(f"appears once {tunable.enabled_by} is true (and with more than one CPU)", range_)
-        where = " or ".join(place.text for place in run_time)
+        where = " or ".join(place.text for place in tunable.places_in(self.version) if place.kind is not PlaceKind.BOOT)
         if (needs := [n.option for n in tunable.config if self.version in n.range]) and self.config is None:
             text = f"no {where}: the kernel is perhaps built without {' and '.join(needs)}"
             return Absent(f"{text} (its configuration cannot be read)", range_, needs[0])
         return Absent(f"no {where}, although kernel {self.version} should have it", range_)
 
-    def _booted_with(self, place: Place) -> str | None:
+    def _booted_with(self, parameter: str) -> str | None:
         for word in reversed(self.command_line):
-            if word == place.where or (place.where.endswith("=") and word.startswith(place.where)):
-                return word.removeprefix(place.where) or "set"
+            if word == parameter or (parameter.endswith("=") and word.startswith(parameter)):
+                return word.removeprefix(parameter) or "set"
         return None
 
     def _text(self, below: str) -> str | None:

@@ -205,6 +205,11 @@ class Tunable(BaseModel):
         last = max(untils) if len(untils) == len(self.places) else None
         return KernelRange(min(place.since for place in self.places), last)
 
+    def run_time_places(self, version: KernelVersion) -> list[Place]:
+        """Return the places in a running kernel, the places of this version first: vendors backport tunables."""
+        places = [place for place in self.places if place.kind is not PlaceKind.BOOT]
+        return sorted(places, key=lambda place: version not in place.range)
+
     def places_in(self, version: KernelVersion) -> tuple[Place, ...]:
         """Return the places that a mainline kernel of this version has."""
         return tuple(place for place in self.places if version in place.range)

@@ -9,34 +9,25 @@ from schedlab.experiment.model import Variant
 from schedlab.kernels.images import Image, config_of
 from schedlab.targets.protocol import Fault
 from schedlab.targets.vm import jobs
-from schedlab.tunables import KernelVersion, Setting
+from schedlab.tunables import Absent, BootOnly, KernelVersion, Setting
+from schedlab.tunables.availability import lacking
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.journal.replies import Written
-from schedlab.tunables.terms import PlaceKind
-from schedlab.tunables.tunable import Place, Tunable
-
-
-def run_time_places(tunable: Tunable, version: KernelVersion) -> list[Place]:
-    """Return places in a running kernel, the places of this version first: vendors may have backported other places."""
-    places = [place for place in tunable.places if place.kind is not PlaceKind.BOOT]
-    return sorted(places, key=lambda place: version not in place.range)
+from schedlab.tunables.tunable import Tunable
 
 
 def refusal(setting: Setting, image: Image) -> Fault | None:
     """Return why the tunable cannot be set while this kernel runs; None if the kernel should accept it."""
-    tunable = setting.tunable
-    if tunable is None:
+    if setting.tunable is None:
         return "only simulated kernels have this tunable", "use --target sim:MACHINE"
     version = KernelVersion.parse(image.release)
-    places = tunable.places_in(version)
-    if not places:
-        return f"kernel {version} does not have this tunable; kernels {tunable.range} have it", "use another kernel"
-    if all(place.kind is PlaceKind.BOOT for place in places):
-        return "the tunable is a boot parameter in this kernel", _boot_remedy(setting, version)
-    options = config_of(image)
-    missing = [need.option for need in tunable.config if version in need.range and need.option not in (options or {})]
-    if options is not None and missing:
-        return f"kernel {image.release} is built without {missing[0]}", "use a kernel that is built with this option"
+    match lacking(setting.tunable, version, config_of(image)):
+        case BootOnly():
+            return "the tunable is a boot parameter in this kernel", _boot_remedy(setting, version)
+        case Absent(config=None) as lack:
+            return lack.why, "use another kernel"
+        case Absent() as lack:
+            return lack.why, "use a kernel that is built with this option"
     return None
 
 
@@ -65,7 +56,7 @@ def settings(variant: Variant, image: Image, variants: Iterable[Variant] = ()) -
     tunables.sort(key=lambda pair: pair[0].enabled_by is not None)
     others = {name: setting for each in variants for name, setting in each.tunables.items() if setting.tunable}
     tunables += [(setting.catalogued, None) for name, setting in others.items() if name not in variant.tunables]
-    places = [(tunable, text, place) for tunable, text in tunables for place in run_time_places(tunable, version)]
+    places = [(tunable, text, place) for tunable, text in tunables for place in tunable.run_time_places(version)]
     return [
         jobs.Setting(
             tunable.name,
