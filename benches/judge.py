@@ -7,7 +7,7 @@ and keeps any candidate that is called better after any block. The usual rule, o
 at 5 % after each question. Noise is from the study of verdicts.
 
 The table of failures has one candidate a campaign, asked up to 400 times, whose lost trials depend on its figures. The
-words are those of :func:`schedlab.analysis.anytime.judge_candidate` after each block. Beside them is the rule that
+words are those of :func:`schedlab.analysis.eprocess.judge_candidate` after each block. Beside them is the rule that
 leaves lost trials out.
 """
 
@@ -25,9 +25,8 @@ from benches.study.noise import draw, generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from schedlab.analysis.anytime import judge_candidate
 from schedlab.analysis.cells import TOLERATED, Blocks
-from schedlab.analysis.eprocess import log_wealth, share
+from schedlab.analysis.eprocess import judge_candidate, log_wealth, share
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Word
 

@@ -80,8 +80,7 @@ class StoredRun:
     @cached_property
     def measurements(self) -> pl.DataFrame:
         """All samples of all metrics, one a line; the columns of ``schedlab report --format csv --samples``."""
-        from schedlab.store.columns import variants_of
-        from schedlab.store.samples import sample_table
+        from schedlab.store.columns import sample_table, variants_of
 
         return sample_table(self._engine, variants_of(self.facts))
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from schedlab.analysis.anytime import Anytime, judge_candidate
 from schedlab.analysis.cells import Blocks
+from schedlab.analysis.eprocess import Anytime, judge_candidate
 from schedlab.analysis.rows import Question, RowKey
 from schedlab.analysis.verdicts import Word
 

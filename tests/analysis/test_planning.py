@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.durations import durations
 from schedlab.analysis.planning import (
     MOST_ITERATIONS,
     Costs,
@@ -16,6 +15,7 @@ from schedlab.analysis.planning import (
     Wanted,
     best_iterations,
     cheapest,
+    durations,
     row_plan,
     size_for,
 )

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from schedlab.analysis.diagnostics import p_equal_spread, spread_warnings
 from schedlab.analysis.judging import judge
-from schedlab.analysis.spread import p_equal_spread, warnings
 from schedlab.analysis.verdicts import Options, Question
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -46,9 +46,9 @@ def test_only_a_difference_with_another_spread_causes_the_warning(factor: float,
     )  # fmt: skip
     verdicts = judge(frame, [TIME], ["base", "new"], None, Options())
     assert [verdict.word for verdict in verdicts] == ["worse"]
-    warned = list(warnings(frame, verdicts))
+    warned = list(spread_warnings(frame, verdicts))
     assert len(warned) == warnings_expected
     if warnings_expected:
         assert "under new spread" in warned[0].seen
     # Without a verdict of a difference there is no warning.
-    assert not list(warnings(frame, judge(frame, [TIME], ["base", "new"], None, Options(alpha=1e-6))))
+    assert not list(spread_warnings(frame, judge(frame, [TIME], ["base", "new"], None, Options(alpha=1e-6))))

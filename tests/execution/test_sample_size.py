@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.analysis.durations import Durations
+from schedlab.analysis.planning import Durations
 from schedlab.errors import SchedlabError
 from schedlab.execution.sample_size import _cost_ratio, _costs, sizing
 from schedlab.experiment.load import parse

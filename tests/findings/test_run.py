@@ -21,9 +21,8 @@ from schedlab.results.kinds import DETERMINISTIC, REAL, SIMULATED
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
 from schedlab.store import reader
-from schedlab.store.columns import variants_of
+from schedlab.store.columns import sample_table, variants_of
 from schedlab.store.imports import record_imports
-from schedlab.store.samples import sample_table
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS, begin, edit_run
 

@@ -12,9 +12,8 @@ from schedlab.importers import detect
 from schedlab.importers.samples_csv import SAMPLES_ONLY
 from schedlab.report.data import samples_parquet
 from schedlab.results.imported import Import, ImportProblem, Series
-from schedlab.store.columns import variants_of
+from schedlab.store.columns import sample_table, variants_of
 from schedlab.store.imports import read_into_memory
-from schedlab.store.samples import sample_table
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.kernels.command_line import NONCE, PANIC, merged, name, nonce_of
+from schedlab.kernels.parameters import NONCE, PANIC, merged, name, nonce_of
 
 RUNNING = "BOOT_IMAGE=/boot/vmlinuz-6.1 root=UUID=ab ro console=tty0 console=ttyS0,115200 quiet"
 

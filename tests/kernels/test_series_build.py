@@ -100,7 +100,7 @@ def test_the_journal_names_the_work_folder_of_a_build(builder: Builder, monkeypa
 
     def fail(*_: object) -> None:
         (journal,) = pending(journals)
-        named.extend(resource["name"] for resource in journal.made)
+        named.extend(resource.name for resource in journal.made)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("schedlab.kernels.make.Maker.clean", fail)

@@ -18,8 +18,7 @@ from schedlab.report.numbers import improvement
 from schedlab.report.render import html
 from schedlab.report.render import report_markdown as markdown
 from schedlab.report.render import report_text as text
-from schedlab.store.columns import columns
-from schedlab.store.samples import COLUMNS, sample_table
+from schedlab.store.columns import COLUMNS, columns, sample_table
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import schedlab
 from schedlab.cli.app import app
 from schedlab.simulation.errors import MemoryRefused, SettingRefused
-from schedlab.simulation.memory import UNLIMITED, available_memory
+from schedlab.simulation.settings import UNLIMITED, available_memory
 
 MIB = 1 << 20
 

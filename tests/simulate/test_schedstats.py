@@ -17,7 +17,7 @@ from schedlab.cli.app import app
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import plan
-from schedlab.observe.counters import processes
+from schedlab.observe.counters import proc
 from schedlab.observe.counters.schedstat import ALWAYS_ON
 from schedlab.observe.counters.schedstat import parse as parse_schedstat
 from schedlab.simulation import errors, models
@@ -71,7 +71,7 @@ def test_version_17_is_read(tmp_path: Path) -> None:
 def test_a_tasks_file_is_read_by_the_hosts_reader(kernel: str, prefix: str) -> None:
     message = run("--kernel", kernel, *ON, "--proc", "2/sched").stdout
     assert f"\n{prefix}wait_sum " in message
-    results = processes.parse_sched(message)
+    results = proc.parse_sched(message)
     assert results["process.nr_wakeups"] > 0
     assert results["process.nr_wakeups_local"] + results["process.nr_wakeups_remote"] == results["process.nr_wakeups"]
     assert results["process.wait_count"] >= results["process.nr_wakeups"]

@@ -27,7 +27,7 @@ from schedlab.report.render.report_text import to_text
 from schedlab.simulation import models
 from schedlab.store import reader, writer
 from schedlab.store.cells import unpack
-from schedlab.targets.host.requirements import missing_requirements as host_missing
+from schedlab.targets.host.target import missing_requirements as host_missing
 from schedlab.targets.selection import UnknownTarget, choose, table_of
 from schedlab.targets.sim import Simulator
 from schedlab.targets.sim.cases import row_program, simulation

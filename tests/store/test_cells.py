@@ -16,10 +16,9 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.results.metrics import Metric, MetricSpec
 from schedlab.store import reader, writer
-from schedlab.store.columns import columns, read_cells, samples_by_row, variants_of
+from schedlab.store.columns import columns, read_cells, sample_table, samples_by_row, variants_of
 from schedlab.store.file import open_store
 from schedlab.store.reader import Run
-from schedlab.store.samples import sample_table
 from tests.conftest import (
     DATABASES,  # noqa: F401 - each test runs with each database
     TWO_VARIANTS,

@@ -30,10 +30,9 @@ from schedlab.results.metrics import Metric, MetricSpec
 from schedlab.store import reader, schema, selection, writer
 from schedlab.store.campaigns import Campaign, campaign, candidate, candidates, open_campaign, set_run
 from schedlab.store.checksums import Damaged, checksum
-from schedlab.store.columns import columns, variants_of
+from schedlab.store.columns import columns, sample_table, variants_of
 from schedlab.store.file import open_store
 from schedlab.store.imports import record_imports
-from schedlab.store.samples import sample_table
 from tests.cli.in_process import runner
 from tests.conftest import TWO_VARIANTS, begin
 from tests.store.test_imports import TABLE, TREE

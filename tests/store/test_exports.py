@@ -14,10 +14,9 @@ from schedlab.findings.run import findings
 from schedlab.report.build import build
 from schedlab.report.data import samples_parquet
 from schedlab.store import reader
-from schedlab.store.columns import variants_of
+from schedlab.store.columns import sample_table, variants_of
 from schedlab.store.exports import RECORD, has_records, read_export, with_records
 from schedlab.store.merging import copy_runs
-from schedlab.store.samples import sample_table
 from schedlab.store.schema import store_in_memory
 from tests.cli.in_process import runner
 from tests.conftest import DATABASES  # noqa: F401 - each test runs with each database

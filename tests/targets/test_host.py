@@ -24,7 +24,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, plan
 from schedlab.results.measurement import Measurement
-from schedlab.targets.host import Host, requirements
+from schedlab.targets.host import Host, target
 from schedlab.targets.trial import Launched, launch
 from schedlab.tunables import Journal, pending
 from schedlab.tunables.journal.local import LocalAgent
@@ -277,7 +277,7 @@ def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypat
     run_plan = plan(parse(text(), "f"), 1)
     with Host(journal_dir=tmp_path).session(run_plan, 1) as session:
         (journal,) = pending(tmp_path)
-        assert [resource["name"] for resource in journal.made] == [str(session._place.scratch)]
+        assert [resource.name for resource in journal.made] == [str(session._place.scratch)]
     assert pending(tmp_path) == []
 
 
@@ -348,7 +348,7 @@ def test_a_plan_that_can_run_has_no_missing_requirement() -> None:
 def test_attributes_of_many_variants_are_probed_once_for_each_set(monkeypatch) -> None:
     probes: list[str | None] = []
     refused = Launched((), None, 125, "", "schedload: no permission")
-    monkeypatch.setattr(requirements, "launch", lambda _, variant, __: probes.append(variant.policy) or refused)
+    monkeypatch.setattr(target, "launch", lambda _, variant, __: probes.append(variant.policy) or refused)
     source = text(variant='policy = "batch"') + "".join(
         f'[[variant]]\nname = "v{n}"\npolicy = "{policy}"\n' for n in range(6) for policy in [("batch", "idle")[n % 2]]
     )

@@ -65,7 +65,7 @@ def test_the_journal_names_the_folder_of_a_run_in_guests(tmp_path: Path, monkeyp
     target = VirtualMachine(experiment.target, experiment.variant)
     with target.session(plan(experiment, 1), 1) as session:
         (journal,) = pending(tmp_path / "journals")
-        assert [resource["name"] for resource in journal.made] == [str(session._scratch)]
+        assert [resource.name for resource in journal.made] == [str(session._scratch)]
     assert pending(tmp_path / "journals") == []
 
 

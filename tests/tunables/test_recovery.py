@@ -41,6 +41,12 @@ def line(seq: int, record: dict[str, object]) -> bytes:
     return f"{zlib.crc32(body):08x} ".encode() + body + b"\n"
 
 
+def opened(**changes: object) -> dict[str, object]:
+    """Return the first record of a journal of the running kernel."""
+    machine = {"boot_id": "boot-1", "host": os.uname().nodename, "namespace": "", "pid": 1, "controller": None}
+    return {"record": "opened", "format": 2, "run": "night", "root": "/"} | machine | changes
+
+
 def test_values_of_a_dead_run_are_put_back_and_values_of_a_live_run_stay(fake: System, journals: Path):
     before = snapshot(fake)
     dead(fake, journals)

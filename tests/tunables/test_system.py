@@ -20,7 +20,7 @@ from schedlab.tunables import (
     State,
     System,
     catalogue,
-    kconfig,
+    kernel_files,
     lookup,
     mounts,
     names_of,
@@ -96,15 +96,15 @@ def test_the_kernel_configuration_is_also_read_from_boot(tmp_path: Path):
 def test_a_configuration_that_is_damaged_or_has_any_unpacked_size_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ):
-    monkeypatch.setattr(kconfig, "_MOST", 1000)
+    monkeypatch.setattr(kernel_files, "_MOST", 1000)
     for folder in ("proc", "boot"):
         (tmp_path / folder).mkdir()
     (tmp_path / "proc/config.gz").write_bytes(content)
-    assert kconfig.read(tmp_path, "6.12") is None
+    assert kernel_files.read_config(tmp_path, "6.12") is None
     (tmp_path / "boot/config-6.12").write_text("CONFIG_NUMA=y\n")
-    assert kconfig.read(tmp_path, "6.12") == {"CONFIG_NUMA": "y"}
+    assert kernel_files.read_config(tmp_path, "6.12") == {"CONFIG_NUMA": "y"}
     (tmp_path / "proc/config.gz").write_bytes(gzip.compress(b"CONFIG_SMP=y\n"))
-    assert kconfig.read(tmp_path, "6.12") == {"CONFIG_SMP": "y"}
+    assert kernel_files.read_config(tmp_path, "6.12") == {"CONFIG_SMP": "y"}
 
 
 def test_an_existing_file_takes_precedence_over_the_version(tmp_path: Path):

@@ -11,8 +11,7 @@ from schedlab.cli.console import Console
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
 from schedlab.errors import Exit, SchedlabError
 from schedlab.findings.cost import Cost
-from schedlab.findings.functions import Functions
-from schedlab.findings.limits import ANY, Excess, Limit, of_functions, of_paths
+from schedlab.findings.functions import ANY, Excess, Functions, Limit, of_functions, of_paths
 from schedlab.findings.run import Findings
 from schedlab.report.numbers import change
 

@@ -202,8 +202,8 @@ def _changes(scope: Scope, names: Sequence[str]) -> list[Change]:
 
 def _samples(scope: Scope) -> DataFrame:
     """Return every sample; SchedlabError for printed figures alone."""
+    from schedlab.store.columns import sample_table
     from schedlab.store.exports import with_records
-    from schedlab.store.samples import sample_table
 
     if not any(column.run.design.questions for column in scope.chosen):
         raise SchedlabError(

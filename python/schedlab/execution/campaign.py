@@ -10,9 +10,8 @@ from math import exp, isfinite, log, nan
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.anytime import judge_candidate
 from schedlab.analysis.cells import Blocks, average_blocks
-from schedlab.analysis.eprocess import share
+from schedlab.analysis.eprocess import judge_candidate, share
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Word, event_share

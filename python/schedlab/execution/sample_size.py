@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import block_values
-from schedlab.analysis.durations import Durations, durations
-from schedlab.analysis.planning import Costs, RowPlan, Size, Wanted, cheapest, row_plan, size_for
+from schedlab.analysis.planning import Costs, Durations, RowPlan, Size, Wanted, cheapest, durations, row_plan, size_for
 from schedlab.analysis.variance import Noise, noise
 from schedlab.analysis.verdicts import Question
 from schedlab.errors import SchedlabError
 from schedlab.execution.design_size import number_of_rows, options_of
 from schedlab.experiment.plan import Plan
 from schedlab.store import reader
-from schedlab.store.columns import variants_of
-from schedlab.store.samples import sample_table
+from schedlab.store.columns import sample_table, variants_of
 from schedlab.store.writer import questions_of
 
 

@@ -1,7 +1,9 @@
-"""Verdicts on columns against the first column: paired by block within one run, unpaired groups between several."""
+"""Verdicts on columns against the first column: paired by block within one run, unpaired groups between several;
+printed tables, which have figures without samples, side by side."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,17 +14,19 @@ from sqlalchemy import Engine
 from schedlab.analysis.cells import average_blocks, block_means
 from schedlab.analysis.diagnostics import differing_means
 from schedlab.analysis.judging import judge
-from schedlab.analysis.matching import Matched, match
-from schedlab.analysis.tables import check
+from schedlab.analysis.matching import Matched, Unmatched, match
+from schedlab.analysis.rows import Question
+from schedlab.analysis.tables import IncompleteRow, check, side_by_side
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
 from schedlab.analysis.verdicts import Options, Verdict
 from schedlab.analysis.warnings import Warning
-from schedlab.findings import printed, warnings
-from schedlab.findings.columns import RunKey, first_columns, refuse, run_key, sampled
-from schedlab.findings.run import Findings, interim
+from schedlab.findings import warnings
+from schedlab.findings.columns import ComparisonError, RunKey, first_columns, refuse, run_key, sampled
+from schedlab.findings.run import Findings, findings, interim
+from schedlab.results.imported import Table
 from schedlab.store import reader
-from schedlab.store.columns import Chosen, read_cells, samples_by_row
-from schedlab.store.samples import sample_table
+from schedlab.store.columns import Chosen, read_cells, sample_table, samples_by_row
+from schedlab.store.imports import printed_tables
 from schedlab.store.selection import named_apart
 
 
@@ -41,7 +45,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
     named = [replace(column, store=column.store or engine) for column in named]
     columns = sampled(named)
     if not columns:
-        return printed.compare(named)
+        return compare_printed(named)
     runs = first_columns(columns)
     means = {key: average_blocks(read_cells(key[0], column.run)) for key, column in runs.items()}
     failures = {key: reader.failures(*key) for key in runs}
@@ -57,7 +61,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
         options = replace(options, looks=(), correction=correction, reference="")
         verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
     of_runs = warnings.within_runs(columns, means, failures, questions, options)
-    tables = printed.tables_of([column for column in named if not column.run.design.questions])
+    tables = tables_of([column for column in named if not column.run.design.questions])
     return Findings(
         columns=tuple(columns),
         verdicts=verdicts,
@@ -161,3 +165,50 @@ def _groups(columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataF
         return group(samples.get(column.name, {}).get(key, np.empty(0)), blocks)
 
     return [UnpairedRow(row.question, tuple(group_of(row, column) for column in columns)) for row in rows]
+
+
+def compare_printed(columns: Sequence[Chosen]) -> Findings:
+    """Return the tables of one source unchanged, or the tables of several sources side by side, the baseline first.
+
+    Raises ComparisonError if several sources have no row in common.
+    """
+    sources, first = _sources(columns), columns[0]
+    result = replace(findings(*run_key(first)), columns=tuple(columns))
+    if len(sources) == 1:
+        checked = tuple(check(table, first.name) for table in result.printed)
+        return replace(result, checked=checked, printed=tuple(table.table for table in checked))
+    merged, incomplete = side_by_side({name: printed_tables(*run_key(column)) for name, column in sources.items()})
+    if not merged:
+        raise ComparisonError(
+            f"{', '.join(sources)} have no printed row in common",
+            todo="choose sources with equal rows: workload, operation, label, parameters and unit must be the same",
+        )
+    return replace(
+        result,
+        printed=tuple(merged),
+        checked=tuple(map(check, merged)),
+        unmatched=tuple(map(_unmatched, incomplete)),
+        notes=tuple(note for column in sources.values() for note in column.run.notes),
+    )
+
+
+def tables_of(columns: Sequence[Chosen]) -> tuple[Table, ...]:
+    """Return all tables of the sources of these columns."""
+    return tuple(table for column in _sources(columns).values() for table in printed_tables(*run_key(column)))
+
+
+def _sources(columns: Sequence[Chosen]) -> dict[str, Chosen]:
+    """Return one column of each source by the source's name: the number of a stored run, or the name of a path."""
+    named: dict[str, Chosen] = {}
+    for column in first_columns(columns).values():
+        name = str(column.run.id) if column.stored else column.run.name
+        named[name if name not in named else f"{name} ({len(named) + 1})"] = column
+    return named
+
+
+def _unmatched(incomplete: IncompleteRow) -> Unmatched:
+    row = incomplete.row
+    metric = " ".join(part for part in (row.operation, row.label) if part)
+    parameters = json.dumps(dict(row.parameters), sort_keys=True)
+    question = Question(incomplete.workload, parameters, metric, row.unit, row.direction or "lower")
+    return Unmatched(question, incomplete.missing, f"not in {', '.join(incomplete.missing)}")

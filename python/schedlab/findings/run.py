@@ -24,9 +24,8 @@ from schedlab.analysis.warnings import Warning
 from schedlab.results.imported import Table
 from schedlab.results.kinds import DETERMINISTIC
 from schedlab.store import reader
-from schedlab.store.columns import Chosen, read_cells, variants_of
+from schedlab.store.columns import Chosen, read_cells, sample_table, variants_of
 from schedlab.store.imports import printed_tables
-from schedlab.store.samples import sample_table
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.kernels import bzimage, debian
 from schedlab.kernels.build_cache import BUILT, BuildCache
-from schedlab.tunables import kconfig
+from schedlab.tunables.kernel_files import config_options
 
 BZIMAGE = Path("arch/x86/boot/bzImage")
 """Path of the x86 kernel in a built tree."""
@@ -96,7 +96,7 @@ def config_of(image: Image) -> dict[str, str] | None:
     if image.config is None:
         return None
     try:
-        return kconfig.options(image.config.read_text(errors="replace"))
+        return config_options(image.config.read_text(errors="replace"))
     except OSError as error:
         raise SchedlabError(
             f"the kernel's configuration cannot be read: {error.strerror}",

@@ -66,7 +66,7 @@ def samples_parquet(samples: pl.DataFrame, columns: Sequence[Chosen]) -> bytes:
     """Return every sample as an Apache Parquet file, with runs and columns in its metadata.
 
     Args:
-        samples: the columns of :func:`schedlab.store.samples.sample_table`.
+        samples: the columns of :func:`schedlab.store.columns.sample_table`.
         columns: the columns that the samples belong to.
     """
     from schedlab.report.build import column_parts, run_part

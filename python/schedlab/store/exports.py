@@ -25,8 +25,7 @@ from schedlab.store import backends, cells, schema
 from schedlab.store.backends import snapshot
 from schedlab.store.cells import StoredCell
 from schedlab.store.checksums import checked, sealed
-from schedlab.store.columns import Chosen, run_key
-from schedlab.store.samples import COLUMNS
+from schedlab.store.columns import COLUMNS, Chosen, run_key
 from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS, TABLES
 from schedlab.workloads.log_reader import LARGEST

@@ -9,7 +9,7 @@ from math import isfinite
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Row
-from schedlab.observe.counters import processes
+from schedlab.observe.counters import proc
 from schedlab.results.measurement import Conditions, Measurement, State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
@@ -174,11 +174,11 @@ def cpu_seconds(launched: Launched) -> float:
 
 
 def _process_counters(launched: Launched) -> dict[str, float]:
-    """Counters of the command's processes; see :mod:`schedlab.observe.counters.processes`."""
+    """Counters of the command's processes; see :mod:`schedlab.observe.counters.proc`."""
     if launched.report is None:
         return {}
     usage = launched.report if launched.reply is None else launched.reply.tree
-    return processes.tree(usage.model_dump()) | processes.parse_sched(launched.report.sched)
+    return proc.tree(usage.model_dump()) | proc.parse_sched(launched.report.sched)
 
 
 class Remarks:

@@ -127,7 +127,7 @@ def lacking(tunable: Tunable, version: KernelVersion, config: Mapping[str, str] 
     """Return why a kernel of this version, built with these options, cannot change the tunable; None if it should.
 
     Args:
-        config: the options of the kernel (:mod:`schedlab.tunables.kconfig`); None when they are unknown.
+        config: the options of the kernel (:mod:`schedlab.tunables.kernel_files`); None when they are unknown.
     """
     places, kernels = tunable.places_in(version), tunable.range
     boot = [place for place in places if place.kind is PlaceKind.BOOT]

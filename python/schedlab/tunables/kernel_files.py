@@ -1,13 +1,16 @@
-"""Reading the files of the kernel, or of a tree of plain files in its place. Only a journal's agent writes."""
+"""Reading the files of the kernel, or of a tree of plain files in its place, and the kernel's configuration. Only a
+journal's agent writes.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from schedlab.files import packed
 from schedlab.tunables import mounts
 
 
@@ -89,3 +92,31 @@ class PlainFiles(_LocalFiles):
 def fixed_part(pattern: str) -> str:
     """Return the part of a path before the first component with a `*`."""
     return pattern.partition("*")[0].rpartition("/")[0]
+
+
+_MOST = 16 << 20
+"""Largest configuration in bytes; a distribution's has 0.3 MB."""
+
+
+def read_config(root: Path, release: str, contents: Callable[[Path], bytes] = Path.read_bytes) -> dict[str, str] | None:
+    """Return the options that the configuration of the kernel `release` sets; None when there is no such file.
+
+    The files are /proc/config.gz, /boot/config-RELEASE and /lib/modules/RELEASE/config below `root`. `contents` reads
+    a file.
+    """
+    places = (f"boot/config-{release}", f"lib/modules/{release}/config", f"lib/modules/{release}/build/.config")
+    for name in ("proc/config.gz", *places):
+        try:
+            content = contents(root / name)
+            if name.endswith(".gz"):
+                content = packed.decompress(packed.gzip_format, content, _MOST)
+        except (OSError, packed.NotUnpacked):
+            continue
+        return config_options(content.decode(errors="replace"))
+    return None
+
+
+def config_options(text: str) -> dict[str, str]:
+    """Return the options that the text of a ``.config`` sets, by name (``CONFIG_SMP``); strings without quotes."""
+    pairs = (line.partition("=") for line in text.splitlines() if line.startswith("CONFIG_"))
+    return {name: value.strip('"') for name, _, value in pairs}

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.errors import CannotRunHere
-from schedlab.tunables import kconfig
 from schedlab.tunables.availability import (
     ELSEWHERE,
     Absent,
@@ -26,7 +25,7 @@ from schedlab.tunables.availability import (
 )
 from schedlab.tunables.codecs import codec
 from schedlab.tunables.errors import BadValue
-from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles
+from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles, read_config
 from schedlab.tunables.library import catalogue, lookup
 from schedlab.tunables.setting import Setting, check_kernel, setting
 from schedlab.tunables.terms import KernelVersion, Kind, PlaceKind
@@ -96,7 +95,7 @@ class System:
     def config(self) -> Mapping[str, str] | None:
         """Options that the kernel was built with (`CONFIG_…` to `y`, `m` or a value); None when the options cannot
         be read."""
-        return kconfig.read(self.root, self.release, self.files.read_bytes)
+        return read_config(self.root, self.release, self.files.read_bytes)
 
     @cached_property
     def lockdown(self) -> str | None:

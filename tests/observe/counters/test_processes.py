@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from schedlab.observe.counters import processes
+from schedlab.observe.counters import proc
 
 WITH_SCHEDSTATS = """\
 cat (1234, #threads: 1)
@@ -25,7 +25,7 @@ current_node=0, numa_group_id=0
 
 
 def test_both_layouts_of_the_file_give_the_same_names() -> None:
-    old, new = (processes.parse_sched(WITH_SCHEDSTATS.format(prefix=prefix)) for prefix in ("se.statistics.", ""))
+    old, new = (proc.parse_sched(WITH_SCHEDSTATS.format(prefix=prefix)) for prefix in ("se.statistics.", ""))
     assert old == new == {
         "process.sum_exec_runtime_ms": 12.5, "process.nr_migrations": 3, "process.wait_max_ms": 0.25,
         "process.wait_sum_ms": 1.75, "process.wait_count": 41, "process.nr_wakeups_affine": 9,
@@ -42,7 +42,7 @@ def test_a_child_that_has_ended_can_be_read_until_it_is_reaped() -> None:
         os._exit(0)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     try:
-        counters = processes.parse_sched(Path(f"/proc/{child}/sched").read_text())
+        counters = proc.parse_sched(Path(f"/proc/{child}/sched").read_text())
     finally:
         os.waitpid(child, 0)
     assert counters["process.nr_switches"] >= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.targets.boots.states import Seen, State, Wanted, fault, is_over, state
+from schedlab.targets.boots.machine import Seen, State, Wanted, fault, is_over, state
 
 WANTED = Wanted(leaves="old", nonce="n1", release="6.12.1")
 TO_DEFAULT = Wanted(leaves="old", nonce=None, release="6.1.0")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.targets.vm import jobs
-from schedlab.targets.vm.results import Stream, content
+from schedlab.targets.vm.jobs import Stream, content
 from schedlab.tunables.journal.frames import Reply
 from schedlab.tunables.journal.replies import AllWritten, Files, Trial
 from schedlab.workloads.tools import SCHEDLOAD, find

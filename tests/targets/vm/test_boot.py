@@ -17,8 +17,7 @@ import pytest
 from schedlab.errors import CannotRunHere
 from schedlab.experiment.topology import Topology
 from schedlab.targets.vm import boot, qemu
-from schedlab.targets.vm.boot import Boot, BootFailed, started
-from schedlab.targets.vm.console import Limits
+from schedlab.targets.vm.boot import Boot, BootFailed, Limits, started
 from schedlab.tunables.journal import frames
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.targets.vm import fake_qemu

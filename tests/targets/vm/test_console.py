@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.targets.vm.console import AFTER, Console
+from schedlab.targets.vm.boot import AFTER, Console
 
 BOOTING = "[    0.000000] Linux version 6.12.117+deb12-cloud-amd64\n[    0.000000] Command line: console=ttyS0\n"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.targets.vm.results import Stream
+from schedlab.targets.vm.jobs import Stream
 from schedlab.tunables.journal import frames
 from schedlab.tunables.journal.frames import Garbled
 

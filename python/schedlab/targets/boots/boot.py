@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.experiment.model import BootMethod
-from schedlab.kernels.command_line import NONCE, PANIC, merged
 from schedlab.kernels.images import Image, resolve
+from schedlab.kernels.parameters import NONCE, PANIC, merged
 from schedlab.targets.boots import delivery, machine
 from schedlab.targets.boots.control import Control
 from schedlab.targets.boots.loaders import Loader, loader
-from schedlab.targets.boots.machine import Facts
+from schedlab.targets.boots.machine import Facts, Seen, State, Wanted, fault, is_over, state
 from schedlab.targets.boots.shell import Done, Shell, Unreachable
-from schedlab.targets.boots.states import Seen, State, Wanted, fault, is_over, state
 from schedlab.targets.protocol import Fault
 
 INSTALLED = "installed:"

@@ -22,9 +22,8 @@ from schedlab.targets.boots.session import BootingSession, boots_kernels
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
 from schedlab.targets.settling import measured_rows, settled
 from schedlab.targets.ssh import trials
-from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost, Outcome
+from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost, Outcome, RemoteFiles
 from schedlab.targets.ssh.connection import Address, Connection
-from schedlab.targets.ssh.files import RemoteFiles
 from schedlab.targets.ssh.requirements import missing_requirements
 from schedlab.targets.ssh.trials import RemoteRow
 from schedlab.targets.trial import Remarks, kernel_files

@@ -1,19 +1,26 @@
-"""One boot of a guest: QEMU is started, watched and ended, even if schedlab is killed."""
+"""One boot of a guest: QEMU is started, watched and ended, even if schedlab is killed.
+
+The console shows the phase of the boot, and signs of a fault:
+
+firmware ──first output──▶ kernel ──"Run /init"──▶ init ──first reply──▶ trial ──last reply──▶ off
+"""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from schedlab.errors import CannotRunHere
 from schedlab.targets.vm import qemu
-from schedlab.targets.vm.console import Console, Limits
 from schedlab.targets.vm.host_files import served
-from schedlab.targets.vm.results import Stream
+from schedlab.targets.vm.jobs import Stream
 from schedlab.tunables.journal import frames
 from schedlab.tunables.journal.frames import Garbled, Reply
 from schedlab.workloads.launcher import background
@@ -183,3 +190,79 @@ def started(machine: qemu.Machine, initramfs: bytes, scratch: Path, limits: Limi
                 stack.enter_context(served(files.share, place, errors))
             process = stack.enter_context(background(qemu.arguments(machine, files), place / "report", errors))
             yield Boot(process, files, errors, limits or Limits())
+
+
+Phase = Literal["firmware", "kernel", "init", "trial"]
+
+_TIME = r"^(?:\[ *\d+\.\d+\](?:\[[ TC\d]+\])? )?"
+_SIGNS: tuple[tuple[str, str], ...] = (
+    ("panic", r"Kernel panic - not syncing"),
+    ("soft lock-up", r"watchdog: BUG: soft lockup"),
+    ("hard lock-up", r"(?:watchdog: |NMI watchdog: )?Watchdog detected hard LOCKUP"),
+    ("RCU stall", r"rcu: INFO: \S+ (?:detected (?:expedited )?stalls|self-detected stall)"),
+    ("hung task", r"INFO: task .+ blocked for more than"),
+    ("workqueue lock-up", r"BUG: workqueue lockup"),
+    ("oops", r"(?:BUG: |Oops: |Oops\b|kernel BUG at |int3: |general protection fault|Unable to handle kernel)"),
+)
+"""Patterns of the kernel's fault messages, in the order in which they are compared with a line (kernel/panic.c,
+kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h, kernel/workqueue.c, arch/x86/kernel/dumpstack.c and
+arch/x86/mm/fault.c, 6.1 and 6.12)."""
+
+_PATTERNS = tuple((kind, re.compile(_TIME + sign)) for kind, sign in _SIGNS)
+_INIT_STARTED = re.compile(_TIME + r"Run /init as init process")
+
+BEFORE, AFTER = 5, 60
+"""Lines of the console that are kept before and after a fault's first line: its message, registers, a call trace."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds of this machine's time without output in a boot phase. A trial's limit comes from its timeout."""
+
+    firmware: float = 60.0
+    kernel: float = 120.0
+    init: float = 120.0
+
+
+class Console:
+    """The text of a console, read line by line."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._rest = ""
+        self._fault_line = 0
+        self.fault: str | None = None
+        """The first sign of a fault: ``soft lock-up: watchdog: BUG: …``."""
+        self.phase: Phase = "firmware"
+
+    def feed(self, text: str) -> None:
+        """Add output."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._add(line.rstrip("\r"))
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+        if self.phase == "firmware" and line:
+            self.phase = "kernel"
+        if self.phase == "kernel" and _INIT_STARTED.search(line):
+            self.phase = "init"
+        if self.fault is not None:
+            return
+        for kind, pattern in _PATTERNS:
+            if pattern.search(line):
+                self._fault_line = len(self._lines) - 1
+                self.fault = f"{kind}: {re.sub(_TIME, '', line).strip()}"
+                return
+
+    def tail(self) -> str:
+        """Return the lines around the fault, or the last lines."""
+        lines = [*self._lines, self._rest] if self._rest else self._lines
+        if self.fault is None:
+            return "\n".join(lines[-AFTER:])
+        return "\n".join(lines[max(self._fault_line - BEFORE, 0) : self._fault_line + AFTER])
+
+    @property
+    def text(self) -> str:
+        """The complete console output."""
+        return "\n".join([*self._lines, self._rest])

@@ -18,8 +18,7 @@ from schedlab.kernels.build_cache import BUILT
 from schedlab.kernels.images import Image
 from schedlab.targets.vm import qemu
 from schedlab.targets.vm.boot import BootFailed, started
-from schedlab.targets.vm.jobs import contents
-from schedlab.targets.vm.results import content
+from schedlab.targets.vm.jobs import content, contents
 from schedlab.tunables.journal.frames import Garbled
 from schedlab.tunables.journal.replies import Trial
 from schedlab.workloads.base import Command

@@ -69,7 +69,7 @@ class Machine:
 
     ``memory_mib`` is the memory of each node, ``command_line`` is added to :data:`COMMAND_LINE`. With ``host_files``
     the guest can mount this machine's file tree (:mod:`.host_files`). ``kernel`` is the image's unpacked kernel, to be
-    booted at its entry instead of the image (:mod:`schedlab.kernels.pvh`). With ``symbols``, the addresses of the
+    booted at its entry instead of the image (:mod:`schedlab.kernels.bzimage`). With ``symbols``, the addresses of the
     kernel's functions, a plug-in counts instructions by function (:mod:`.functions`), and with ``cache``, the file of a
     machine model, also cache lines.
     """

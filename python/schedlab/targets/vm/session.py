@@ -24,10 +24,9 @@ from schedlab.targets.vm import functions
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import Boot, BootFailed, started
 from schedlab.targets.vm.boot_parameters import doubts, files_to_keep, has_names, lacking
-from schedlab.targets.vm.jobs import MESSAGES, STEP_SECONDS, contents
+from schedlab.targets.vm.jobs import MESSAGES, STEP_SECONDS, content, contents
 from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.qemu import Machine
-from schedlab.targets.vm.results import content
 from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
 from schedlab.targets.vm.settings import faults, settings
 from schedlab.tunables.journal.frames import Garbled
