@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from schedlab.analysis.periods import LEAST, RATES_HZ, tick_of
+from schedlab.analysis.alignment import LEAST_EVENTS, RATES_HZ, tick_of
 
 SECONDS = 3
 
@@ -26,8 +26,8 @@ def test_the_rate_of_a_tick_is_found_although_the_clocks_drift(hz: int) -> None:
 
 def test_random_times_and_few_times_have_no_period() -> None:
     rng = np.random.default_rng(2)
-    assert all(tick_of(rng.uniform(0, SECONDS * 1e9, 3 * LEAST)) is None for _ in range(200))
-    assert tick_of(ticks(1000)[: LEAST - 1]) is None
+    assert all(tick_of(rng.uniform(0, SECONDS * 1e9, 3 * LEAST_EVENTS)) is None for _ in range(200))
+    assert tick_of(ticks(1000)[: LEAST_EVENTS - 1]) is None
     assert tick_of(np.array([])) is None
 
 

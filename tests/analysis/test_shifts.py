@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import spearmanr
 
-from schedlab.analysis.shifts import LEAST, Floats, associations
+from schedlab.analysis.alignment import LEAST, Floats, associations
 
 
 def walk(random: np.random.Generator, size: int, memory: float) -> Floats:

@@ -9,7 +9,7 @@ import pytest
 from rich.text import Text
 
 from schedlab.cli import console as consoles
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from tests.cli.test_commands import schedlab, small
 
 TITLE = "\x1b]0;title\x07"

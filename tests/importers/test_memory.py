@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.errors import SchedlabError
-from schedlab.files import memory
+from schedlab.files import packed
 from schedlab.importers import detect
 from schedlab.results.imported import ImportProblem
 from schedlab.store.exports import read_export
@@ -100,7 +100,7 @@ def test_a_plain_log_of_a_result_tree_has_the_same_limit(tmp_path: Path, monkeyp
 def test_a_file_whose_content_needs_too_much_memory_is_refused(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST", 64 << 20)
+    monkeypatch.setattr(packed, "MOST", 64 << 20)
     path = tmp_path / "log"
     path.write_text(text)
     with pytest.raises(ImportProblem, match="needs more than 64 MiB of memory") as problem:
@@ -122,7 +122,7 @@ def test_an_import_of_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pyte
 def test_the_limit_ends_with_the_block() -> None:
     # More than the free memory that malloc(3) keeps of what the process has already.
     size = 1 << 30
-    with pytest.raises(MemoryError), memory.limited(1 << 20):
+    with pytest.raises(MemoryError), packed.limited(1 << 20):
         bytearray(size)
     assert len(bytearray(size)) == size
 

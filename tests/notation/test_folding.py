@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedlab.notation.folding import fold
+from schedlab.notation.terminal import fold
 
 
 def test_a_short_text_stays_as_it_is() -> None:

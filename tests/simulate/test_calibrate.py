@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 from schedlab.cli.app import app
 from schedlab.notation import toml_text
 from schedlab.simulation import models
-from schedlab.simulation.host import calibrate, measured_file, steps
-from schedlab.simulation.host.passes import Passes, level
+from schedlab.simulation.host import calibrate, from_host, steps
 from schedlab.simulation.host.plan import Steps
 from schedlab.simulation.host.probes import basics, messages, wakeups
-from schedlab.simulation.host.runners import Probe, Runner, Samples, on_model
+from schedlab.simulation.host.runners import Passes, Probe, Runner, Samples, level, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve
 from schedlab.simulation.models import DEFAULT_KERNEL
 
@@ -195,7 +194,7 @@ def test_figures_have_their_spread_in_the_file() -> None:
         "costs.d.llc": Figure(6, 6, 6, 1, "how", 0.0),
         "idle.0.exit_ns": Figure(7, 5, 8, 3, "thus", 0.0),
     }
-    written = measured_file.written(text, data, figures)
+    written = from_host.with_measured(text, data, figures)
     expected = {"name": "n", "mwait": False, "inherited_flips": 16, **data}
     assert tomllib.loads(written) == expected
     assert costs_of(written) == [

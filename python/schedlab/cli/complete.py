@@ -174,6 +174,6 @@ def _built() -> Iterator[str]:
 
 
 def _starting(incomplete: str, answers: Iterable[tuple[str, str]]) -> Answers:
-    from schedlab.notation.controls import escaped
+    from schedlab.notation.terminal import escaped
 
     return [(value, escaped(about).replace("\n", " ")) for value, about in answers if value.startswith(incomplete)]

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.cli.appearance import Color, appearance
-from schedlab.notation.controls import escaped
-from schedlab.notation.folding import fold
+from schedlab.notation.terminal import escaped, fold
 
 NARROWEST = 80
 """Columns of the narrowest console. Tables would lose columns below; a narrower terminal wraps their lines instead."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 
 
 def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schedlab.analysis.periods import tick_of
-from schedlab.analysis.shifts import LEAST, Floats, associations
+from schedlab.analysis.alignment import LEAST, Floats, associations, tick_of
 from schedlab.report.noise import Correlation, Correlations, ForeignTick, Noise, Series
 from schedlab.results.kinds import REAL
 

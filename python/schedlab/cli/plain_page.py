@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from unicodedata import east_asian_width
 
 from schedlab.cli.appearance import Color, appearance
-from schedlab.notation.controls import escaped
-from schedlab.notation.folding import fold
+from schedlab.notation.terminal import escaped, fold
 
 STYLES = {"bold": 1, "dim": 2, "yellow": 33}
 """Parameters of the control sequence Select Graphic Rendition (ECMA-48) by name."""

@@ -16,7 +16,7 @@ from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
 from schedlab.experiment.plan import Plan, Trial, unchanged
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from schedlab.notation.units import counted, format_time
 from schedlab.results.measurement import Measurement
 

@@ -14,7 +14,7 @@ from schedlab.cli.appearance import Color, appearance
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import remedy, write_whole
 from schedlab.errors import SchedlabError
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from schedlab.store.location import Location
 
 if TYPE_CHECKING:

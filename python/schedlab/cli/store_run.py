@@ -11,7 +11,7 @@ from schedlab.cli.echo import echo
 from schedlab.cli.json_output import print_json
 from schedlab.errors import StoreError
 from schedlab.execution.studies import prepare
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from schedlab.notation.units import counted
 from schedlab.store import backends, copying, postgres, reader, schema
 from schedlab.store.checking import check

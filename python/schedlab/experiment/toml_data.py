@@ -10,7 +10,7 @@ from typing import Any
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment.locate import Path
-from schedlab.notation.controls import CONTROL
+from schedlab.notation.terminal import CONTROL
 
 LARGEST_BYTES = 4 << 20
 """Largest experiment file. A million trials need less; ``tomllib`` takes about 2 s per MiB."""

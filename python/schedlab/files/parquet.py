@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 
-from schedlab.files.memory import MOST
+from schedlab.files.packed import MOST
 
 MAGIC = b"PAR1"
 """First bytes of a Parquet file."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.files import memory
+from schedlab.files import packed
 from schedlab.importers.checks import checked, columns_of, renamed, require_name, unique
 from schedlab.importers.text import NotResults, too_much_memory
 from schedlab.results.imported import Import, ImportProblem
@@ -77,7 +77,7 @@ def read_all(
     # Without a stated format, the content decides.
     is_tree = mmtests.looks_like if form is None and not layouts else lambda _: form == MMTESTS
     trees = list(filter(is_tree, paths))
-    with memory.limited(memory.MOST):
+    with packed.limited(packed.MOST):
         imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
         if rest := [path for path in paths if path not in trees]:
             imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]

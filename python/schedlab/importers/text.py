@@ -19,7 +19,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
-from schedlab.files import memory, parquet
+from schedlab.files import packed, parquet
 from schedlab.results.imported import ImportProblem
 from schedlab.workloads.log_reader import LARGEST
 
@@ -129,7 +129,7 @@ def _size(path: Path) -> str:
 
 def too_much_memory(path: Path) -> ImportProblem:
     """Return the error for a path whose content needs more memory than schedlab allows."""
-    message = f"needs more than {memory.MOST >> 20} MiB of memory ({_size(path)})"
+    message = f"needs more than {packed.MOST >> 20} MiB of memory ({_size(path)})"
     return ImportProblem(message, where=str(path), todo=SMALLER)
 
 

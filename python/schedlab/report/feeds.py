@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Series
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from schedlab.report.history import date, size
 
 TITLE = "schedlab: changes for the worse"

@@ -189,7 +189,7 @@ class Windows(_Table):
 class Correlation(_Table):
     """Rank correlation ``rho`` between the gaps of ``gaps_of`` and a counter (of a CPU, or of the machine) by window.
 
-    ``p`` is adjusted for all counters (:mod:`schedlab.analysis.shifts`).
+    ``p`` is adjusted for all counters (:mod:`schedlab.analysis.alignment`).
     """
 
     gaps_of: int

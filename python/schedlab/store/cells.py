@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Connection, Select, select, update
 
-from schedlab.files import memory, packed
+from schedlab.files import packed
 from schedlab.store import schema
 from schedlab.store.checksums import Damaged, checked, checksum
 from schedlab.store.tables import CONDITIONS
@@ -24,7 +24,7 @@ DbRow = Mapping[Any, Any]
 _PARAMETERS = TypeAdapter(dict[str, Any])
 _NAMES = TypeAdapter(list[str])
 
-MOST_SAMPLES = memory.MOST // 8
+MOST_SAMPLES = packed.MOST // 8
 """Single samples of a run: a reader keeps all of them in memory, 8 bytes each."""
 
 KEY = ("run_id", "phase", "block", "variant", "workload", "parameters")

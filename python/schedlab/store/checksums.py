@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from schedlab.errors import StoreError
-from schedlab.notation.controls import escaped
+from schedlab.notation.terminal import escaped
 from schedlab.store.tables import PYTHON, TABLES
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -19,12 +19,10 @@ from schedlab.extension import extension
 from schedlab.notation import toml_text
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host import steps
-from schedlab.simulation.host.from_host import machine_file
-from schedlab.simulation.host.measured_file import AGENT_FLIPS, Figures, written
-from schedlab.simulation.host.passes import Passes, level
+from schedlab.simulation.host.from_host import AGENT_FLIPS, Figures, machine_file, with_measured
 from schedlab.simulation.host.plan import Remote, Steps
 from schedlab.simulation.host.probes import basics, memory, messages, wakeups
-from schedlab.simulation.host.runners import OnHost, Probe, Runner, Samples, on_model
+from schedlab.simulation.host.runners import OnHost, Passes, Probe, Runner, Samples, level, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
 from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
 
@@ -75,7 +73,7 @@ class HostCalibration:
         machine, running = tomllib.loads(self.uncalibrated), nearest_kernel(os.uname().release)
         with _probing():
             data, figures = solved(self._steps, self._passes, machine, running)
-        text = written(self.uncalibrated, data, figures)
+        text = with_measured(self.uncalibrated, data, figures)
         extension().check_machine(text)
         return text
 
@@ -334,7 +332,7 @@ class Calibration:
         What slows both at once is no difference. The logarithms of the ratios, divided by the square root of two, have
         the deviation of one core, and either core may be the slower one: a lasting difference, as between cores of two
         kinds, cannot be distinguished from a changing one. The geometric mean of the durations is 1, for which the
-        costs hold (:func:`~schedlab.simulation.host.passes.level`).
+        costs hold (:func:`~schedlab.simulation.host.runners.level`).
         """
         ratios = [np.log(median(run, "0") / median(run, "1")) for run in self.passes.runs(probe)]
         durations = np.exp(np.sort([sign * ratio for ratio in ratios for sign in (-1, 1)]) / np.sqrt(2))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
 
-from schedlab.simulation.host.passes import level
-from schedlab.simulation.host.runners import Probe
+from schedlab.simulation.host.runners import Probe, level
 
 T = TypeVar("T")
 
