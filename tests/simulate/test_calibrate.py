@@ -87,7 +87,10 @@ def test_the_calibration_of_a_simulated_machine_recovers_its_costs() -> None:
     wrong["costs"] = {key: _more(key, cost) for key, cost in wrong["costs"].items()}
     wrong["idle"] = [state | {"exit_ns": state["exit_ns"] * 2} for state in wrong["idle"]]
 
-    _, found = calibrate.measured(Hardware(on_model(toml_text.lines(truth), DEFAULT_KERNEL)), wrong, range(4), 1)
+    wanted = Steps.of(wrong, range(4))
+    passes = Passes(Hardware(on_model(toml_text.lines(truth), DEFAULT_KERNEL)), wanted.probes, wanted.nearest)
+    passes.advance(1)
+    _, found = calibrate.solved(wanted, passes, wrong, DEFAULT_KERNEL)
     figures = dict(found)
 
     # Not a cost of the model: the time of the model's messages, divided by the kernel's instructions.

@@ -100,21 +100,14 @@ def course(looks: Sequence[int], alpha: float, done: int, *, planned: bool = Tru
     return Course(tuple(looks), taken, level, planned)
 
 
-def boundaries(alpha: float, shares: Sequence[float], sides: Sides = 2) -> tuple[float, ...]:
-    """Return the z value that a test must reach at each interim analysis, for an overall level ``alpha``.
+def levels(alpha: float, shares: Sequence[float], sides: Sides = 2, rows: int = 1) -> tuple[float, ...]:
+    """Return the nominal level at each interim analysis: the limit of a p value with this number of ``sides``.
 
     Args:
         alpha: probability of any false alarm over all interim analyses; with two sides, each side spends one half.
         shares: share of the information at each interim analysis, in rising order, at most 1.
         sides: 2 for "differs", 1 for "exceeds".
-    """
-    return tuple(float(z) for z in _boundaries(np.array([alpha]), tuple(shares), sides, 1)[0])
-
-
-def levels(alpha: float, shares: Sequence[float], sides: Sides = 2, rows: int = 1) -> tuple[float, ...]:
-    """Return the nominal level at each interim analysis: the limit of a p value with this number of ``sides``.
-
-    ``rows`` is the number of rows that the p value tests together.
+        rows: number of rows that the p value tests together.
     """
     bounds = _boundaries(np.array([alpha]), tuple(shares), sides, rows)[0]
     return tuple(float(sides * ndtr(-z)) for z in bounds)

@@ -135,11 +135,6 @@ def faults(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Dama
             yield error
 
 
-def parse(connection: Connection, *where: ColumnElement[bool]) -> list[StoredCell]:
-    """Read cells that have no checksums yet; ValueError for values that their column cannot contain."""
-    return [_parsed(*rows) for rows in _rows(connection, queries(*where))]
-
-
 def _rows(
     connection: Connection, chosen: Queries, values: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[DbRow, list[DbRow]]]:

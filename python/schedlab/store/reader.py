@@ -206,6 +206,8 @@ def counters(engine: Engine, run_id: int) -> pl.DataFrame:
     """
     import polars as pl  # slow to load, and many callers read runs without frames
 
+    from schedlab.analysis.counters import COLUMNS
+
     totals: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for cell, text, count in _counter_texts(engine, run_id):
         of_cell = totals.setdefault((cell.block, cell.variant, cell.workload, cell.parameters), {})
@@ -214,8 +216,7 @@ def counters(engine: Engine, run_id: int) -> pl.DataFrame:
             total[0] += value * count
             total[1] += count
     lines = [(*cell, name, total / count) for cell, of in totals.items() for name, (total, count) in of.items()]
-    types = {"block": pl.Int64, "variant": pl.String, "workload": pl.String, "parameters": pl.String}
-    return pl.DataFrame(lines, schema=types | {"counter": pl.String, "value": pl.Float64}, orient="row")
+    return pl.DataFrame(lines, schema=COLUMNS, orient="row")
 
 
 def _counter_texts(engine: Engine, run_id: int) -> Iterator[tuple[StoredCell, str, int]]:

@@ -22,9 +22,9 @@ from schedlab.simulation.host import steps
 from schedlab.simulation.host.from_host import AGENT_FLIPS, Figures, machine_file, with_measured
 from schedlab.simulation.host.plan import Remote, Steps
 from schedlab.simulation.host.probes import basics, memory, messages, wakeups
-from schedlab.simulation.host.runners import OnHost, Passes, Probe, Runner, Samples, level, on_model
+from schedlab.simulation.host.runners import OnHost, Passes, Probe, Samples, level, on_model
 from schedlab.simulation.host.solve import Figure, Step, Values, read, solve, write
-from schedlab.simulation.models import DEFAULT_KERNEL, kernel, nearest_kernel
+from schedlab.simulation.models import kernel, nearest_kernel
 
 TRIES = 9
 """Passes over all probes. A virtual machine is slower by a quarter for seconds: passes give all costs the same share of
@@ -92,19 +92,6 @@ def calibrated(schedload: str, tries: int = TRIES, name: str | None = None) -> s
     calibration = HostCalibration(schedload, name)
     calibration.advance(tries)
     return calibration.machine_file()
-
-
-def measured(
-    runner: Runner, machine: Mapping[str, Any], cpus: Sequence[int], tries: int, kernel_name: str = DEFAULT_KERNEL
-) -> tuple[dict[str, Any], Figures]:
-    """Measure with ``runner`` the costs of a machine, in ``tries`` passes; return as :func:`solved`.
-
-    ``cpus`` are the CPUs that may be used.
-    """
-    wanted = Steps.of(machine, cpus)
-    passes = Passes(runner, wanted.probes, wanted.nearest)
-    passes.advance(tries)
-    return solved(wanted, passes, machine, kernel_name)
 
 
 def solved(
