@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import locate, toml_data
+from schedlab.experiment import toml_data
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import of_one_row
@@ -58,12 +58,13 @@ def propose(baseline: str, candidate: str, file: str, default_name: str, alpha: 
     tables |= {"design": design | {"control": False}, "variant": [*data["variant"], variant]}
     tables["analysis"] = data.get("analysis", {}) | {"alpha": alpha, "delta": f"{100 * delta:g}%"}
     text = toml_text.document(tables)
-    lines = locate.lines(candidate)
+    lines = toml_data.lines(candidate)
 
-    def place(path: locate.Path) -> str:
+    def place(path: toml_data.Path) -> str:
         inner = path[2:] if path[:2] == ("variant", 1) else path
-        line = locate.line_of(inner, lines)
-        return f"{file}:{line}: {locate.dotted(inner)}" if line else f"{file}: {locate.dotted(inner) or 'candidate'}"
+        line = toml_data.line_of(inner, lines)
+        name = toml_data.dotted(inner)
+        return f"{file}:{line}: {name}" if line else f"{file}: {name or 'candidate'}"
 
     experiment = parse(text, file, place)
     parsed = experiment.variant[1]

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import locate
+from schedlab.experiment import toml_data
 from schedlab.experiment.load import Place, parse
 from schedlab.experiment.model import Experiment
 from schedlab.notation import toml_text
@@ -86,10 +86,10 @@ def apply(changes: Changes, experiment: Experiment, text: str, name: str) -> tup
 
 
 def _place(changes: Changes, name: str) -> Place:
-    def place(path: locate.Path) -> str:
+    def place(path: toml_data.Path) -> str:
         """Name the option: the file was correct before its values were changed."""
         options = [option for keys, (option, _) in changes.values.items() if keys[: len(path)] == path]
-        return ", ".join(options) or f"{name}: {locate.dotted(path)}"
+        return ", ".join(options) or f"{name}: {toml_data.dotted(path)}"
 
     return place
 
@@ -123,7 +123,7 @@ def _require(option: str, chosen: Sequence[str], names: Sequence[str], noun: str
 
 def _without(text: str, tables: Sequence[tuple[str, int | None]]) -> str:
     """Return the text without these tables. A comment directly above a table's header belongs to the table."""
-    lines, numbers = text.splitlines(keepends=True), locate.lines(text)
+    lines, numbers = text.splitlines(keepends=True), toml_data.lines(text)
     starts = {path: _start(lines, number - 1) for path, number in numbers.items() if _is_header(lines[number - 1])}
     boundaries = sorted([*starts.values(), len(lines)])
     dropped: set[int] = set()
@@ -147,7 +147,7 @@ def _start(lines: Sequence[str], header: int) -> int:
 
 def _with(text: str, table: str, key: str, new: int | str) -> str:
     """Return the text with this value: in the key's line, below the table's header, or in a table at the end."""
-    lines, numbers = text.splitlines(), locate.lines(text)
+    lines, numbers = text.splitlines(), toml_data.lines(text)
     assignment = f"{key} = {toml_text.value(new)}"
     if number := numbers.get((table, key)):
         lines[number - 1] = re.sub(rf"\b{key}\s*=[^#]*?(?=\s*(#|$))", lambda _: assignment, lines[number - 1], count=1)

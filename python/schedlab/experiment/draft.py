@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import locate
+from schedlab.experiment import toml_data
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Design, Experiment, State, Variant, WorkloadTable
 from schedlab.notation import toml_text
@@ -41,7 +41,7 @@ class Draft:
     """
 
     data: Mapping[str, Any]
-    sources: Mapping[locate.Path, str] = field(default_factory=dict)
+    sources: Mapping[toml_data.Path, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -52,12 +52,12 @@ class Draft:
         """Return the experiment; ExperimentError names the argument of each mistake."""
         return parse(self.text, "the arguments", self._place)
 
-    def _place(self, path: locate.Path) -> str:
+    def _place(self, path: toml_data.Path) -> str:
         for length in range(len(path), 0, -1):
             if (words := self.sources.get(path[:length])) is not None:
-                rest = locate.dotted(path[length:])
+                rest = toml_data.dotted(path[length:])
                 return f"{words}: {rest}" if rest else words
-        return locate.dotted(path)
+        return toml_data.dotted(path)
 
 
 def draft(
@@ -77,7 +77,7 @@ def draft(
         target: the ``[target]`` table; None for this machine.
         about: the ``[experiment]`` table; by default a name and a question made of the arguments.
     """
-    sources: dict[locate.Path, str] = {}
+    sources: dict[toml_data.Path, str] = {}
     workloads = _workloads(words, sources)
     states = [{"name": BASELINE}, *(_variant(i, text, sources) for i, text in enumerate(variants, start=1))]
     data: dict[str, Any] = {"experiment": dict(about or _about(workloads, states[1:]))}
@@ -101,7 +101,7 @@ def _about(workloads: Sequence[Mapping[str, Any]], variants: Sequence[Mapping[st
     return {"name": f"try-{'-'.join(uses)}"[:60], "question": question}
 
 
-def _workloads(words: Sequence[str], sources: dict[locate.Path, str]) -> list[dict[str, Any]]:
+def _workloads(words: Sequence[str], sources: dict[toml_data.Path, str]) -> list[dict[str, Any]]:
     tables: list[dict[str, Any]] = []
     for word in words:
         key, equals, text = word.partition("=")
@@ -174,7 +174,7 @@ def _readings(text: str) -> list[Any]:
     return [value["value"], text] if is_plain else [text]
 
 
-def _variant(i: int, text: str, sources: dict[locate.Path, str]) -> dict[str, Any]:
+def _variant(i: int, text: str, sources: dict[toml_data.Path, str]) -> dict[str, Any]:
     """Return the table of ``NAME:KEY=VALUE,…``. Without a name, the settings are the name."""
     where = f"--variant {text}"
     head, _, _ = text.partition("=")

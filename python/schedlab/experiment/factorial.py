@@ -13,9 +13,9 @@ from functools import reduce
 from itertools import combinations, product
 from typing import Any
 
-from schedlab.experiment.locate import Path
 from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
 from schedlab.experiment.plan import CONTROL
+from schedlab.experiment.toml_data import Path
 
 MOST_RUNS = 128
 """Most variants of a factorial: a block with more variants would take too long."""

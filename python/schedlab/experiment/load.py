@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment import factorial, locate, toml_data
+from schedlab.experiment import factorial, toml_data
 from schedlab.experiment.model import (
     METRIC_NAME,
     METRIC_TABLE,
@@ -57,9 +57,9 @@ MOST_TRIALS = 1_000_000
 MOST_ROWS = 10_000
 """Most rows of a workload table: the check of a row's parameters takes about 1 ms."""
 
-Finding = tuple[locate.Path, str]
+Finding = tuple[toml_data.Path, str]
 
-Place = Callable[[locate.Path], str]
+Place = Callable[[toml_data.Path], str]
 """Return the place of a key path, which starts an error message."""
 
 
@@ -123,25 +123,25 @@ def _error(findings: list[Finding], place: Place) -> ExperimentError:
 def _lines_of(text: str, name: str) -> Place:
     """Return the function that names file, line and key: ``first.toml:7: design.blocks``."""
 
-    lines = cache(lambda: locate.lines(text))
+    lines = cache(lambda: toml_data.lines(text))
 
-    def place(path: locate.Path) -> str:
-        line = locate.line_of(path, lines())
+    def place(path: toml_data.Path) -> str:
+        line = toml_data.line_of(path, lines())
         file = f"{name}:{line}" if line else name
-        return f"{file}: {locate.dotted(path)}" if path else file
+        return f"{file}: {toml_data.dotted(path)}" if path else file
 
     return place
 
 
 def _explain(item: Any) -> list[Finding]:
     """The findings of one validation error of pydantic, in the terms of the file."""
-    path: locate.Path = tuple(part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
+    path: toml_data.Path = tuple(part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
     if item["type"] == BAD_TUNABLES:
         return [((*path, name), message) for name, message in item["ctx"]["faults"]]
     return [_explain_field(item, path)]
 
 
-def _explain_field(item: Any, path: locate.Path) -> Finding:
+def _explain_field(item: Any, path: toml_data.Path) -> Finding:
     kind, message = item["type"], str(item["msg"])
     if kind == "extra_forbidden":
         return path, f"unknown key{_elsewhere(path) or _nearest(str(path[-1]), _keys_at(path))}"
@@ -174,7 +174,7 @@ def _shortened(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:40]}… ({len(text)} characters)"
 
 
-def _keys_at(path: locate.Path) -> list[str]:
+def _keys_at(path: toml_data.Path) -> list[str]:
     if path[2:3] == ("metrics",):
         return [field.alias or name for name, field in Figure.model_fields.items()]
     table = _TABLES.get(str(path[0])) if len(path) > 1 else None
@@ -183,7 +183,7 @@ def _keys_at(path: locate.Path) -> list[str]:
     return list(table.model_fields) if table else list(_TABLES)
 
 
-def _elsewhere(path: locate.Path) -> str:
+def _elsewhere(path: toml_data.Path) -> str:
     """A hint for a key that another table has."""
     tables = [name for name, table in _TABLES.items() if path[-1] in table.model_fields and name != path[0]]
     return f"; it belongs in {' or '.join(f'[{name}]' for name in tables)}" if tables else ""
@@ -319,7 +319,7 @@ def _list_fault(values: list[Any]) -> str:
 
 
 def _check_parameters(i: int, table: WorkloadTable, workload: AnyAdapter, quick: bool) -> Iterator[Finding]:
-    reported: set[tuple[locate.Path, str]] = set()
+    reported: set[tuple[toml_data.Path, str]] = set()
     rows: dict[str, dict[str, Any]] = {}
     for values in combinations(table, quick=quick):
         try:
