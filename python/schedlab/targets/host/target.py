@@ -44,7 +44,7 @@ class Host(Target):
         self._slot: sched_ext.Slot | None = None
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
-        """See :mod:`schedlab.targets.host.target`."""
+        """See :func:`missing_requirements`."""
         return list(missing_requirements(plan, self._system))
 
     def fingerprint(self) -> Mapping[str, Any]:
