@@ -121,4 +121,13 @@ impl LoadError {
     pub fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action: action.into(), source }
     }
+
+    /// The exit status of a subcommand that ends with this error.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Interrupted(signal) => 128 + *signal as u8,
+            Self::Parameter(_) | Self::Usage(_) => 2,
+            _ => 1,
+        }
+    }
 }

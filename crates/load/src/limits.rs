@@ -3,87 +3,10 @@
 use std::fs;
 use std::io;
 
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
-
-use schedlab_workload::program::{Expr, Op, Program, Scope, TaskGroup};
-
-use crate::error::LoadError;
-
-/// Descriptors that a process needs in addition to channels: standard streams, four of the gate, two of a
-/// connection being opened, and a few of the runtime.
-const SPARE_DESCRIPTORS: u64 = 16;
-
-/// Make sure that a process can have `channels` descriptors and some more, raising the soft limit if that is enough.
-pub fn ensure_descriptors(channels: u64) -> Result<(), LoadError> {
-    let needed = channels + SPARE_DESCRIPTORS;
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(io::Error::from)?;
-    if needed <= soft {
-        return Ok(());
-    }
-    if needed > hard {
-        return Err(LoadError::Descriptors { needed, soft, hard });
-    }
-    setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(io::Error::from)?;
-    Ok(())
-}
-
-/// Refuse more tasks than the kernel has process numbers or threads for.
-pub fn ensure_tasks(tasks: u32) -> Result<(), LoadError> {
-    for name in ["pid_max", "threads-max"] {
-        let limit = kernel_limit(name).and_then(|text| text.parse::<u64>().ok());
-        if let Some(limit) = limit.filter(|limit| u64::from(tasks) >= *limit) {
-            return Err(LoadError::Tasks { tasks, name, limit });
-        }
-    }
-    Ok(())
-}
-
-/// Refuse a program whose touches alone need more memory than is available: the kernel's out-of-memory killer would end
-/// the run, or another process.
-pub fn ensure_memory(program: &Program) -> Result<(), LoadError> {
-    let Some(available) = available_memory() else { return Ok(()) };
-    let mut needed = 0u64;
-    for region in &program.resources.regions {
-        let users = program.groups.iter().filter(|group| touched(&group.body, &region.name) > 0);
-        let per_task = |group: &TaskGroup| {
-            let bytes = touched(&group.body, &region.name).min(region.bytes);
-            bytes.saturating_mul(group.count.into())
-        };
-        let bytes = if region.scope == Scope::Task {
-            users.map(per_task).fold(0, u64::saturating_add)
-        } else {
-            users.map(|group| touched(&group.body, &region.name).min(region.bytes)).max().unwrap_or(0)
-        };
-        needed = needed.saturating_add(bytes);
-    }
-    if needed > available {
-        let (needed, available) = (needed >> 20, available >> 20);
-        return Err(LoadError::Memory {
-            purpose: "the buffers that the tasks touch",
-            source: io::Error::other(format!("{needed} MiB are needed, and {available} MiB are available")),
-        });
-    }
-    Ok(())
-}
-
-/// Most bytes of a region that one touch in a body reaches.
-fn touched(body: &[Op], name: &str) -> u64 {
-    let of = |op: &Op| match op {
-        Op::Touch { region, bytes: Expr::Const(bytes), .. } if region.name == name => *bytes,
-        _ => 0,
-    };
-    body.iter().flat_map(Op::all).map(of).max().unwrap_or(0)
-}
-
-/// `MemAvailable` of /proc/meminfo (proc(5)), in bytes.
-fn available_memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
-}
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 /// The text of a sysctl below `kernel`; `None` if the file cannot be read.
-fn kernel_limit(name: &str) -> Option<String> {
+pub fn kernel_limit(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().map(|text| text.trim().to_owned())
 }
 
@@ -164,7 +87,3 @@ pub fn cgroup_file(controller: &str, file: &str) -> Option<(String, String)> {
     }
     None
 }
-
-#[cfg(test)]
-#[path = "../tests/unit/limits.rs"]
-mod tests;

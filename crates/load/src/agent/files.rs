@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::protocol::{ChangedInTrial, Form, Setting, Value};
+use crate::sys::files::in_path;
 
 /// Largest number of bytes of a file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -104,21 +105,13 @@ fn write_line(path: &Path, text: &str) -> io::Result<()> {
 
 /// The path of each program that this machine has: in `PATH`, or the last match of one of its patterns.
 pub fn find(programs: &BTreeMap<String, Vec<String>>) -> Json {
-    let folders: Vec<PathBuf> =
-        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
     let place = |name: &str, patterns: &[String]| {
-        let in_path = folders.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
-        in_path.or_else(|| {
+        in_path(name).or_else(|| {
             patterns.iter().find_map(|pattern| matches(pattern).pop().filter(|path| path.exists()))
         })
     };
     let paths = programs.iter().filter_map(|(name, patterns)| Some((name.clone(), place(name, patterns)?)));
     json!({ "paths": paths.collect::<BTreeMap<_, _>>() })
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|state| state.is_file() && state.permissions().mode() & 0o111 != 0)
 }
 
 /// Existing paths that match a pattern, in order; a path without `*` matches itself.

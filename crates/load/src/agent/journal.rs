@@ -2,13 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 
 use super::records::{Contents, FORMAT, Opened, Record, decode, end_mark, format_of, line};
+use crate::sys::files::{lock, private};
 
 /// Suffix of journals.
 const SUFFIX: &str = "journal";
@@ -263,26 +264,6 @@ fn free(folder: &Path, name: &str) -> PathBuf {
     let path = |number: u32| folder.join(format!("{stem}.{number}.{suffix}"));
     let first = folder.join(name);
     if first.exists() { (2..).map(path).find(|path| !path.exists()).unwrap_or(first) } else { first }
-}
-
-/// Make a folder that only this user can write, or check that an existing folder has this property.
-pub fn private(folder: &Path, mode: u32) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
-    let state = fs::symlink_metadata(folder)?;
-    if !state.is_dir() || state.uid() != nix::unistd::geteuid().as_raw() || state.mode() & 0o022 != 0 {
-        let text = format!("{} is not a folder that only this user can write", folder.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    }
-    Ok(())
-}
-
-/// Lock a file or folder; `None` if another process has the lock.
-pub fn lock(file: File) -> io::Result<Option<Flock<File>>> {
-    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-        Ok(file) => Ok(Some(file)),
-        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
-        Err((_, error)) => Err(error.into()),
-    }
 }
 
 /// Make the names in a folder durable.

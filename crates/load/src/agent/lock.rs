@@ -16,15 +16,15 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt::PeerCredentials,
 };
 use nix::unistd::geteuid;
 
-use super::journal::private;
 use super::place;
 use super::protocol::{Kind, Refusal};
+use crate::sys::files::{lock, private};
 use crate::sys::process::{self, Pid};
 
 /// Name of the abstract socket.
@@ -162,11 +162,7 @@ fn lock_file(path: &Path) -> io::Result<Option<Flock<File>>> {
             let text = "not a regular file of this user with one link";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
-        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => file,
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => return Ok(None),
-            Err((_, error)) => return Err(error.into()),
-        };
+        let Some(file) = lock(file)? else { return Ok(None) };
         // Another process may have deleted the file between opening and locking, and have locked a new file.
         let named = fs::symlink_metadata(path).ok();
         if named.is_some_and(|named| (named.dev(), named.ino()) == (opened.dev(), opened.ino())) {

@@ -13,7 +13,7 @@ use nix::unistd::geteuid;
 use serde_json::{Value as Json, json};
 
 use super::protocol::{Kind, PROTOCOL, Refusal};
-use super::records::checksum;
+use crate::sys::files;
 
 /// Usual place of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
@@ -124,7 +124,7 @@ pub fn hello() -> Result<Json, Refusal> {
     Ok(json!({
         "protocol": PROTOCOL,
         "version": env!("CARGO_PKG_VERSION"),
-        "checksum": checksum(&program),
+        "checksum": crc32fast::hash(&program),
         "boot_id": boot_id(),
         "uid": geteuid().as_raw(),
         "machine": text(machine.machine()),
@@ -140,15 +140,7 @@ pub fn hello() -> Result<Json, Refusal> {
 /// Mount debugfs at its usual place in a mount namespace of this process, unless debugfs is mounted. The mount ends with
 /// this process and its children.
 pub fn mount_debugfs() -> io::Result<()> {
-    use nix::mount::{MsFlags, mount};
-    if has_debugfs() {
-        return Ok(());
-    }
-    let none: Option<&str> = None;
-    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("schedlab"), Path::new(DEBUGFS), Some("debugfs"), flags, none)?)
+    if has_debugfs() { Ok(()) } else { files::mount("debugfs", Path::new(DEBUGFS)) }
 }
 
 /// Whether debugfs is mounted at its usual place.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::journal::lock;
-use crate::sys::shared_memory;
+use crate::sys::files::lock;
+use crate::sys::memory::remove_segment;
 
 /// Time for processes of a dead run to end. The launcher kills these processes.
 const ENDING: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ fn remove_segments(key: i64) -> io::Result<bool> {
             continue;
         }
         for segment in &segments {
-            shared_memory::remove(segment.id)?;
+            remove_segment(segment.id)?;
         }
         return Ok(!segments.is_empty());
     }

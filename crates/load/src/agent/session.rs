@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::{Value as Json, json};
@@ -25,6 +25,7 @@ use super::recovery;
 use super::state::Outcome;
 use super::trial::Running;
 use crate::sys::process::{self, Pid};
+use crate::sys::wait;
 
 /// Longest line of a request in bytes.
 const LONGEST: usize = 16 << 20;
@@ -104,7 +105,7 @@ impl Session {
         if let (Ok(End::Lost), Some(controller), Some(_)) = (&end, &self.controller_end, &self.changes) {
             // The controller's input may end before its locks on folders that are to be removed.
             let mut sources = [PollFd::new(controller.as_fd(), PollFlags::POLLIN)];
-            poll_until(&mut sources, Some(Instant::now() + CONTROLLER_ENDING))?;
+            wait::until(&mut sources, Some(Instant::now() + CONTROLLER_ENDING))?;
         }
         let outcomes = self.changes.as_mut().map(Changes::undo).unwrap_or_default();
         crate::noise::remove_dead_traces();
@@ -140,7 +141,7 @@ impl Session {
         let mut sources = vec![self.watched_input(self.defers()), watch(self.signals.as_fd())];
         // A child of the controller may keep the input open after the controller's end.
         sources.extend(self.controller_end.as_ref().map(|end| watch(end.as_fd())));
-        poll_until(&mut sources, until)?;
+        wait::until(&mut sources, until)?;
         let readable = sources[0].any().unwrap_or(false);
         if sources.get(2).is_some_and(|end| end.any().unwrap_or(false)) {
             return Ok(Some(End::Lost));
@@ -350,7 +351,7 @@ impl Session {
                         PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
                         self.watched_input(self.batch),
                     ];
-                    poll_until(&mut sources, expires)?;
+                    wait::until(&mut sources, expires)?;
                     let [writable, _, readable] = sources.map(|source| source.any().unwrap_or(false));
                     if readable && !self.receive()? {
                         return Ok(false);
@@ -375,18 +376,4 @@ impl Session {
 
 fn not_begun() -> Refusal {
     Refusal::new(Kind::Usage, "no run has begun")
-}
-
-/// Wait until a source is ready or the time has come.
-fn poll_until(sources: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    // Rounded up, so that the wait does not end just before the time.
-    let milliseconds = |left: Duration| left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
-    let timeout = left.map_or(PollTimeout::NONE, |left| {
-        PollTimeout::try_from(milliseconds(left)).unwrap_or(PollTimeout::MAX)
-    });
-    match poll(sources, timeout) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }

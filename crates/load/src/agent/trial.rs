@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde_json::{Value as Json, json};
 
@@ -16,6 +17,7 @@ use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
 use super::writers::{LastWriters, Watch};
 use crate::sys::process::{self, Usage};
+use crate::sys::wait;
 
 /// Time between two checks of a running trial.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -145,7 +147,10 @@ impl Running {
         let watched: Option<OwnedFd> = process::open(id).ok();
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             match &watched {
-                Some(watched) => wait_for(watched, deadline),
+                Some(watched) => {
+                    let mut source = [PollFd::new(watched.as_fd(), PollFlags::POLLIN)];
+                    let _ = wait::until(&mut source, Some(deadline));
+                }
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         }
@@ -158,14 +163,6 @@ impl Running {
         self.sigterm_sent = true;
         process::kill(self.child.id() as process::Pid, libc::SIGTERM);
     }
-}
-
-fn wait_for(watched: &OwnedFd, deadline: Instant) {
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use std::os::fd::AsFd;
-    let left = deadline.saturating_duration_since(Instant::now());
-    let timeout = PollTimeout::try_from(left.as_millis() as i32).unwrap_or(PollTimeout::MAX);
-    let _ = poll(&mut [PollFd::new(watched.as_fd(), PollFlags::POLLIN)], timeout);
 }
 
 fn code(status: ExitStatus) -> i32 {

@@ -7,12 +7,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::thread::{self, JoinHandle};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
 use nix::sys::stat::fstat;
 
 use crate::sys::process::{self, Pid};
-use crate::sys::sched;
+use crate::sys::{sched, wait};
 
 /// Device and inode of a file.
 type Inode = (u64, u64);
@@ -79,7 +79,7 @@ fn note_writers(group: &Fanotify, stopped: &PipeReader) -> LastWriters {
     loop {
         let watch = |source| PollFd::new(source, PollFlags::POLLIN);
         let mut sources = [watch(group.as_fd()), watch(stopped.as_fd())];
-        if poll(&mut sources, PollTimeout::NONE).is_err_and(|error| error != nix::errno::Errno::EINTR) {
+        if wait::until(&mut sources, None).is_err() {
             return last;
         }
         let is_stopped = sources[1].any().unwrap_or(false);

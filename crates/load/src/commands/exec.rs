@@ -10,10 +10,10 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 
-use super::complain;
 use crate::error::LoadError;
 use crate::launcher::attributes::duration;
 use crate::launcher::{self, Guardian, LAUNCHER_FAILED, Order, Ready, Server, Target, Wanted};
+use crate::output;
 
 /// Run a command with scheduling attributes, servers and a report; no process of the command survives.
 ///
@@ -67,11 +67,11 @@ pub struct Arguments {
 }
 
 pub(super) fn execute(arguments: &Arguments) -> ExitCode {
-    let status = arguments.order().and_then(|order| launcher::launch(&order, complain));
+    let status = arguments.order().and_then(|order| launcher::launch(&order, output::complain));
     match status {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            complain(&error);
+            output::complain(&error);
             ExitCode::from(LAUNCHER_FAILED)
         }
     }

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::workload::perform;
 use crate::error::LoadError;
-use crate::executor::Settings;
-use crate::{limits, output};
+use crate::executor::{Settings, ensure_memory};
+use crate::output;
 
 /// Run a program given as JSON (see `schedload show`).
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl RtAppFile {
         if self.show {
             return output::print_json(&reading.program);
         }
-        limits::ensure_memory(&reading.program)?;
+        ensure_memory(&reading.program)?;
         let heading: Vec<String> = reading.notes.iter().map(|note| format!("note: {note}")).collect();
         let parameters = json!({ "file": self.file, "notes": reading.notes });
         perform(reading.program, parameters, &heading, |_| None, settings, json)

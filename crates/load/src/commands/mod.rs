@@ -1,4 +1,4 @@
-//! Subcommands. Only this module and its submodules print.
+//! Subcommands: arguments in, text or JSON out.
 //!
 //! Exit status: 0 success; 1 a run failed; 2 wrong usage; 128 + n stopped by signal n. The exit statuses of `exec` differ,
 //! see [`exec`].
@@ -19,6 +19,7 @@ use schedlab_workload::library::{Definition, workloads};
 use crate::agent;
 use crate::error::LoadError;
 use crate::executor;
+use crate::output;
 
 /// Run scheduler workloads on this machine's kernel.
 #[derive(Debug, Parser)]
@@ -104,8 +105,7 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
     };
     let done = match (matches.subcommand_matches(SHOW), chosen(matches)) {
         (Some(show), _) => chosen(show).map(|(definition, matches)| {
-            workload::prepare(definition, &matches)
-                .and_then(|prepared| crate::output::print_json(&prepared.program))
+            workload::prepare(definition, &matches).and_then(|prepared| output::print_json(&prepared.program))
         }),
         (None, Some((definition, matches))) => {
             Some(workload::execute(definition, &matches, &settings, options.json))
@@ -136,23 +136,8 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
     }
 }
 
-/// Print an error.
-#[expect(clippy::print_stderr, reason = "the edge of the program")]
-pub(crate) fn complain(error: &LoadError) {
-    eprintln!("schedload: {error}");
-}
-
 /// Print an error and return the exit status.
 fn fail(error: &LoadError) -> ExitCode {
-    ExitCode::from(status_after(error))
-}
-
-/// Print an error and return the number of the exit status.
-pub(crate) fn status_after(error: &LoadError) -> u8 {
-    complain(error);
-    match error {
-        LoadError::Interrupted(signal) => 128 + *signal as u8,
-        LoadError::Parameter(_) | LoadError::Usage(_) => 2,
-        _ => 1,
-    }
+    output::complain(error);
+    ExitCode::from(error.status())
 }

@@ -1,7 +1,6 @@
 //! The workloads of the library as subcommands, derived from their definitions.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
@@ -16,6 +15,7 @@ use serde_json::Value;
 use crate::error::LoadError;
 use crate::executor::{self, Settings};
 use crate::output::{self, Document};
+use crate::sys::files::in_path;
 
 /// The subcommand of a workload.
 pub fn command(definition: &Definition) -> Command {
@@ -143,7 +143,8 @@ impl Workplace {
     /// Change to the directory; `None` for a workload without files. An error names the commands that are
     /// not in `PATH`.
     fn enter(command: &str, prepared: &Prepared) -> Result<Option<Self>, LoadError> {
-        let missing: Vec<&str> = prepared.commands.iter().copied().filter(|each| !in_path(each)).collect();
+        let missing: Vec<&str> =
+            prepared.commands.iter().copied().filter(|each| in_path(each).is_none()).collect();
         if !missing.is_empty() {
             let missing = missing.join(", ");
             return Err(LoadError::Usage(format!(
@@ -178,12 +179,4 @@ impl Drop for Workplace {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-fn in_path(command: &str) -> bool {
-    let executable = |folder: PathBuf| {
-        let metadata = fs::metadata(folder.join(command));
-        metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(executable))
 }

@@ -8,14 +8,11 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use schedlab_workload::Plan;
 use schedlab_workload::check::ends::End;
+use schedlab_workload::{Plan, TaskId};
 
-use super::series::Layout;
-use crate::sys::memory::Mapping;
-
-/// Cache line of the x86-64 and arm64 machines in use.
-pub(super) const LINE: usize = 64;
+use super::series::{Collected, Series};
+use crate::sys::memory::{LINE, Mapping};
 
 /// Room for the text of the first failure.
 const FAILURE_ROOM: usize = 1024;
@@ -41,7 +38,7 @@ pub struct Arena {
     counters: usize,
     counters_stride: usize,
     counter_count: usize,
-    pub(super) layout: Layout,
+    pub(super) series: Series,
 }
 
 impl Arena {
@@ -64,8 +61,8 @@ impl Arena {
             (section(lines(plan.barriers().total())), section(lines(plan.slots().total())));
         let holders = section(plan.channels().total() as usize * 8);
         let counters = section(tasks * counters_stride);
-        let layout = Layout::new(plan, end.next_multiple_of(LINE), samples);
-        let mapping = Mapping::shared(layout.end())?;
+        let series = Series::new(plan, end.next_multiple_of(LINE), samples);
+        let mapping = Mapping::shared(series.end())?;
         let arena = Self {
             mapping,
             locks,
@@ -77,7 +74,7 @@ impl Arena {
             counters,
             counters_stride,
             counter_count,
-            layout,
+            series,
         };
         for instance in 0..plan.semaphores().total() {
             let definition = &plan.program().resources.semaphores[plan.semaphores().position(instance)];
@@ -133,6 +130,21 @@ impl Arena {
         let total =
             |counter| (0..tasks).map(|task| self.counter(task, counter).load(Ordering::Relaxed)).sum();
         (0..self.counter_count as u32).map(total).collect()
+    }
+
+    /// Bring a task's buffers of samples into the page table of the calling process, so that recording does not fault.
+    pub fn prefault(&self, task: TaskId) {
+        self.series.prefault(&self.mapping, task);
+    }
+
+    /// Record a sample of a task.
+    pub fn record(&self, task: u32, series: u32, ns: u64) {
+        self.series.record(&self.mapping, task, series, ns);
+    }
+
+    /// Collect a series over all tasks.
+    pub fn collect(&self, tasks: u32, series: u32) -> Collected {
+        self.series.collect(&self.mapping, tasks, series)
     }
 
     /// `CLOCK_MONOTONIC` at the opening of the gate.

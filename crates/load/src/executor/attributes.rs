@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use schedlab_workload::program::{Attributes, Policy};
 
-use super::worker::Worker;
 use crate::launcher::Wanted;
 use crate::sys::sched::{self, Attributes as Kernel};
 
@@ -14,13 +13,14 @@ use crate::sys::sched::{self, Attributes as Kernel};
 const VERSION_1: &str = "/sys/fs/cgroup/cpu";
 const VERSION_2: &str = "/sys/fs/cgroup";
 
-/// Apply `wanted` to the calling task. The error names the attribute that the kernel refused.
-pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
+/// Apply `wanted` to the calling task, and note in `first_cpus` the CPUs that the task had before its first change of CPUs.
+/// The error names the attribute that the kernel refused.
+pub fn set(wanted: &Attributes, first_cpus: &mut Option<Vec<usize>>) -> Result<(), String> {
     if let Some(group) = &wanted.group {
         enter(group)?;
     }
     if let Some(cpus) = &wanted.cpus {
-        set_cpus(worker, cpus)?;
+        set_cpus(cpus, first_cpus)?;
     }
     if let Some(nodes) = &wanted.nodes {
         let refused = |error: io::Error| format!("binding its memory to the nodes {nodes:?}: {error}");
@@ -42,13 +42,13 @@ pub fn set(worker: &mut Worker<'_>, wanted: &Attributes) -> Result<(), String> {
     Ok(())
 }
 
-fn set_cpus(worker: &mut Worker<'_>, cpus: &[u32]) -> Result<(), String> {
-    if worker.first_cpus.is_none() {
-        let first = sched::affinity().map_err(|error| format!("reading its CPU set: {error}"))?;
-        worker.first_cpus = Some(first);
-    }
-    let first = worker.first_cpus.clone().unwrap_or_default();
-    let cpus = if cpus.is_empty() { first } else { cpus.iter().map(|cpu| *cpu as usize).collect() };
+fn set_cpus(cpus: &[u32], first_cpus: &mut Option<Vec<usize>>) -> Result<(), String> {
+    let first = match first_cpus.take() {
+        Some(first) => first,
+        None => sched::affinity().map_err(|error| format!("reading its CPU set: {error}"))?,
+    };
+    let first = &*first_cpus.insert(first);
+    let cpus = if cpus.is_empty() { first.clone() } else { cpus.iter().map(|cpu| *cpu as usize).collect() };
     Wanted { cpus: Some(cpus.into()), ..Wanted::default() }.apply().map(drop)
 }
 

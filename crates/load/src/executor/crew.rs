@@ -9,7 +9,7 @@ use schedlab_workload::TaskId;
 use schedlab_workload::program::Mode;
 
 use super::children::{self, FAILED};
-use super::run::Shared;
+use super::shared::Shared;
 use super::worker::Worker;
 use crate::error::LoadError;
 use crate::limits;
@@ -268,7 +268,7 @@ fn work(shared: &Shared, task: TaskId, thread: bool) -> i32 {
         shared.main_memory.write();
     }
     worker.release(shared.schedule.of(task), thread);
-    children::report(&worker, done)
+    worker.report(done)
 }
 
 /// Body of a task's thread in the main process. The main thread is notified of the end, even after a panic.

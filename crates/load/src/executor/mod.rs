@@ -18,12 +18,14 @@ pub mod image;
 mod inherited;
 mod message;
 mod regions;
+mod requirements;
 mod run;
 mod series;
+mod shared;
 mod spin;
 mod sync;
-mod traits;
 mod worker;
 
+pub use requirements::ensure_memory;
 pub use run::{Outcome, Settings, run};
 pub use spin::Rate;

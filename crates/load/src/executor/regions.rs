@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use schedlab_workload::TaskId;
 use schedlab_workload::program::{Pattern, Scope};
+use schedlab_workload::{Plan, TaskId};
 
-use super::run::Shared;
 use super::spin::xorshift;
 use crate::sys::memory::Mapping;
 
@@ -17,7 +16,7 @@ pub struct Regions<'r> {
 }
 
 /// Map the regions that tasks share.
-pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Mapping>> {
+pub fn map_shared(plan: &Plan) -> io::Result<BTreeMap<u32, Mapping>> {
     let mut mappings = BTreeMap::new();
     for instance in 0..plan.regions().total() {
         let region = &plan.program().resources.regions[plan.regions().position(instance)];
@@ -30,17 +29,17 @@ pub fn map_shared(plan: &schedlab_workload::Plan) -> io::Result<BTreeMap<u32, Ma
 
 impl<'r> Regions<'r> {
     /// Map the private regions of `task`, without touching their pages.
-    pub fn of(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
+    pub fn of(plan: &Plan, shared: &'r BTreeMap<u32, Mapping>, task: TaskId) -> io::Result<Self> {
         let mut private = BTreeMap::new();
-        for (position, region) in shared.plan.program().resources.regions.iter().enumerate() {
+        for (position, region) in plan.program().resources.regions.iter().enumerate() {
             if region.scope == Scope::Task {
                 for index in 0..region.count {
-                    let instance = shared.plan.regions().instance(position, task, index);
+                    let instance = plan.regions().instance(position, task, index);
                     private.insert(instance, Mapping::private(region.bytes as usize)?);
                 }
             }
         }
-        Ok(Self { shared: &shared.regions, private })
+        Ok(Self { shared, private })
     }
 
     /// Accesses every `stride`-th of `bytes` bytes from `offset` on, or as many random multiples of the stride, for a chase each

@@ -1,24 +1,18 @@
 //! One run of a program, from plan to outcome.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use schedlab_workload::measure::{Measured, Observed, metrics};
 use schedlab_workload::{Plan, Program};
 
-use super::arena::Arena;
-use super::channels::{Schedule, Table};
+use super::channels::Schedule;
 use super::crew::Crew;
-use super::files::{self, Output};
-use super::gate::Gate;
-use super::inherited::Inherited;
+use super::requirements::{computes, ensure_descriptors, ensure_tasks, epoll_sets};
+use super::shared::Shared;
 use super::spin::Rate;
-use super::{regions, traits};
 use crate::error::LoadError;
-use crate::limits;
 use crate::strays;
-use crate::sys::memory::Mapping;
 use crate::sys::process::{self, Usage};
 use crate::sys::{clock, mark, sched, signals};
 
@@ -46,48 +40,6 @@ pub struct Settings {
     pub samples: u64,
 }
 
-/// State that all tasks of a run share.
-pub struct Shared {
-    pub(super) plan: Plan,
-    pub(super) arena: Arena,
-    pub(super) table: Table,
-    pub(super) schedule: Schedule,
-    pub(super) gate: Gate,
-    pub(super) regions: BTreeMap<u32, Mapping>,
-    pub(super) main_memory: Inherited,
-    pub(super) files: Vec<Output>,
-    pub(super) rate: Rate,
-    pub(super) closes_matter: bool,
-    /// Number of threads that the run waits for.
-    pub(super) threads: u32,
-}
-
-impl Shared {
-    fn new(plan: Plan, schedule: Schedule, rate: Rate, samples: u64) -> Result<Self, LoadError> {
-        let memory = |purpose| move |source| LoadError::Memory { purpose, source };
-        Ok(Self {
-            arena: Arena::new(&plan, samples).map_err(memory("shared memory"))?,
-            table: Table::new(&plan),
-            gate: Gate::new(plan.program().gate.kind).map_err(LoadError::system("opening the start gate"))?,
-            regions: regions::map_shared(&plan).map_err(memory("a memory region"))?,
-            main_memory: Inherited::new(plan.program().main_memory)
-                .map_err(memory("the main thread's memory"))?,
-            files: files::open(&plan)?,
-            rate,
-            closes_matter: traits::closes_matter(&plan),
-            threads: traits::threads(&plan),
-            schedule,
-            plan,
-        })
-    }
-
-    /// Number of tasks that meet at a barrier.
-    pub(super) fn parties(&self, barrier: u32) -> u32 {
-        let barriers = &self.plan.program().resources.barriers;
-        barriers[self.plan.barriers().position(barrier)].parties
-    }
-}
-
 /// Run `program` once.
 ///
 /// Must be called from the main thread of a process without other threads, because tasks end with the thread that
@@ -96,11 +48,11 @@ impl Shared {
 pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> {
     let plan = Plan::new(program.without_models())?;
     let schedule = Schedule::new(&plan);
-    limits::ensure_descriptors(schedule.most_open(&plan) + traits::epoll_sets(&plan))?;
-    limits::ensure_tasks(plan.task_count())?;
+    ensure_descriptors(schedule.most_open(&plan) + epoll_sets(&plan))?;
+    ensure_tasks(plan.task_count())?;
     signals::catch_stops()?;
     process::adopt_orphans()?;
-    let rate = settings.rate.or_else(|| traits::computes(&plan).then(Rate::measure));
+    let rate = settings.rate.or_else(|| computes(&plan).then(Rate::measure));
     let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples)?;
     let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));

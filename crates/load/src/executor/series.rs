@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use schedlab_workload::check::samples::{self, SAMPLE_BYTES as SAMPLE};
 use schedlab_workload::{Plan, TaskId};
 
-use super::arena::{Arena, LINE};
 use super::spin::xorshift;
 use super::sync;
+use crate::sys::memory::{LINE, Mapping};
 
 // Offsets in a buffer's header, in bytes.
 const OFFERED: usize = 0;
@@ -20,12 +20,12 @@ const LOCK: usize = 8;
 const RANDOM: usize = 16;
 const LARGEST: usize = 24;
 
-/// Offsets of the buffers in shared memory.
+/// Offsets of the buffers in shared memory, and access to them.
 #[derive(Debug)]
-pub struct Layout {
+pub struct Series {
     /// For each task and series: offset and capacity; capacity 0 where the task does not record.
     buffers: Vec<(usize, u64)>,
-    series: usize,
+    count: usize,
     end: usize,
 }
 
@@ -40,10 +40,9 @@ pub struct Collected {
     pub largest: u64,
 }
 
-impl Layout {
+impl Series {
     /// Lays out the buffers of `plan` from offset `start`, with room for `most` samples of each series.
-    pub(super) fn new(plan: &Plan, start: usize, most: u64) -> Self {
-        let series = plan.program().series.len();
+    pub fn new(plan: &Plan, start: usize, most: u64) -> Self {
         let mut end = start;
         let mut place = |capacity: u64| {
             let buffer = (end, capacity);
@@ -53,33 +52,73 @@ impl Layout {
             buffer
         };
         let buffers = samples::capacities(plan, most).into_iter().flatten().map(&mut place).collect();
-        Self { buffers, series, end }
+        Self { buffers, count: plan.program().series.len(), end }
     }
 
     /// First offset after all buffers.
-    pub(super) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.end
     }
 
-    fn buffer(&self, task: u32, series: u32) -> (usize, u64) {
-        self.buffers[task as usize * self.series + series as usize]
+    fn buffer<'m>(&self, mapping: &'m Mapping, task: u32, series: u32) -> Option<Buffer<'m>> {
+        let (offset, capacity) = self.buffers[task as usize * self.count + series as usize];
+        (capacity > 0).then_some(Buffer { mapping, offset, capacity })
+    }
+
+    /// Bring a task's buffers into the page table of the calling process, so that recording does not fault.
+    pub fn prefault(&self, mapping: &Mapping, task: TaskId) {
+        for series in 0..self.count as u32 {
+            if let Some(buffer) = self.buffer(mapping, task.ordinal, series) {
+                mapping.prefault(buffer.offset, LINE + buffer.capacity as usize * SAMPLE);
+                buffer.word(RANDOM).store(u64::from(task.ordinal) + 1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Record a sample of a task.
+    pub fn record(&self, mapping: &Mapping, task: u32, series: u32, ns: u64) {
+        let Some(buffer) = self.buffer(mapping, task, series) else { return };
+        // The task's forked children may record at the same time. The lock sleeps: a spinning task of a real-time policy
+        // would keep the owner of the lock from its CPU.
+        sync::lock(buffer.lock());
+        buffer.record(ns);
+        sync::unlock(buffer.lock());
+    }
+
+    /// Collect a series over all tasks. Where tasks kept different shares of their samples, all samples are
+    /// reduced to the smallest share, so that no task counts for more than another.
+    pub fn collect(&self, mapping: &Mapping, tasks: u32, series: u32) -> Collected {
+        let buffers: Vec<_> = (0..tasks).filter_map(|task| self.buffer(mapping, task, series)).collect();
+        let share = |buffer: &Buffer<'_>| buffer.kept() as f64 / buffer.offered().max(1) as f64;
+        let used = buffers.iter().filter(|buffer| buffer.offered() > 0);
+        let smallest = used.clone().map(share).fold(1.0, f64::min);
+        let one_in = used.clone().map(|buffer| buffer.offered().div_ceil(buffer.kept())).max().unwrap_or(1);
+        let largest = used.clone().map(Buffer::largest).max().unwrap_or(0);
+        let mut samples = Vec::new();
+        for buffer in used {
+            // Resolution of the probability that a sample is kept.
+            const SCALE: u64 = 1 << 32;
+            let chance = (smallest / share(buffer) * SCALE as f64).round() as u64;
+            samples.extend(buffer.samples().into_iter().filter(|_| buffer.random_below(SCALE) < chance));
+        }
+        Collected { samples, one_in, largest }
     }
 }
 
 /// A buffer in use.
 struct Buffer<'a> {
-    arena: &'a Arena,
+    mapping: &'a Mapping,
     offset: usize,
     capacity: u64,
 }
 
 impl Buffer<'_> {
     fn word(&self, at: usize) -> &AtomicU64 {
-        self.arena.mapping.double(self.offset + at)
+        self.mapping.double(self.offset + at)
     }
 
     fn lock(&self) -> &AtomicU32 {
-        self.arena.mapping.word(self.offset + LOCK)
+        self.mapping.word(self.offset + LOCK)
     }
 
     fn offered(&self) -> u64 {
@@ -125,52 +164,6 @@ impl Buffer<'_> {
         let mut numbered: Vec<_> = (0..self.kept()).map(pair).collect();
         numbered.sort_unstable();
         numbered.into_iter().map(|(_, ns)| ns).collect()
-    }
-}
-
-impl Arena {
-    fn buffer(&self, task: u32, series: u32) -> Option<Buffer<'_>> {
-        let (offset, capacity) = self.layout.buffer(task, series);
-        (capacity > 0).then_some(Buffer { arena: self, offset, capacity })
-    }
-
-    /// Brings a task's buffers into the page table of the calling process, so that recording does not fault.
-    pub fn prefault(&self, task: TaskId) {
-        for series in 0..self.layout.series as u32 {
-            if let Some(buffer) = self.buffer(task.ordinal, series) {
-                self.mapping.prefault(buffer.offset, LINE + buffer.capacity as usize * SAMPLE);
-                buffer.word(RANDOM).store(u64::from(task.ordinal) + 1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Record a sample of a task.
-    pub fn record(&self, task: u32, series: u32, ns: u64) {
-        let Some(buffer) = self.buffer(task, series) else { return };
-        // The task's forked children may record at the same time. The lock sleeps: a spinning task of a real-time policy
-        // would keep the owner of the lock from its CPU.
-        sync::lock(buffer.lock());
-        buffer.record(ns);
-        sync::unlock(buffer.lock());
-    }
-
-    /// Collect a series over all tasks. Where tasks kept different shares of their samples, all samples are
-    /// reduced to the smallest share, so that no task counts for more than another.
-    pub fn collect(&self, tasks: u32, series: u32) -> Collected {
-        let buffers: Vec<_> = (0..tasks).filter_map(|task| self.buffer(task, series)).collect();
-        let share = |buffer: &Buffer<'_>| buffer.kept() as f64 / buffer.offered().max(1) as f64;
-        let used = buffers.iter().filter(|buffer| buffer.offered() > 0);
-        let smallest = used.clone().map(share).fold(1.0, f64::min);
-        let one_in = used.clone().map(|buffer| buffer.offered().div_ceil(buffer.kept())).max().unwrap_or(1);
-        let largest = used.clone().map(Buffer::largest).max().unwrap_or(0);
-        let mut samples = Vec::new();
-        for buffer in used {
-            // Resolution of the probability that a sample is kept.
-            const SCALE: u64 = 1 << 32;
-            let chance = (smallest / share(buffer) * SCALE as f64).round() as u64;
-            samples.extend(buffer.samples().into_iter().filter(|_| buffer.random_below(SCALE) < chance));
-        }
-        Collected { samples, one_in, largest }
     }
 }
 

@@ -10,10 +10,12 @@ use schedlab_workload::{Cursor, Step, TaskId};
 
 use super::channels::Entry;
 use super::message::{self, Received};
-use super::run::Shared;
-use super::{attributes, children, gaps, regions::Regions, spin, sync};
+use super::shared::Shared;
+use super::{attributes, children, gaps, image, regions::Regions, spin, sync};
+use crate::limits;
 use crate::sys::epoll::Sets;
-use crate::sys::{clock, mark, process};
+use crate::sys::process::{self, Forked};
+use crate::sys::{clock, mark};
 
 /// Reason why a task failed, for the user, without the task's name.
 #[derive(Debug)]
@@ -37,10 +39,10 @@ pub struct Worker<'r> {
     incoming: Vec<u8>,
     /// Sets of epoll(7) with which the task waits for messages.
     sets: Sets,
-    pub(super) children: Vec<process::Pid>,
+    children: Vec<process::Pid>,
     released_ns: u64,
     /// CPUs of the task at its start; set when the task has changed its CPUs.
-    pub(super) first_cpus: Option<Vec<usize>>,
+    first_cpus: Option<Vec<usize>>,
 }
 
 impl<'r> Worker<'r> {
@@ -53,7 +55,7 @@ impl<'r> Worker<'r> {
             channels: shared.table.entries(),
             task,
             window: shared.plan.program().window,
-            regions: Regions::of(shared, task)?,
+            regions: Regions::of(&shared.plan, &shared.regions, task)?,
             outgoing: vec![b'-'; sent as usize],
             incoming: vec![0; received as usize],
             sets: Sets::default(),
@@ -87,7 +89,7 @@ impl<'r> Worker<'r> {
     }
 
     /// Perform steps until the end of the body.
-    pub(super) fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn body(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let released_ns = self.released_ns;
         loop {
             match cursor.next(|| clock::now_ns() - released_ns) {
@@ -160,13 +162,15 @@ impl<'r> Worker<'r> {
                 let written = self.shared.files[file as usize].write(bytes);
                 written.map_err(|error| Stop::because("writing", &error))?;
             }
-            Step::Set(number) => attributes::set(self, cursor.attributes(number)).map_err(Stop)?,
+            Step::Set(number) => {
+                attributes::set(cursor.attributes(number), &mut self.first_cpus).map_err(Stop)?
+            }
             Step::Finish => arena.finish(),
             Step::Yield => std::thread::yield_now(),
-            Step::Fork => children::fork(self, cursor)?,
-            Step::Wait { count } => children::wait(self, count)?,
+            Step::Fork => self.fork(cursor)?,
+            Step::Wait { count } => children::wait(&mut self.children, count).map_err(Stop)?,
             Step::ExecWork(work) => return Err(self.exec_work(work)),
-            Step::ExecCommand(number) => return Err(children::exec(cursor.command(number))),
+            Step::ExecCommand(number) => return Err(Stop(children::exec(cursor.command(number)))),
             Step::Stamp(slot) => {
                 arena.slot(slot).store(clock::now_ns(), Ordering::Release);
                 mark::begin();
@@ -268,16 +272,28 @@ impl<'r> Worker<'r> {
     }
 
     fn exec_work(&self, work: Work) -> Stop {
-        children::exec(&super::image::arguments(work, self.shared.rate))
+        Stop(children::exec(&image::arguments(work, self.shared.rate)))
     }
 
-    /// Name of the task in messages.
-    pub fn name(&self) -> String {
-        self.shared.plan.describe(self.task)
+    /// Start a child that runs the body after a fork step. Only the parent returns.
+    fn fork(&mut self, cursor: &Cursor<'_>) -> Result<(), Stop> {
+        let parent = process::own_pid();
+        match process::fork().map_err(|error| Stop(limits::fork_failure(&error)))? {
+            Forked::Parent(pid) => self.children.push(pid),
+            Forked::Child => {
+                children::settle(parent);
+                self.children.clear();
+                let done = self.body(&mut cursor.child());
+                process::exit_now(self.report(done));
+            }
+        }
+        Ok(())
     }
 
-    /// The run that this task belongs to.
-    pub(super) fn shared(&self) -> &'r Shared {
-        self.shared
+    /// Record why the task failed; return the task's exit code.
+    pub fn report(&self, done: Result<(), Stop>) -> i32 {
+        let Err(Stop(reason)) = done else { return 0 };
+        self.shared.arena.fail(&format!("{} failed {reason}", self.shared.plan.describe(self.task)));
+        children::FAILED
     }
 }

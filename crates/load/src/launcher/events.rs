@@ -2,13 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::sys::{process, signals};
+use crate::sys::{process, signals, wait};
 
 /// Signals and, possibly, a watched process.
 #[derive(Debug)]
@@ -58,29 +58,17 @@ impl Events {
                 let signal = signal.ssi_signo as i32;
                 return Ok(if signal == libc::SIGCHLD { Event::Child } else { Event::Stop(signal) });
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
+            if until.is_some_and(|until| until <= Instant::now()) {
                 return Ok(Event::Time);
             }
             let mut sources = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
             sources
                 .extend(self.watched.iter().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
-            match poll(&mut sources, timeout(left)) {
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+            wait::until(&mut sources, until)?;
             if sources.get(1).is_some_and(|process| process.any().unwrap_or(false)) {
                 self.watched = None;
                 return Ok(Event::Gone);
             }
         }
     }
-}
-
-/// `left` in whole milliseconds, rounded up, so that the wait does not end just before the time.
-fn timeout(left: Option<Duration>) -> PollTimeout {
-    left.map_or(PollTimeout::NONE, |left| {
-        let milliseconds = left.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
-        PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX)
-    })
 }

@@ -1,10 +1,14 @@
 //! The front: starts the supervisor, passes signals on, and relays the exit status.
 
 use super::events::{Event, Events};
-use super::{Guardian, Order, supervisor};
+use super::order::{Guardian, Order};
+use super::supervisor;
 use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::process::{self, Forked, How};
+
+/// Exit status of the launcher's failures, as of timeout(1) and env(1).
+pub const LAUNCHER_FAILED: u8 = 125;
 
 /// Launch a command and wait for its end; return the exit status. `print_error` shows an error of the supervisor,
 /// which runs in a separate process.
@@ -20,11 +24,20 @@ pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadErro
         Forked::Child => {
             let status = supervisor::run(order, front).unwrap_or_else(|error| {
                 print_error(&error);
-                super::status_of(&error)
+                status_of(&error)
             });
             process::exit_now(status.into());
         }
         Forked::Parent(supervisor) => relay(&mut events, supervisor),
+    }
+}
+
+/// The launcher's exit status for an error.
+fn status_of(error: &LoadError) -> u8 {
+    match error {
+        LoadError::Exec { status, .. } => *status,
+        LoadError::Interrupted(signal) => 128 + *signal as u8,
+        _ => LAUNCHER_FAILED,
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::Target;
 use super::attributes::InEffect;
+use super::order::Target;
 use crate::error::LoadError;
 use crate::sys::process::{self, Usage};
 

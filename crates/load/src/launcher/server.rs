@@ -5,56 +5,17 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use super::attributes::Wanted;
 use super::events::{Event, Events};
+use super::order::{Order, Ready, Server};
 use super::start::{NotStarted, Streams, start};
-use super::{Order, Wanted};
 use crate::error::LoadError;
 use crate::sys::process::{self, How, Pid};
 use crate::sys::signals;
-
-/// A server that the command needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
-    /// Command line of the server, for `sh -c`.
-    pub command: String,
-    /// Test of its readiness.
-    pub ready: Ready,
-    /// The signal that ends the server.
-    pub stop: i32,
-}
-
-/// Test of a server's readiness.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ready {
-    /// A TCP port of 127.0.0.1 accepts connections.
-    Tcp(u16),
-    /// A Unix socket accepts connections.
-    Unix(PathBuf),
-    /// A command line, for `sh -c`, succeeds.
-    Exec(String),
-}
-
-impl FromStr for Ready {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            Some(("tcp", port)) => match port.parse() {
-                Ok(port) if port > 0 => Ok(Self::Tcp(port)),
-                _ => Err(format!("`{port}` is not a port from 1 to 65535")),
-            },
-            Some(("unix", path)) if !path.is_empty() => Ok(Self::Unix(path.into())),
-            Some(("exec", command)) if !command.is_empty() => Ok(Self::Exec(command.to_owned())),
-            _ => Err(format!("`{text}` is not tcp:PORT, unix:PATH or exec:COMMAND")),
-        }
-    }
-}
 
 /// A server that is ready.
 #[derive(Debug)]

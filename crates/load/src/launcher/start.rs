@@ -7,10 +7,14 @@ use std::os::fd::OwnedFd;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::attributes::{InEffect, Wanted};
-use super::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::limits;
 use crate::sys::process::{self, Forked, Pid};
 use crate::sys::{channel, signals};
+
+/// Exit status when the command was found but could not be executed (POSIX shells).
+const NOT_EXECUTABLE: u8 = 126;
+/// Exit status when the command was not found (POSIX shells).
+const NOT_FOUND: u8 = 127;
 
 /// A started command.
 #[derive(Debug)]

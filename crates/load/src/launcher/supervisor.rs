@@ -6,15 +6,19 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::setsid;
 
+use super::attributes::InEffect;
 use super::events::{Event, Events};
+use super::order::Order;
 use super::report::{Report, Run, SCHEMA, Sink};
 use super::server::{self, Running};
 use super::start::{NotStarted, Streams, start};
-use super::{Order, TIMED_OUT, attributes::InEffect};
 use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::clock;
 use crate::sys::process::{self, Ended, How, Pid, Usage};
+
+/// Exit status when the command ran into its time limit, as of timeout(1).
+const TIMED_OUT: u8 = 124;
 
 /// Carry out `order` in a separate process, whose parent is `front`; return the exit status. When the
 /// function returns, no descendant remains.
@@ -49,7 +53,7 @@ fn carry_out<'o>(
     let mut strays_killed = 0;
     loop {
         let (done, why) = run_once(order, deadline, events, servers)?;
-        usage.add(&done.end.usage);
+        usage = usage.plus(done.end.usage);
         strays_killed += done.strays_killed;
         runs.push(Run {
             elapsed_ns: done.elapsed_ns,

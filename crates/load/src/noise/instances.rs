@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::sys::files;
 use crate::sys::process::{self, Pid};
 
 /// Usual place of tracefs.
@@ -23,15 +24,8 @@ pub const REQUESTS: &str = "-requests";
 /// Make tracefs available at its place for this process and its children. If tracefs is not mounted, this process gets a
 /// mount namespace, and the mount ends with the processes in it.
 pub fn mount() -> io::Result<()> {
-    use nix::mount::{MsFlags, mount};
-    if Path::new(TRACEFS).join("instances").is_dir() {
-        return Ok(());
-    }
-    let none: Option<&str> = None;
-    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("schedlab"), Path::new(TRACEFS), Some("tracefs"), flags, none)?)
+    let place = Path::new(TRACEFS);
+    if place.join("instances").is_dir() { Ok(()) } else { files::mount("tracefs", place) }
 }
 
 /// Start time of a running process in ticks since boot; `None` if there is no such process, or if it has ended and waits

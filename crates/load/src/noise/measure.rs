@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
+use super::document::Document;
 use super::observed::{self, Counters};
 use super::spin::{self, Spun};
 use super::summary::{self, Sources};
 use super::tracing::{self, Instance, RequestInstance};
 use super::windows::Sampler;
-use super::{Document, Order, document, join, requests, steal, trace};
+use super::{document, explained, join, requests, steal, trace};
 use crate::error::LoadError;
 use crate::sys::counter::{self, Pair, Rate};
 use crate::sys::{clock, sched, signals};
@@ -30,6 +31,23 @@ const GAPS_PER_SECOND: f64 = 20_000.0;
 const LEAST_BUFFER: usize = 100_000;
 /// Gaps of the largest buffer: 64 MiB.
 const LARGEST_BUFFER: usize = 4 << 20;
+
+/// A measurement to make.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// CPUs under test.
+    pub cpus: Vec<usize>,
+    /// Time of the measurement.
+    pub time: Duration,
+    /// Length of an interruption beyond which it is a gap; `None`: chosen from the loop's own minimum.
+    pub threshold_ns: Option<f64>,
+    /// SCHED_FIFO priority of the loop.
+    pub fifo: Option<u32>,
+    /// Whether to trace.
+    pub is_traced: bool,
+    /// Whether the document contains the parts of all gaps.
+    pub has_parts: bool,
+}
 
 /// Result of a thread of the loop.
 struct Found {
@@ -192,7 +210,7 @@ pub(super) fn measure(
         let smi =
             observed::firmware_interrupts(*cpu).zip(firmware[at]).map(|(now, then)| now.wrapping_sub(then));
         if let Some(count) = smi.filter(|_| tracing.traced) {
-            join::attribute(&mut joined.gaps, join::HARDWARE, u64::MAX, count as usize, |_| true);
+            join::attribute(&mut joined.gaps, explained::HARDWARE, u64::MAX, count as usize, |_| true);
         }
         let lengths: Vec<u64> = joined.gaps.iter().map(|gap| gap.length).collect();
         cpus.push(document::Cpu {
@@ -213,7 +231,7 @@ pub(super) fn measure(
             usual_entry_ns: rate.ns(joined.usual),
             histogram: summary::histogram(&lengths, rate),
         });
-        all.push(summary::Gaps { cpu: *cpu, start: spun.start, end: spun.end, gaps: joined.gaps });
+        all.push(explained::Gaps { cpu: *cpu, start: spun.start, end: spun.end, gaps: joined.gaps });
     }
     let seconds_of_all = cpus.iter().map(|cpu| cpu.seconds).sum();
     let causes = summary::causes(&all, rate, seconds_of_all);

@@ -8,6 +8,7 @@
 //! trace      the events of a text
 //! switches   switches that the text lacks
 //! requests   the requests of a text, and the interrupts that answer them
+//! explained  gaps with their parts
 //! join       gaps and events on one clock
 //! walk       the events of one gap
 //! observed   counters of the kernel around the measurement
@@ -23,6 +24,7 @@
 //! removes the instance.
 
 mod document;
+mod explained;
 mod instances;
 mod join;
 mod measure;
@@ -37,32 +39,15 @@ mod tracing;
 mod walk;
 mod windows;
 
-use std::time::Duration;
-
 use nix::sys::signal::Signal;
 
 use crate::agent::place::traces;
 use crate::error::LoadError;
+use crate::output;
 use crate::sys::{process, signals};
-pub use document::Document;
+use document::Document;
+pub use measure::Order;
 use measure::measure;
-
-/// A measurement to make.
-#[derive(Debug, Clone)]
-pub struct Order {
-    /// CPUs under test.
-    pub cpus: Vec<usize>,
-    /// Time of the measurement.
-    pub time: Duration,
-    /// Length of an interruption beyond which it is a gap; `None`: chosen from the loop's own minimum.
-    pub threshold_ns: Option<f64>,
-    /// SCHED_FIFO priority of the loop.
-    pub fifo: Option<u32>,
-    /// Whether to trace.
-    pub is_traced: bool,
-    /// Whether the document contains the parts of all gaps.
-    pub has_parts: bool,
-}
 
 /// Remove the traces of killed measurements.
 pub fn remove_dead_traces() {
@@ -101,7 +86,10 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
                 });
             let status = match measured.and_then(|document| print(&document)) {
                 Ok(()) => 0,
-                Err(error) => crate::commands::status_after(&error),
+                Err(error) => {
+                    output::complain(&error);
+                    error.status()
+                }
             };
             process::exit_now(status.into());
         }

@@ -1,7 +1,7 @@
 //! Time that the hypervisor takes from CPUs: stolen time in /proc/stat, and jumps of the counter against the clock.
 
-use super::join::{self, Explained};
-use super::observed;
+use super::explained::{Explained, HYPERVISOR};
+use super::{join, observed};
 use crate::sys::counter::{Pair, Rate};
 
 /// An observation during the measurement.
@@ -39,7 +39,7 @@ pub fn attribute(gaps: &mut [Explained], samples: &[(u64, u64)], rate: Rate) {
         let from = pair[0].0.saturating_sub(slack);
         let admits = |gap: &Explained| gap.unexplained() >= least && overlaps(gap, from, pair[1].0);
         let budget = rate.counts(((pair[1].1 - pair[0].1 + 1) * tick_ns()) as f64);
-        join::attribute(gaps, join::HYPERVISOR, budget, usize::MAX, admits);
+        join::attribute(gaps, HYPERVISOR, budget, usize::MAX, admits);
     }
 }
 
@@ -83,7 +83,7 @@ pub fn attribute_jumps(gaps: &mut [Explained], jumps: &[Jump]) {
         // A pair's error makes a jump a little longer or shorter.
         let admits =
             |gap: &Explained| overlaps(gap, jump.from, jump.to) && gap.unexplained() > jump.length / 10 * 9;
-        join::attribute(gaps, join::HYPERVISOR, u64::MAX, 1, admits);
+        join::attribute(gaps, HYPERVISOR, u64::MAX, 1, admits);
     }
 }
 
@@ -94,7 +94,7 @@ fn overlaps(gap: &Explained, from: u64, to: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Jump, attribute, attribute_jumps, jumps, tick_ns};
-    use crate::noise::join::{Explained, HYPERVISOR, Part, UNEXPLAINED};
+    use crate::noise::explained::{Explained, HYPERVISOR, Part, UNEXPLAINED};
     use crate::sys::counter::{Pair, Rate};
 
     /// Pairs each 100 ms at 2 counts per ns, where the clock lacks `lost` ns from the third on.

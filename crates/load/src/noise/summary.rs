@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::document::{Cause, From, Gap, Piece, SenderRow, Worst};
-use super::join::{ENTRY, Explained, HARDWARE, HYPERVISOR, Part, UNEXPLAINED};
+use super::explained::{ENTRY, Explained, Gaps, HARDWARE, HYPERVISOR, Part, UNEXPLAINED};
 use super::requests::{Request, Sender, is_requested};
 use crate::sys::counter::Rate;
 
@@ -13,19 +13,6 @@ const WORST: usize = 10;
 const TIMELINE: usize = 50_000;
 /// Classes of the histogram in each doubling of the length.
 const CLASSES_PER_DOUBLING: f64 = 4.0;
-
-/// The gaps of one CPU.
-#[derive(Debug)]
-pub struct Gaps {
-    /// CPU.
-    pub cpu: usize,
-    /// First reading.
-    pub start: u64,
-    /// Last reading.
-    pub end: u64,
-    /// Gaps with their parts.
-    pub gaps: Vec<Explained>,
-}
 
 #[derive(Debug, Default)]
 struct Totals {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::join::{Explained, Part};
+use super::explained::{Explained, Part};
 use super::spin::Gap;
 use super::trace::{Event, Kind, Leaves, What};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::explained::Gaps;
 use super::observed::Counters;
-use super::summary::Gaps;
 use crate::sys::counter::{self, Rate};
 
 /// Least length of a window.
@@ -106,8 +106,7 @@ fn gap_times(cpu: &Gaps, limits: &[u64], rate: Rate) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::gap_times;
-    use crate::noise::join::{Explained, Part};
-    use crate::noise::summary::Gaps;
+    use crate::noise::explained::{Explained, Gaps, Part};
     use crate::sys::counter::Rate;
 
     #[test]

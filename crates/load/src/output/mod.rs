@@ -21,6 +21,12 @@ pub fn print(lines: &[String]) -> Result<(), LoadError> {
     out.flush().map_err(LoadError::system("writing to standard output"))
 }
 
+/// Print an error.
+#[expect(clippy::print_stderr, reason = "the edge of the program")]
+pub fn complain(error: &LoadError) {
+    eprintln!("schedload: {error}");
+}
+
 /// Print a value as one line of JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), LoadError> {
     let text = serde_json::to_string(value).map_err(|error| LoadError::Usage(error.to_string()))?;

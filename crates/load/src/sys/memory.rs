@@ -5,7 +5,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use super::last_error;
+use super::{check, last_error};
 
 /// A zeroed anonymous mapping; unmapped when dropped.
 #[derive(Debug)]
@@ -127,6 +127,15 @@ impl Mapping {
         }
     }
 }
+
+/// Mark a segment of System V shared memory for removal (shmctl(2)).
+pub fn remove_segment(id: i32) -> io::Result<()> {
+    // SAFETY: IPC_RMID ignores the pointer.
+    check(unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) }.into()).map(drop)
+}
+
+/// Cache line of the x86-64 and arm64 machines in use.
+pub const LINE: usize = 64;
 
 /// Least page size of the supported machines (x86-64 and arm64: 4096 bytes).
 pub const PAGE: usize = 4096;

@@ -4,15 +4,16 @@ pub mod channel;
 pub mod clock;
 pub mod counter;
 pub mod epoll;
+pub mod files;
 pub mod futex;
 pub mod mark;
 pub mod memory;
 pub mod process;
 pub mod restart;
 pub mod sched;
-pub mod shared_memory;
 pub mod signals;
 pub mod thread;
+pub mod wait;
 
 /// The error of the system call that just failed.
 pub fn last_error() -> std::io::Error {

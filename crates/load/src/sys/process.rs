@@ -60,19 +60,6 @@ pub struct Usage {
     pub major_faults: u64,
 }
 
-impl Usage {
-    /// Add the resources of another process.
-    pub fn add(&mut self, other: &Self) {
-        self.user_us += other.user_us;
-        self.system_us += other.system_us;
-        self.max_rss_kib = self.max_rss_kib.max(other.max_rss_kib);
-        self.voluntary_switches += other.voluntary_switches;
-        self.involuntary_switches += other.involuntary_switches;
-        self.minor_faults += other.minor_faults;
-        self.major_faults += other.major_faults;
-    }
-}
-
 /// `fork(2)`. The caller is in a process whose other threads do not hold locks that the child needs: the
 /// child runs only the worker's code, which shares no lock with these threads except the allocator's lock,
 /// which the C library guards.

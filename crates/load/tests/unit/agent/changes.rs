@@ -13,6 +13,7 @@ use crate::agent::protocol::{Change, Form, Kind, Original, Value};
 use crate::agent::records::Opened;
 use crate::agent::recovery::recover;
 use crate::agent::state::{How, Outcome};
+use crate::sys::files::private;
 
 /// A folder of numbers in place of a kernel's files, each at first 5. The folder is deleted with the test.
 struct Folder(PathBuf);
@@ -23,7 +24,7 @@ impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("schedlab-changes-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
-        journal::private(&path, 0o700).unwrap();
+        private(&path, 0o700).unwrap();
         NAMES.iter().for_each(|name| std::fs::write(path.join(name), "5\n").unwrap());
         Self(path)
     }

@@ -3,7 +3,8 @@
 use schedlab_workload::library::pipetest::Pipetest;
 use schedlab_workload::library::rr::Rr;
 
-use super::{Arena, Plan};
+use super::Plan;
+use crate::executor::arena::Arena;
 
 fn arena(loops: u64, most: u64) -> Arena {
     let plan = Plan::new(Pipetest { loops, ..Pipetest::default() }.program().unwrap()).unwrap();
@@ -41,7 +42,8 @@ fn the_largest_sample_of_all_tasks_is_known_although_it_was_not_kept() {
     let plan = Plan::new(Rr { pairs: 2, ..Rr::default() }.program().unwrap()).unwrap();
     let arena = Arena::new(&plan, 128).unwrap();
     let tasks = plan.task_count();
-    let clients: Vec<_> = (0..tasks).filter(|task| arena.buffer(*task, 0).is_some()).collect();
+    let clients: Vec<_> =
+        (0..tasks).filter(|task| arena.series.buffer(&arena.mapping, *task, 0).is_some()).collect();
     assert_eq!(arena.collect(tasks, 0).largest, 0);
     for (client, largest) in clients.into_iter().zip([7_000_000, 5_000_000]) {
         (0..1 << 12).for_each(|ns| arena.record(client, 0, ns));
@@ -59,7 +61,8 @@ fn tasks_that_kept_different_shares_count_alike() {
     let arena = Arena::new(&plan, 2 << 12).unwrap();
     plan.tasks().for_each(|task| arena.prefault(task));
     let tasks = plan.task_count();
-    let clients: Vec<_> = (0..tasks).filter(|task| arena.buffer(*task, 0).is_some()).collect();
+    let clients: Vec<_> =
+        (0..tasks).filter(|task| arena.series.buffer(&arena.mapping, *task, 0).is_some()).collect();
     let [busy, calm] = clients[..] else { panic!("two clients record: {clients:?}") };
     (0..100 << 12).for_each(|_| arena.record(busy, 0, 1));
     (0..10 << 12).for_each(|_| arena.record(calm, 0, 2));

@@ -1,4 +1,4 @@
-//! Unit tests of `limits.rs`.
+//! Unit tests of `executor/requirements.rs`.
 
 use super::ensure_tasks;
 
