@@ -9,7 +9,7 @@ use crate::schema::{
     Bundle, CLONE_THREAD, DEAD, Data, Event, EventKind, HARD_INTERRUPT, MigrateTask, PREEMPTED, Packet,
     ProcessFree, RUNNABLE, SLEEPING, SchedSwitch, TaskNewtask, Waking,
 };
-use crate::writer::{Ns, Sink};
+use crate::sink::{Ns, Sink};
 
 /// Events that a CPU collects for one write: a packet of a few KiB.
 const MOST: usize = 128;

@@ -9,7 +9,7 @@ use crate::schema::{
     Annotation, BEGIN, BY_RANK, CLEARED, Data, Defaults, END, EventName, InternedData, NEEDED, Packet,
     SystemInfo, TrackDescriptor, TrackEvent, TrackEventDefaults, Utsname,
 };
-use crate::writer::{Ns, Sink};
+use crate::sink::{Ns, Sink};
 
 /// A measurement. Causes are indices in `causes`.
 #[derive(Debug, Clone, Deserialize)]

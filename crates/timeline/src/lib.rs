@@ -16,6 +16,7 @@
 mod cpu;
 mod interruptions;
 pub mod schema;
+mod sink;
 mod track;
 mod writer;
 

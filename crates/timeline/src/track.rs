@@ -8,7 +8,7 @@ use crate::schema::{
     Annotation, BEGIN, BY_RANK, CLEARED, Data, Defaults, END, EventName, INSTANT, InternedData, NEEDED,
     Packet, TrackDescriptor, TrackEvent, TrackEventDefaults,
 };
-use crate::writer::{Ns, Sink};
+use crate::sink::{Ns, Sink};
 
 /// Numbers of tracks: the simulation; kernel work; CPU 0 below kernel work, followed by the other CPUs.
 const SIMULATION: u64 = 1;

@@ -1,8 +1,12 @@
 //! A checked program with its tasks and resources numbered.
 
-use crate::check::{self, ends};
+use std::collections::BTreeSet;
+
+use crate::check::ends::{End, traffic};
+use crate::check::range::{Flaw, Variables, of};
+use crate::check::{self, Visit, walk};
 use crate::error::ProgramError;
-use crate::program::{Program, Resource, Scope, TaskGroup};
+use crate::program::{Op, Program, Resource, Scope, TaskGroup};
 
 /// A program that passed all checks. Tasks and resource instances have dense numbers from 0.
 #[derive(Debug, Clone)]
@@ -147,10 +151,54 @@ impl Plan {
         format!("{name} {} of replica {}", task.index, task.replica)
     }
 
-    /// Channel ends that a task may use, each once, ascending; see [`ends::Use`].
-    pub fn channel_ends(&self, task: TaskId) -> Vec<ends::Use> {
-        ends::of_task(self, task)
+    /// Channel ends that a task may use, each once, ascending. Where an index is drawn or depends on a loop, all instances
+    /// between its least and greatest value count as used.
+    pub fn channel_ends(&self, task: TaskId) -> Vec<Use> {
+        let channels = &self.program.resources.channels;
+        let mut uses = BTreeSet::new();
+        self.walk(task, |visit| {
+            let Some((channel, end)) = traffic(visit.op) else { return Ok(()) };
+            let indices = of(&channel.index, visit.variables)?;
+            if let Some(position) = channels.iter().position(|each| each.name == channel.name) {
+                for index in indices.low..=indices.high {
+                    uses.insert(Use { channel: self.channels().instance(position, task, index as u32), end });
+                }
+            }
+            Ok(())
+        });
+        uses.into_iter().collect()
     }
+
+    /// Size of the largest message that a task can send, and can receive, in bytes.
+    pub fn largest_message(&self, task: TaskId) -> (u64, u64) {
+        let (mut sent, mut received) = (0, 0);
+        self.walk(task, |visit| {
+            let high = |bytes| of(bytes, visit.variables).map(|range| range.high);
+            match visit.op {
+                Op::Send { bytes, .. } => sent = sent.max(high(bytes)?),
+                Op::Receive { bytes, .. } => received = received.max(high(bytes)?),
+                _ => {}
+            }
+            Ok(())
+        });
+        (sent, received)
+    }
+
+    /// Visit every operation of a task's body.
+    pub(crate) fn walk(&self, task: TaskId, mut visit: impl FnMut(Visit<'_>) -> Result<(), Flaw>) {
+        let mut variables = Variables::exactly(task.index, task.replica);
+        let walked = walk(&self.group(task).body, &mut variables, &mut visit);
+        debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
+    }
+}
+
+/// A channel end that a task may use, by the channel's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Use {
+    /// Number of the channel instance.
+    pub channel: u32,
+    /// End of the instance.
+    pub end: End,
 }
 
 /// Dense numbers for the instances of one kind of resource.
@@ -175,7 +223,7 @@ impl Numbering {
             .map(|resource| {
                 let (count, scope) = (resource.count(), resource.scope());
                 let entry = Entry { base: total, count, scope };
-                total += count * copies(scope, replicas, tasks);
+                total += count * scope.copies(replicas, tasks);
                 entry
             })
             .collect();
@@ -201,14 +249,5 @@ impl Numbering {
     /// Position in the resource list of the definition that an instance comes from.
     pub fn position(&self, instance: u32) -> usize {
         self.entries.partition_point(|entry| entry.base <= instance) - 1
-    }
-}
-
-/// Sets of instances that a scope has.
-pub(crate) fn copies(scope: Scope, replicas: u32, tasks: u32) -> u32 {
-    match scope {
-        Scope::Task => tasks,
-        Scope::Replica => replicas,
-        Scope::Program => 1,
     }
 }

@@ -10,7 +10,8 @@ use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use schedlab_workload::check::ends::{End, Use};
+use schedlab_workload::check::ends::End;
+use schedlab_workload::plan::Use;
 use schedlab_workload::program::{Channel, ChannelKind};
 use schedlab_workload::{Plan, TaskId};
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use schedlab_workload::check::ends::{End, Use, largest_message};
+use schedlab_workload::check::ends::End;
 use schedlab_workload::code::{Code, Work};
+use schedlab_workload::plan::Use;
 use schedlab_workload::program::{ChannelKind, Direction, Take, Window};
 use schedlab_workload::{Cursor, Step, TaskId};
 
@@ -48,7 +49,7 @@ pub struct Worker<'r> {
 impl<'r> Worker<'r> {
     /// Prepare a task: its buffers and private memory, and its place in the shared records.
     pub fn new(shared: &'r Shared, task: TaskId) -> io::Result<Self> {
-        let (sent, received) = largest_message(&shared.plan, task);
+        let (sent, received) = shared.plan.largest_message(task);
         shared.arena.prefault(task);
         Ok(Self {
             shared,

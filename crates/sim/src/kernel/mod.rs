@@ -5,6 +5,7 @@ mod instructions;
 mod mechanisms;
 mod stats_layout;
 mod tunables;
+mod values;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,8 @@ pub use mechanisms::{
     NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines, WakeAffine,
 };
 pub use stats_layout::StatsLayout;
-pub use tunables::{Change, Definition, Tunable, Tunables};
+pub use tunables::{Change, Definition, Tunable};
+pub use values::Tunables;
 
 /// Names and TOML texts of the shipped kernel models.
 pub fn kernel_files() -> &'static [(&'static str, &'static str)] {

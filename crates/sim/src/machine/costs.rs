@@ -3,7 +3,7 @@
 use schedlab_workload::program::ChannelKind;
 use serde::{Deserialize, Serialize};
 
-use super::{Distance, Parts};
+use super::ByDistance;
 use crate::time::Ns;
 
 /// Size of a cache line in bytes.
@@ -17,61 +17,6 @@ pub(crate) const PIPE_PAGE: u64 = 4096;
 
 /// Random misses that a core has in flight: the meaning of `random_percent` in the machine files.
 pub(crate) const MISSES_IN_FLIGHT: Ns = 5;
-
-/// Cost that depends on the distance between two CPUs, or between a CPU and memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "GivenByDistance", into = "GivenByDistance")]
-pub struct ByDistance {
-    /// Same core: the same CPU or its SMT sibling.
-    pub core: u32,
-    /// Another core of the same cluster; as `llc` where a machine file has no such entry.
-    pub cluster: u32,
-    /// Another core under the same last-level cache.
-    pub llc: u32,
-    /// Another last-level cache of the same node; for memory: the node's memory.
-    pub node: u32,
-    /// Another node of the same socket.
-    pub near: u32,
-    /// Another socket.
-    pub far: u32,
-}
-
-impl ByDistance {
-    /// Cost at a distance.
-    #[inline]
-    pub fn at(&self, distance: Distance) -> u64 {
-        // A table lookup: branches on random distances are mispredicted.
-        let each = [self.core, self.cluster, self.llc, self.node, self.near, self.far];
-        each[distance as usize].into()
-    }
-}
-
-/// [`ByDistance`] as machine files give the cost.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GivenByDistance {
-    core: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cluster: Option<u32>,
-    llc: u32,
-    node: u32,
-    near: u32,
-    far: u32,
-}
-
-impl From<GivenByDistance> for ByDistance {
-    fn from(given: GivenByDistance) -> Self {
-        let GivenByDistance { core, cluster, llc, node, near, far } = given;
-        Self { core, cluster: cluster.unwrap_or(llc), llc, node, near, far }
-    }
-}
-
-impl From<ByDistance> for GivenByDistance {
-    fn from(cost: ByDistance) -> Self {
-        let ByDistance { core, cluster, llc, node, near, far } = cost;
-        Self { core, cluster: (cluster != llc).then_some(cluster), llc, node, near, far }
-    }
-}
 
 /// Cost table of a machine. All times in nanoseconds, sizes in KiB, rates in MiB/s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,6 +175,32 @@ pub struct Costs {
     /// What the kernel's instructions say about the parts of these costs.
     #[serde(skip)]
     pub parts: Parts,
+}
+
+/// How the parts of messages and of wake-ups share costs of the table, in ns. The parts of messages are differences from the table's
+/// cost of a write or a read. Also what inherited memory adds to a fork.
+///
+/// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts {
+    /// Writing to an empty pipe.
+    pub pipe_write: i32,
+    /// Writing to a pipe with bytes.
+    pub pipe_append: i32,
+    /// Reading the last bytes of a pipe.
+    pub pipe_read: i32,
+    /// Reading bytes of a pipe that leaves other bytes.
+    pub pipe_take: i32,
+    /// Sending over a Unix socket.
+    pub unix_send: i32,
+    /// Receiving over a Unix socket.
+    pub unix_receive: i32,
+    /// Taking a task that waits off its queue: a part of `wakeup.core`, charged to the next task and not to the waker.
+    pub dequeue: u32,
+    /// Copying a page's entry in a fork and freeing it in the child's exit, in picoseconds.
+    pub fork_page_ps: u32,
+    /// As `fork_page_ps`, for a mapping without its pages.
+    pub fork_mapping_ps: u32,
 }
 
 /// Instructions of a kernel from one atomic operation to the next, between two CPUs that exchange messages over pipes

@@ -18,6 +18,7 @@
 //! first siblings before all second siblings (`split`, as in the firmware of x86 machines).
 
 mod costs;
+mod distance;
 mod domains;
 mod mask;
 mod parts;
@@ -30,13 +31,13 @@ use crate::error::SimError;
 use crate::shipped::MACHINES;
 use crate::time::{NEVER, SECOND};
 
-pub use costs::{ByDistance, Costs};
+pub use costs::{Costs, Parts};
 pub(crate) use costs::{LINE, MISSES_IN_FLIGHT, PIPE_PAGE};
+pub use distance::{ByDistance, Distance};
 pub use domains::{Domain, DomainKind, Domains};
 pub use mask::{CpuMask, MAX_CPUS};
-pub use parts::Parts;
 pub(crate) use span::Span;
-pub use topology::{Distance, Topology};
+pub use topology::Topology;
 
 /// Names and TOML texts of the shipped machines.
 pub fn machine_files() -> &'static [(&'static str, &'static str)] {

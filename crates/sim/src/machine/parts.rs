@@ -5,32 +5,6 @@ use schedlab_workload::program::MainMemory;
 use super::{Costs, Distance, PIPE_PAGE};
 use crate::time::Ns;
 
-/// How the parts of messages and of wake-ups share costs of the table, in ns. The parts of messages are differences from the table's
-/// cost of a write or a read. Also what inherited memory adds to a fork.
-///
-/// CFS and EEVDF charge each task its parts, and the sums decide how often a reader preempts the writer that wakes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Parts {
-    /// Writing to an empty pipe.
-    pub pipe_write: i32,
-    /// Writing to a pipe with bytes.
-    pub pipe_append: i32,
-    /// Reading the last bytes of a pipe.
-    pub pipe_read: i32,
-    /// Reading bytes of a pipe that leaves other bytes.
-    pub pipe_take: i32,
-    /// Sending over a Unix socket.
-    pub unix_send: i32,
-    /// Receiving over a Unix socket.
-    pub unix_receive: i32,
-    /// Taking a task that waits off its queue: a part of `wakeup.core`, charged to the next task and not to the waker.
-    pub dequeue: u32,
-    /// Copying a page's entry in a fork and freeing it in the child's exit, in picoseconds.
-    pub fork_page_ps: u32,
-    /// As `fork_page_ps`, for a mapping without its pages.
-    pub fork_mapping_ps: u32,
-}
-
 impl Costs {
     /// Writing `bytes` to a pipe that has bytes if `ready`, without the system call and the copy. Messages of a page or more need a
     /// new page, as messages for an empty pipe do. Limit: shorter messages that do not fit into the last page are priced as

@@ -1,37 +1,6 @@
 //! Topology of a machine: core, cluster, cache and node of each CPU, and the distances between them.
 
-use super::{CpuMask, Machine, Numbering};
-
-/// Distance between two CPUs: the smallest unit that both share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Distance {
-    /// The core: the same CPU or an SMT sibling.
-    Core,
-    /// The cluster of cores.
-    Cluster,
-    /// The last-level cache.
-    Llc,
-    /// The NUMA node.
-    Node,
-    /// The socket.
-    Near,
-    /// Only the machine: the CPUs are in different sockets.
-    Far,
-}
-
-impl Distance {
-    /// Number of distances.
-    pub const COUNT: usize = 6;
-    /// All distances, nearest first.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Core, Self::Cluster, Self::Llc, Self::Node, Self::Near, Self::Far];
-
-    /// Name for reports.
-    pub fn name(self) -> &'static str {
-        ["core", "cluster", "llc", "node", "near", "far"][self as usize]
-    }
-}
+use super::{CpuMask, Distance, Machine, Numbering};
 
 /// Place of a CPU. Cores, clusters, caches and nodes are numbered through the machine. Without clusters each core is a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

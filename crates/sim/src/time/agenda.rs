@@ -1,9 +1,12 @@
 //! The next event of each CPU.
 
-use super::{NEVER, Ns};
+use super::Ns;
 
 /// Number of bits of a key that contain the slot.
-pub(super) const SLOT_BITS: u32 = 10;
+const SLOT_BITS: u32 = 10;
+
+/// A time after all events.
+pub const NEVER: Ns = u64::MAX >> SLOT_BITS;
 
 /// Maximum number of slots: one slot for each CPU, and a slot for events that belong to no CPU.
 pub const MAX_SLOTS: usize = 1 << SLOT_BITS;

@@ -15,16 +15,13 @@ mod clock;
 mod random;
 mod timers;
 
-pub use agenda::{Agenda, MAX_SLOTS};
+pub use agenda::{Agenda, MAX_SLOTS, NEVER};
 pub(crate) use clock::Clock;
 pub use random::Random;
 pub use timers::{Timer, Timers};
 
 /// Nanoseconds of virtual time: a time since the start of the simulation, or a duration.
 pub type Ns = u64;
-
-/// A time after all events.
-pub const NEVER: Ns = u64::MAX >> agenda::SLOT_BITS;
 
 /// Nanoseconds in a millisecond.
 pub const MS: Ns = 1_000_000;

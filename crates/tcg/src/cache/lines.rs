@@ -1,5 +1,8 @@
 //! A set-associative cache of line numbers.
 
+/// Bytes of a cache line of x86-64.
+pub(crate) const LINE: u64 = 64;
+
 /// Ways of a set: the associativity of the private caches of Intel's Haswell (L2, 8 ways; Intel 64 and IA-32
 /// Architectures Optimization Reference Manual, "Cache Parameters of the Haswell Microarchitecture").
 const WAYS: usize = 8;
@@ -24,7 +27,7 @@ pub(crate) struct Lines {
 impl Lines {
     /// A cache of this size; a set has at least one line.
     pub(crate) fn new(kib: u32) -> Self {
-        let sets = (u64::from(kib) * 1024 / super::LINE / WAYS as u64).max(1);
+        let sets = (u64::from(kib) * 1024 / LINE / WAYS as u64).max(1);
         Self { ways: vec![Way { line: FREE, modified: false }; sets as usize * WAYS], sets }
     }
 

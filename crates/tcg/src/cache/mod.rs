@@ -19,12 +19,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use schedlab_sim::machine::{Distance, Machine};
 
+pub(crate) use lines::LINE;
 use lines::{Lines, Way};
 pub(crate) use placement::Guest;
 use placement::Placement;
-
-/// Bytes of a cache line of x86-64.
-pub(crate) const LINE: u64 = 64;
 
 /// Source of the line of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Checks of bodies: references resolve, indices are in range, operations are valid in their places.
 
-use super::MAX_LOOPS;
 use super::names::{find, find_resource};
 use super::range::{Range, Variables, of};
 use super::walk::{Visit, walk};
@@ -8,6 +7,9 @@ use crate::error::ProgramError;
 use crate::program::{
     ChannelKind, Direction, Expr, Image, Mode, Op, Program, Ref, Repeat, Resource, Take, TaskGroup,
 };
+
+/// Greatest depth of nested loops.
+pub const MAX_LOOPS: usize = 8;
 
 /// Check the bodies of all groups.
 pub fn bodies(program: &Program) -> Result<(), ProgramError> {

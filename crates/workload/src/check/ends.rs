@@ -1,13 +1,10 @@
-//! The channel ends that each task uses, which an executor keeps open for the task.
+//! Ends of channels, and checks that both ends of a channel are used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::names::find_resource;
-use super::range::{Flaw, Variables, of};
-use super::walk::walk;
 use crate::error::ProgramError;
-use crate::plan::{Plan, TaskId};
-use crate::program::{Direction, Expr, Mode, Op, Program, Ref};
+use crate::program::{Direction, Mode, Op, Program, Ref};
 
 /// One of the two ends of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,15 +13,6 @@ pub enum End {
     Near,
     /// Receives forward, sends backward; the reading end of a pipe.
     Far,
-}
-
-/// A channel end that a task may use, by the channel's number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Use {
-    /// Number of the channel instance.
-    pub channel: u32,
-    /// End of the instance.
-    pub end: End,
 }
 
 impl End {
@@ -45,28 +33,8 @@ impl End {
     }
 }
 
-/// Channel ends that a task may use, each once, ascending. Where an index is drawn or depends on a loop, all
-/// instances between its least and greatest value count as used.
-pub(crate) fn of_task(plan: &Plan, task: TaskId) -> Vec<Use> {
-    let mut variables = Variables::of_task(task);
-    let channels = &plan.program().resources.channels;
-    let mut uses = BTreeSet::new();
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
-        let Some((channel, end)) = traffic(visit.op) else { return Ok(()) };
-        let indices = of(&channel.index, visit.variables)?;
-        if let Some(position) = channels.iter().position(|each| each.name == channel.name) {
-            for index in indices.low..=indices.high {
-                uses.insert(Use { channel: plan.channels().instance(position, task, index as u32), end });
-            }
-        }
-        Ok(())
-    });
-    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
-    uses.into_iter().collect()
-}
-
 /// The channel and end that an operation needs; `None` for an operation without a channel.
-fn traffic(op: &Op) -> Option<(&Ref, End)> {
+pub(crate) fn traffic(op: &Op) -> Option<(&Ref, End)> {
     match op {
         Op::Send { channel, direction, .. } => Some((channel, End::sending(*direction))),
         Op::Receive { channel, direction, .. } => Some((channel, End::receiving(*direction))),
@@ -118,21 +86,4 @@ pub(crate) fn both_ends_used(program: &Program) -> Result<(), ProgramError> {
         return Err(ProgramError::Body { place: format!("channel `{name}`"), reason });
     }
     Ok(())
-}
-
-/// Size of the largest message that a task can send or receive, in bytes; sizes its buffer.
-pub fn largest_message(plan: &Plan, task: TaskId) -> (u64, u64) {
-    let mut variables = Variables::of_task(task);
-    let (mut sent, mut received) = (0, 0);
-    let high = |bytes: &Expr, variables: &Variables| of(bytes, variables).map(|range| range.high);
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
-        match visit.op {
-            Op::Send { bytes, .. } => sent = sent.max(high(bytes, visit.variables)?),
-            Op::Receive { bytes, .. } => received = received.max(high(bytes, visit.variables)?),
-            _ => {}
-        }
-        Ok(())
-    });
-    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
-    (sent, received)
 }

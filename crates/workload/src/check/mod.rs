@@ -8,9 +8,9 @@ pub mod samples;
 mod walk;
 
 use crate::error::ProgramError;
-use crate::plan::copies;
 use crate::program::{Mode, OLDEST_SCHEMA, Op, Program, Quantity, Resource, SCHEMA, TaskGroup, each_kind};
 
+pub use body::MAX_LOOPS;
 pub use walk::{Visit, walk};
 
 /// Largest number of tasks of a program: the kernel's limit for process identifiers on 64-bit machines (2^22,
@@ -19,9 +19,6 @@ pub const MAX_TASKS: u64 = 1 << 22;
 
 /// Largest number of instances of one kind of resource: a bound for memory, far above the limit of file descriptors.
 pub const MAX_INSTANCES: u64 = 1 << 24;
-
-/// Greatest depth of nested loops.
-pub const MAX_LOOPS: usize = 8;
 
 /// Check a complete program. The error names the first fault.
 pub fn program(program: &Program) -> Result<(), ProgramError> {
@@ -101,7 +98,7 @@ fn instances<R: Resource>(resources: &[R], replicas: u32, tasks: u64) -> Result<
     let mut total = 0;
     for resource in resources {
         positive(&format!("count of {} `{}`", R::KIND, resource.name()), resource.count().into())?;
-        let copies = u64::from(copies(resource.scope(), replicas, tasks as u32));
+        let copies = u64::from(resource.scope().copies(replicas, tasks as u32));
         total = u64::saturating_add(total, u64::from(resource.count()) * copies);
     }
     at_most(&format!("instances of {}s", R::KIND), total, MAX_INSTANCES)

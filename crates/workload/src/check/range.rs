@@ -1,6 +1,5 @@
 //! Interval arithmetic: the values that an expression can take.
 
-use crate::plan::TaskId;
 use crate::program::{Expr, Operation, Variable};
 
 /// An inclusive interval of values.
@@ -49,8 +48,8 @@ impl std::fmt::Display for Flaw {
 
 impl Variables {
     /// Values in the body of a single task, outside of all loops.
-    pub fn of_task(task: TaskId) -> Self {
-        let [task, replica] = [task.index, task.replica].map(|number| Range::exactly(number.into()));
+    pub fn exactly(task: u32, replica: u32) -> Self {
+        let [task, replica] = [task, replica].map(|number| Range::exactly(number.into()));
         Self { task, replica, loops: Vec::new() }
     }
 }

@@ -1,7 +1,5 @@
 //! Upper bounds of the samples that a task records, and the sizes of an executor's buffers.
 
-use super::range::{Flaw, Variables};
-use super::walk::walk;
 use crate::plan::{Plan, TaskId};
 use crate::program::Op;
 
@@ -19,8 +17,7 @@ const LEAST: u64 = 64;
 pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
     let names = &plan.program().series;
     let mut bounds = vec![0u64; names.len()];
-    let mut variables = Variables::of_task(task);
-    let walked = walk::<Flaw>(&plan.group(task).body, &mut variables, &mut |visit| {
+    plan.walk(task, |visit| {
         let written = match visit.op {
             Op::Record { series, .. } | Op::Lap { series, .. } => [Some(series), None],
             Op::Watch { longest, .. } => [Some(longest), None],
@@ -34,7 +31,6 @@ pub fn bounds(plan: &Plan, task: TaskId) -> Vec<u64> {
         }
         Ok(())
     });
-    debug_assert!(walked.is_ok(), "a plan's bodies have been checked");
     bounds
 }
 

@@ -22,6 +22,7 @@ pub use expr::{Expr, Operation, Variable};
 pub use metric::{Better, Metric, Quantity};
 pub use op::{Branch, Direction, Image, Op, Pattern, Ref, Repeat, Take, TimerMode};
 pub(crate) use resource::each_kind;
+use resource::one;
 pub use resource::{
     Barrier, Channel, ChannelKind, Condition, File, Lock, Region, Resource, Resources, Scope, Semaphore, Slot,
 };
@@ -256,12 +257,4 @@ impl Window {
     pub fn contains(&self, ns: u64) -> bool {
         (self.warmup_ns..self.end_ns()).contains(&ns)
     }
-}
-
-pub(crate) fn one() -> u32 {
-    1
-}
-
-pub(crate) fn is_one(value: &u32) -> bool {
-    *value == 1
 }

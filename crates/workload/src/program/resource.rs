@@ -2,7 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{is_one, one};
+/// Default of a count.
+pub(super) fn one() -> u32 {
+    1
+}
+
+fn is_one(value: &u32) -> bool {
+    *value == 1
+}
 
 /// All resources of a program, by kind. Names are unique within a kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -48,6 +55,17 @@ pub enum Scope {
     Replica,
     /// One set, shared by all tasks.
     Program,
+}
+
+impl Scope {
+    /// Sets of instances in a program with this number of replicas and tasks.
+    pub(crate) fn copies(self, replicas: u32, tasks: u32) -> u32 {
+        match self {
+            Self::Task => tasks,
+            Self::Replica => replicas,
+            Self::Program => 1,
+        }
+    }
 }
 
 /// Properties of every kind of resource.

@@ -1,9 +1,6 @@
 //! The document in rt-app's terms.
 
-use super::error::{Place, RtAppError};
-use super::fields::{At, members, unknown};
-use super::json::{Node, Value};
-use super::{global, tasks};
+use super::error::Place;
 use crate::program::{Attributes, Policy, TimerMode};
 
 /// A complete document.
@@ -95,53 +92,4 @@ pub enum Access {
     Read,
     Write,
     Chase { stride: u32, random: bool },
-}
-
-const KEYS: [&str; 3] = ["tasks", "global", "resources"];
-
-/// Types that the old `resources` object could name.
-const RESOURCES: [&str; 7] = ["mutex", "wait", "sync", "timer", "sleep", "run", "signal"];
-
-/// Parse a document.
-pub fn parse(root: &Node) -> Result<Document, RtAppError> {
-    let at = At::ROOT;
-    let (mut global, mut tasks) = (None, None);
-    for member in members(root, &at)? {
-        let here = at.child(&member.key);
-        let slot = match member.key.as_str() {
-            "global" => &mut global,
-            "tasks" => &mut tasks,
-            "resources" => {
-                resources(&member.node, &here)?;
-                continue;
-            }
-            _ => return unknown(member, &here, "object", &KEYS),
-        };
-        super::fields::once(slot, &member.node, member, &here)?;
-    }
-    let Some(tasks) = tasks else { return at.fail(root.place, "there is no `tasks` object") };
-    let global = global::parse(global, &at.child("global"))?;
-    let place = tasks.place;
-    let tasks = tasks::parse(tasks, &at.child("tasks"), &global)?;
-    Ok(Document { global, tasks, place })
-}
-
-/// Check the obsolete `resources` object. An event creates the resources that it names.
-fn resources(node: &Node, at: &At<'_>) -> Result<(), RtAppError> {
-    let Value::Object(list) = &node.value else { return Ok(()) };
-    for resource in list {
-        let here = at.child(&resource.key);
-        for member in members(&resource.node, &here)? {
-            let inner = here.child(&member.key);
-            match (member.key.as_str(), &member.node.value) {
-                ("type", Value::Text(kind)) if RESOURCES.contains(&kind.as_str()) => {}
-                ("type", _) => {
-                    return inner
-                        .fail(member.node.place, format!("a type is one of {}", RESOURCES.join(", ")));
-                }
-                _ => return unknown(member, &inner, "property", &["type"]),
-            }
-        }
-    }
-    Ok(())
 }

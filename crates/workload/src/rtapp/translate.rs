@@ -6,7 +6,6 @@
 mod body;
 mod names;
 
-use super::Reading;
 use super::document::{Document, Kind, Task};
 use super::error::RtAppError;
 use super::measures::{Measures, PERIOD_SLOT, RUN_SLOT, has};
@@ -15,6 +14,15 @@ use crate::program::{
     Barrier, Condition, File, Mode, Op, Program, Resources, Scope, group, locks, region, semaphores, slots,
 };
 use names::Names;
+
+/// A program made from an rt-app document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The program, which has passed [`crate::check`].
+    pub program: Program,
+    /// Requests of the document that have no effect, a sentence for each request.
+    pub notes: Vec<String>,
+}
 
 /// Make and check the program.
 pub fn program(name: &str, document: &Document) -> Result<Reading, RtAppError> {

@@ -20,7 +20,7 @@ use crate::kernel::{Kernel, Tunable, Tunables};
 use crate::sched::NOBODY;
 use crate::time::Ns;
 
-pub use queue::Queue;
+pub use queue::{Entity, Queue};
 
 /// EEVDF with its tunables.
 #[derive(Debug, Clone)]
@@ -33,38 +33,6 @@ pub struct Eevdf {
     preempt_short: bool,
     delay_dequeue: bool,
     delay_zero: bool,
-}
-
-/// A task's virtual time, deadline and lag: one cache line.
-#[derive(Debug, Clone, Default)]
-#[repr(align(64))]
-pub struct Entity {
-    vruntime: i64,
-    deadline: i64,
-    /// V − v when the task left a queue (`se->vlag`).
-    lag: i64,
-    /// Deadline with which the task became current. While `deadline` equals this value, an eligible task is protected
-    /// from preemption (RUN_TO_PARITY; `se->vlag` of a current task in pick_eevdf(), v6.12).
-    parity: i64,
-    weight: u32,
-    /// Slice from the task's attributes (`se->custom_slice`).
-    custom_slice: Option<Ns>,
-    /// The task is between queues, and `deadline` is relative to `vruntime` (`se->rel_deadline`).
-    rel_deadline: bool,
-    /// The task sleeps and is still in its queue (`se->sched_delayed`).
-    sched_delayed: bool,
-}
-
-impl Entity {
-    /// Virtual run time.
-    pub fn vruntime(&self) -> i64 {
-        self.vruntime
-    }
-
-    /// Virtual deadline.
-    pub fn deadline(&self) -> i64 {
-        self.deadline
-    }
 }
 
 impl Eevdf {

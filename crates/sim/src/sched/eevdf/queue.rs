@@ -1,10 +1,42 @@
-//! One CPU's tasks, and the sums from which their mean virtual time is computed.
+//! A task's entity; one CPU's tasks, and the sums from which their mean virtual time is computed.
 
-use super::Entity;
 use super::eligible::Sums;
 use crate::sched::NOBODY;
 use crate::sched::TaskIx;
 use crate::sched::ordered::{Item, Ordered};
+use crate::time::Ns;
+
+/// A task's virtual time, deadline and lag: one cache line.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
+pub struct Entity {
+    pub(super) vruntime: i64,
+    pub(super) deadline: i64,
+    /// V − v when the task left a queue (`se->vlag`).
+    pub(super) lag: i64,
+    /// Deadline with which the task became current. While `deadline` equals this value, an eligible task is protected
+    /// from preemption (RUN_TO_PARITY; `se->vlag` of a current task in pick_eevdf(), v6.12).
+    pub(super) parity: i64,
+    pub(super) weight: u32,
+    /// Slice from the task's attributes (`se->custom_slice`).
+    pub(super) custom_slice: Option<Ns>,
+    /// The task is between queues, and `deadline` is relative to `vruntime` (`se->rel_deadline`).
+    pub(super) rel_deadline: bool,
+    /// The task sleeps and is still in its queue (`se->sched_delayed`).
+    pub(super) sched_delayed: bool,
+}
+
+impl Entity {
+    /// Virtual run time.
+    pub fn vruntime(&self) -> i64 {
+        self.vruntime
+    }
+
+    /// Virtual deadline.
+    pub fn deadline(&self) -> i64 {
+        self.deadline
+    }
+}
 
 /// A CPU's tasks, in four cache lines. The last line is used only with six tasks or more.
 #[derive(Debug, Clone)]

@@ -12,26 +12,8 @@
 
 mod rest;
 
-use std::fmt::Debug;
-
+pub use rest::Item;
 use rest::Rest;
-
-/// An entry of the list.
-pub trait Item: Copy + Debug + PartialEq {
-    /// Content of an unused place.
-    const NOBODY: Self;
-
-    /// Index of the task.
-    fn task(&self) -> u32;
-
-    /// Whether the entry comes before another, independent of the order of insertion.
-    fn before(&self, other: &Self) -> bool;
-
-    /// Value for searches; `i64::MAX` if the type has no such value.
-    fn value(&self) -> i64 {
-        i64::MAX
-    }
-}
 
 /// Entries in ascending order, equal entries in the order of insertion. Up to `HEAD` entries are inside the struct.
 #[derive(Debug, Clone)]

@@ -1,6 +1,23 @@
-//! Chunks of the entries that do not fit inside a queue.
+//! Entries, and chunks of the entries that do not fit inside a queue.
 
-use super::Item;
+use std::fmt::Debug;
+
+/// An entry of the list.
+pub trait Item: Copy + Debug + PartialEq {
+    /// Content of an unused place.
+    const NOBODY: Self;
+
+    /// Index of the task.
+    fn task(&self) -> u32;
+
+    /// Whether the entry comes before another, independent of the order of insertion.
+    fn before(&self, other: &Self) -> bool;
+
+    /// Value for searches; `i64::MAX` if the type has no such value.
+    fn value(&self) -> i64 {
+        i64::MAX
+    }
+}
 
 /// Maximum length of a chunk.
 const MAX_CHUNK: usize = 128;
