@@ -124,5 +124,5 @@ pub fn attribute(
 }
 
 #[cfg(test)]
-#[path = "../../tests/unit/noise_join.rs"]
+#[path = "../../tests/unit/noise/join.rs"]
 mod tests;

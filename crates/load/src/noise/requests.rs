@@ -247,5 +247,5 @@ pub fn answers(events: &[Event], requests: &[(u64, Wanted, usize)], error: u64) 
 }
 
 #[cfg(test)]
-#[path = "../../tests/unit/noise_requests.rs"]
+#[path = "../../tests/unit/noise/requests.rs"]
 mod tests;

@@ -260,5 +260,5 @@ pub fn task_name(comm: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "../../tests/unit/noise_trace.rs"]
+#[path = "../../tests/unit/noise/trace.rs"]
 mod tests;

@@ -272,4 +272,5 @@ fn numbered(values: impl Iterator<Item = usize>) -> (Vec<usize>, Vec<usize>) {
 }
 
 #[cfg(test)]
+#[path = "../../tests/unit/cache/mod.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! Unit tests of `cache/mod.rs`.
+
 use super::*;
 
 const KIB: u64 = 1024;
