@@ -51,12 +51,11 @@ impl Changes {
     /// Watch files from now on. Refused if a file has lost the value that the controller read.
     pub fn watch(&mut self, files: &[Original]) -> Result<(), Refusal> {
         for file in files {
-            let Original { name, path, form, steady, original } = file;
-            let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
-            if *steady && !shows(&text, *form, original) {
-                return Err(foreign(file, original, &text));
+            let text = self.read(file)?;
+            if file.steady && !shows(&text, file.form, &file.original) {
+                return Err(foreign(file, &file.original, &text));
             }
-            self.watched.push(Watched { file: file.clone(), now: original.clone() });
+            self.watched.push(Watched { file: file.clone(), now: file.original.clone() });
         }
         Ok(())
     }
@@ -73,18 +72,17 @@ impl Changes {
         let mut steps = Vec::new();
         for watched in self.watched.iter().filter(|watched| watched.file.steady) {
             let Watched { file, now } = watched;
-            let Original { name, path, form, original, .. } = file;
-            let Ok(text) = self.tunables.read(path) else { continue };
-            if shows(&text, *form, now) {
+            let Ok(text) = self.read(file) else { continue };
+            if shows(&text, file.form, now) {
                 continue;
             }
-            if writers.is_of_trial(path) {
-                let old = shown(*form, &text).unwrap_or_else(|| now.clone());
-                steps.push(write_of(file, original, &old, now));
+            if writers.is_of_trial(&file.path) {
+                let old = shown(file.form, &text).unwrap_or_else(|| now.clone());
+                steps.push(Write { n: 0, file: file.clone(), old, new: now.clone() });
             }
             changed.push(ChangedInTrial {
-                name: name.clone(),
-                path: path.clone(),
+                name: file.name.clone(),
+                path: file.path.clone(),
                 from: now.write.clone(),
                 to: normalised(&text),
                 put_back: false,
@@ -92,7 +90,7 @@ impl Changes {
         }
         if !steps.is_empty() && self.commit(steps.clone()).is_ok() {
             let is_put_back = |each: &ChangedInTrial| {
-                steps.iter().any(|step| (&step.path, &step.name) == (&each.path, &each.name))
+                steps.iter().any(|step| (&step.file.path, &step.file.name) == (&each.path, &each.name))
             };
             changed.iter_mut().for_each(|each| each.put_back = is_put_back(each));
         }
@@ -140,15 +138,13 @@ impl Changes {
     /// A refusal where another process has changed a file that this move does not write.
     fn check_others(&self, wanted: &[Change]) -> Result<(), Refusal> {
         for Watched { file, now } in &self.watched {
-            let is_same = |other: (&String, &String)| other == (&file.path, &file.name);
-            let is_written = wanted.iter().any(|change| is_same((&change.file.path, &change.file.name)))
-                || self.state.held.iter().any(|held| is_same((&held.last.path, &held.last.name)))
-                || self.left.iter().any(|left| is_same((&left.path, &left.name)));
+            let is_written = wanted.iter().any(|change| change.file.is(file))
+                || self.state.held(file).is_some()
+                || self.left.iter().any(|left| (&left.path, &left.name) == (&file.path, &file.name));
             if is_written || !file.steady {
                 continue;
             }
-            let text =
-                self.tunables.read(&file.path).map_err(|error| unreadable(&file.name, &file.path, &error))?;
+            let text = self.read(file)?;
             if !shows(&text, file.form, now) {
                 return Err(foreign(file, now, &text));
             }
@@ -159,17 +155,12 @@ impl Changes {
     /// Note the values that the watched files show after a move. A file of the move is watched from now on.
     fn look_again(&mut self, wanted: &[Change]) {
         for Change { file, .. } in wanted {
-            if !self
-                .watched
-                .iter()
-                .any(|watched| (&watched.file.path, &watched.file.name) == (&file.path, &file.name))
-            {
+            if !self.watched.iter().any(|watched| watched.file.is(file)) {
                 self.watched.push(Watched { file: file.clone(), now: file.original.clone() });
             }
         }
         for Watched { file, now } in &mut self.watched {
-            let is_same = |held: &&Held| (&held.last.path, &held.last.name) == (&file.path, &file.name);
-            let ours = self.state.held.iter().find(is_same).map_or(&file.original, Held::ours);
+            let ours = self.state.held(file).map_or(&file.original, Held::ours);
             let text = self.tunables.read(&file.path).ok();
             *now = match text.and_then(|text| shown(file.form, &text)) {
                 Some(value) if !value.shown.iter().any(|text| ours.shown.contains(text)) => value,
@@ -180,21 +171,17 @@ impl Changes {
 
     /// Writes that restore the files that the next variant does not set, last first.
     fn returns(&mut self, wanted: &[Change]) -> Result<Vec<Write>, Refusal> {
-        let others = |held: &Held| {
-            !wanted
-                .iter()
-                .any(|Change { file, .. }| file.path == held.last.path && file.name == held.last.name)
-        };
+        let others = |held: &Held| !wanted.iter().any(|change| change.file.is(&held.last.file));
         let mut steps = Vec::new();
         let mut released = Vec::new();
         for held in self.state.held.iter().rev().filter(|held| others(held)) {
             let last = &held.last;
-            let text =
-                self.tunables.read(&last.path).map_err(|error| unreadable(&last.name, &last.path, &error))?;
+            let text = self.read(&last.file)?;
             match held.judge(&text) {
                 Verdict::InPlace => released.push(last.n),
                 Verdict::PutBack => {
-                    steps.push(Write { old: held.ours().clone(), new: last.original.clone(), ..last.clone() })
+                    let (file, old) = (last.file.clone(), held.ours().clone());
+                    steps.push(Write { n: 0, new: file.original.clone(), file, old });
                 }
                 Verdict::Foreign => {
                     self.left.push(left(held, &text));
@@ -210,17 +197,19 @@ impl Changes {
 
     /// The write for a wanted value; `None` when the file has the value.
     fn step(&self, change: &Change) -> Result<Option<Write>, Refusal> {
-        let Original { name, path, form, steady, original } = &change.file;
-        let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
-        let held = self.state.held.iter().find(|held| held.last.path == *path && held.last.name == *name);
-        let (original, old) = held.map_or((original, original), |held| (&held.last.original, held.ours()));
-        if *steady && !shows(&text, *form, old) {
-            return Err(foreign(&change.file, old, &text));
+        let Change { file, new } = change;
+        let text = self.read(file)?;
+        let held = self.state.held(file);
+        let old = held.map_or(&file.original, Held::ours);
+        if file.steady && !shows(&text, file.form, old) {
+            return Err(foreign(file, old, &text));
         }
-        if shows(&text, *form, &change.new) {
+        if shows(&text, file.form, new) {
             return Ok(None);
         }
-        Ok(Some(write_of(&change.file, original, old, &change.new)))
+        let original = held.map_or(&file.original, |held| &held.last.file.original).clone();
+        let (file, old, new) = (Original { original, ..file.clone() }, old.clone(), new.clone());
+        Ok(Some(Write { n: 0, file, old, new }))
     }
 
     /// Record all steps, make the records durable, then write each and read it back.
@@ -248,7 +237,7 @@ impl Changes {
         while !waiting.is_empty() {
             let mut again = Vec::new();
             for step in &waiting {
-                match self.tunables.write(&step.path, step.form, &step.old, &step.new) {
+                match self.write(step, &step.old, &step.new) {
                     Ok(()) => {
                         made.push(step);
                         self.verify(step)?;
@@ -257,8 +246,9 @@ impl Changes {
                         again.push(*step);
                     }
                     Err(error) => {
-                        let Write { name, path, new, .. } = step;
-                        let text = format!("{name}: {} could not be written to {path}: {error}", new.write);
+                        let Original { name, path, .. } = &step.file;
+                        let text =
+                            format!("{name}: {} could not be written to {path}: {error}", step.new.write);
                         return Err(Refusal::new(Kind::Refused, text));
                     }
                 }
@@ -269,9 +259,9 @@ impl Changes {
     }
 
     fn verify(&self, step: &Write) -> Result<(), Refusal> {
-        let Write { name, path, .. } = step;
-        let text = self.tunables.read(path).map_err(|error| unreadable(name, path, &error))?;
-        if step.steady && !shows(&text, step.form, &step.new) {
+        let Original { name, path, form, steady, .. } = &step.file;
+        let text = self.read(&step.file)?;
+        if *steady && !shows(&text, *form, &step.new) {
             let text =
                 format!("{name}: {} was written to {path}, which contains {}", step.new.write, text.trim());
             return Err(Refusal::new(Kind::Refused, text));
@@ -284,11 +274,22 @@ impl Changes {
         let untouched = |step: &&Write| !made.iter().any(|each| each.n == step.n);
         let mut back: Vec<u64> = steps.iter().filter(untouched).map(|step| step.n).collect();
         for step in made.iter().rev() {
-            if self.tunables.write(&step.path, step.form, &step.new, &step.old).is_ok() {
+            if self.write(step, &step.new, &step.old).is_ok() {
                 back.push(step.n);
             }
         }
         self.note(Record::Back { n: back });
+    }
+
+    fn read(&self, file: &Original) -> Result<String, Refusal> {
+        let Original { name, path, .. } = file;
+        self.tunables
+            .read(path)
+            .map_err(|error| Refusal::new(Kind::Refused, format!("{name}: {path} cannot be read: {error}")))
+    }
+
+    fn write(&self, step: &Write, old: &Value, new: &Value) -> io::Result<()> {
+        self.tunables.write(&step.file.path, step.file.form, old, new)
     }
 
     /// Append the records durably.
@@ -323,21 +324,10 @@ fn shown(form: Form, text: &str) -> Option<Value> {
     (form == Form::Whole).then(|| Value { write: text.clone(), shown: vec![text] })
 }
 
-/// A write that has no number yet.
-fn write_of(file: &Original, original: &Value, old: &Value, new: &Value) -> Write {
-    let Original { name, path, form, steady, .. } = file.clone();
-    let (original, old, new) = (original.clone(), old.clone(), new.clone());
-    Write { n: 0, name, path, form, steady, original, old, new }
-}
-
 fn foreign(file: &Original, expected: &Value, text: &str) -> Refusal {
     let Original { name, path, .. } = file;
     let reason = format!("{name}: another process changed {path} from {} to {}", expected.write, text.trim());
     Refusal::new(Kind::Changed, reason)
-}
-
-fn unreadable(name: &str, path: &str, error: &io::Error) -> Refusal {
-    Refusal::new(Kind::Refused, format!("{name}: {path} cannot be read: {error}"))
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::process::ExitCode;
 
+use nix::sys::signal::Signal;
 use nix::unistd::{dup2_stdin, dup2_stdout};
 
 use super::session::Session;
 use super::{Arguments, place, recovery};
 use crate::error::LoadError;
-use crate::launcher::events::{Event, Events};
+use crate::launcher::events::Events;
 use crate::noise::remove_dead_traces;
 use crate::output;
 use crate::strays::kill_descendants;
@@ -40,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
             // The controller notices the end of the worker by the end of the output.
             let nothing = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
             dup2_stdin(&nothing).and_then(|()| dup2_stdout(&nothing)).map_err(io::Error::from)?;
-            let how = keep(&mut events, worker)?;
+            let how = events.relay(worker)?;
             if how != How::Exited(0) {
                 kill_descendants(&[]);
                 // Failures stay in the journals.
@@ -54,30 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, LoadError> {
 }
 
 fn worker(arguments: &Arguments, keeper: Pid) -> Result<(), LoadError> {
-    process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the keeper"))?;
-    if process::parent_pid() != keeper {
-        return Err(LoadError::Interrupted(libc::SIGTERM));
-    }
+    process::die_with(keeper, Signal::SIGTERM).map_err(LoadError::system("watching the keeper"))?;
     let ended = Session::new(arguments).and_then(Session::serve);
     if process::parent_pid() != keeper {
         arguments.delete_folder();
     }
     ended.map_err(LoadError::system("serving the controller"))
-}
-
-/// Wait for the worker's end, and pass signals on to the worker.
-fn keep(events: &mut Events, worker: Pid) -> Result<How, LoadError> {
-    loop {
-        match events.next(None).map_err(LoadError::system("waiting"))? {
-            Event::Stop(signal) => process::kill(worker, signal),
-            Event::Gone | Event::Time => {}
-            Event::Child => {
-                while let Ok(Some(ended)) = process::wait_no_hang(-1) {
-                    if ended.pid == worker {
-                        return Ok(ended.how);
-                    }
-                }
-            }
-        }
-    }
 }

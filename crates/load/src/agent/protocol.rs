@@ -135,6 +135,13 @@ pub struct Original {
     pub original: Value,
 }
 
+impl Original {
+    /// Whether both are the same tunable in the same file.
+    pub fn is(&self, other: &Self) -> bool {
+        (&self.path, &self.name) == (&other.path, &other.name)
+    }
+}
+
 /// A wanted value of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {

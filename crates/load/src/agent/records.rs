@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::place;
-use super::protocol::{Form, Value};
+use super::protocol::{Original, Value};
 use super::resources::Resource;
 use crate::sys::process::{self, Pid};
 
@@ -117,16 +117,9 @@ impl Opened {
 pub struct Write {
     /// Number of the write.
     pub n: u64,
-    /// Name of the tunable.
-    pub name: String,
     /// The file.
-    pub path: String,
-    /// How the file shows its value.
-    pub form: Form,
-    /// Whether only a write changes the value.
-    pub steady: bool,
-    /// The value before the run.
-    pub original: Value,
+    #[serde(flatten)]
+    pub file: Original,
     /// The value before the write.
     pub old: Value,
     /// The value after the write.

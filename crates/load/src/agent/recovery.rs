@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::files::Tunables;
 use super::journal::{self, Fate, Found};
 use super::place;
-use super::protocol::Value;
+use super::protocol::{Original, Value};
 use super::records::{Opened, Record};
 use super::state::{Held, How, Outcome, State, fate_of, retire};
 
@@ -24,7 +24,7 @@ pub fn recover(folder: &Path) -> io::Result<Vec<Outcome>> {
 
 /// Whether a journal has files in debugfs, which may have to be mounted first.
 fn needs_debugfs(found: &Found) -> bool {
-    let in_debugfs = |record: &Record| matches!(record, Record::Write(write) if Path::new(&write.path).starts_with(place::DEBUGFS));
+    let in_debugfs = |record: &Record| matches!(record, Record::Write(write) if Path::new(&write.file.path).starts_with(place::DEBUGFS));
     found.contents.as_ref().is_ok_and(|contents| contents.records.iter().any(in_debugfs))
 }
 
@@ -74,7 +74,7 @@ fn recover_one(found: Found) -> Vec<Outcome> {
 /// The root of the tunables of a journal without a head: each write names its whole path.
 fn root_of(records: &[Record]) -> &Path {
     let in_kernel = |path: &str| path.starts_with("/proc/") || path.starts_with("/sys/");
-    let elsewhere = |record: &Record| matches!(record, Record::Write(write) if !in_kernel(&write.path));
+    let elsewhere = |record: &Record| matches!(record, Record::Write(write) if !in_kernel(&write.file.path));
     Path::new(if records.iter().any(elsewhere) { "elsewhere" } else { "/" })
 }
 
@@ -91,9 +91,9 @@ fn describe(found: &Found) -> Json {
         let last = &held.last;
         let in_doubt = !held.made && !held.taken_back;
         let ours: Vec<&Value> = if in_doubt { vec![&last.old, &last.new] } else { vec![held.ours()] };
+        let Original { name, path, form, steady, original } = &last.file;
         json!({
-            "name": last.name, "path": last.path, "form": last.form, "steady": last.steady,
-            "original": last.original, "ours": ours,
+            "name": name, "path": path, "form": form, "steady": steady, "original": original, "ours": ours,
         })
     };
     json!({

@@ -135,8 +135,7 @@ impl Session {
 
     /// Wait for input, a signal, or the next deadline, and deal with it.
     fn wait(&mut self) -> io::Result<Option<End>> {
-        let expires = self.lease.map(|lease| self.heard + lease);
-        let until = [expires, self.running.as_ref().map(Running::next)].into_iter().flatten().min();
+        let until = [self.expires(), self.running.as_ref().map(Running::next)].into_iter().flatten().min();
         let watch = |source| PollFd::new(source, PollFlags::POLLIN);
         let mut sources = vec![self.watched_input(self.defers()), watch(self.signals.as_fd())];
         // A child of the controller may keep the input open after the controller's end.
@@ -146,12 +145,7 @@ impl Session {
         if sources.get(2).is_some_and(|end| end.any().unwrap_or(false)) {
             return Ok(Some(End::Lost));
         }
-        while let Some(signal) = self.signals.read_signal()? {
-            if signal.ssi_signo as i32 != libc::SIGCHLD {
-                return Ok(Some(End::Lost));
-            }
-        }
-        if readable && !self.receive()? {
+        if self.stopped()? || (readable && !self.receive()?) {
             return Ok(Some(End::Lost));
         }
         if let Some(mut result) = self.running.as_mut().and_then(Running::result)
@@ -171,8 +165,22 @@ impl Session {
         if let Some(running) = self.running.as_mut().filter(|running| running.next() <= now) {
             running.poll();
         }
-        let expired = self.lease.is_some_and(|lease| self.heard + lease <= now);
-        Ok(expired.then_some(End::Lost))
+        Ok(self.expires().filter(|time| *time <= now).map(|_| End::Lost))
+    }
+
+    /// When the lease expires.
+    fn expires(&self) -> Option<Instant> {
+        self.lease.map(|lease| self.heard + lease)
+    }
+
+    /// Whether a signal asks to stop.
+    fn stopped(&self) -> io::Result<bool> {
+        while let Some(signal) = self.signals.read_signal()? {
+            if signal.ssi_signo as i32 != libc::SIGCHLD {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether further requests have to wait for the end of a trial.
@@ -255,22 +263,21 @@ impl Session {
             Request::Holder => Ok(json!({ "holder": MachineLock::holder()? })),
             Request::Begin { run, lease, alone } => self.begin(&run, lease, alone),
             Request::Made(resource) => {
-                self.changes.as_mut().ok_or_else(not_begun)?.made(resource)?;
+                self.changes()?.made(resource)?;
                 Ok(json!({}))
             }
             Request::Gone(resource) => {
-                self.changes.as_mut().ok_or_else(not_begun)?.gone(resource);
+                self.changes()?.gone(resource);
                 Ok(json!({}))
             }
             Request::Watch { files } => {
                 self.idle()?;
-                self.changes.as_mut().ok_or_else(not_begun)?.watch(&files)?;
+                self.changes()?.watch(&files)?;
                 Ok(json!({}))
             }
             Request::Put { wanted } => {
                 self.idle()?;
-                let changes = self.changes.as_mut().ok_or_else(not_begun)?;
-                let (writes, left) = changes.put(&wanted)?;
+                let (writes, left) = self.changes()?.put(&wanted)?;
                 Ok(json!({ "writes": writes, "left": left }))
             }
             Request::Cancel => {
@@ -281,7 +288,7 @@ impl Session {
             }
             Request::Undo => {
                 self.idle()?;
-                let outcomes: Vec<Outcome> = self.changes.as_mut().ok_or_else(not_begun)?.undo();
+                let outcomes: Vec<Outcome> = self.changes()?.undo();
                 Ok(json!({ "outcomes": outcomes }))
             }
             Request::Beat | Request::End | Request::Run(_) => {
@@ -319,6 +326,11 @@ impl Session {
         Ok(json!({ "outcomes": outcomes }))
     }
 
+    /// The changes of the run; a refusal before its beginning.
+    fn changes(&mut self) -> Result<&mut Changes, Refusal> {
+        self.changes.as_mut().ok_or_else(|| Refusal::new(Kind::Usage, "no run has begun"))
+    }
+
     /// A refusal while a trial is under way.
     fn idle(&self) -> Result<(), Refusal> {
         if self.running.is_some() {
@@ -345,25 +357,15 @@ impl Session {
                 Ok(count) => rest = &rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let expires = self.lease.map(|lease| self.heard + lease);
                     let mut sources = [
                         PollFd::new(self.output.as_fd(), PollFlags::POLLOUT),
                         PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
                         self.watched_input(self.batch),
                     ];
-                    wait::until(&mut sources, expires)?;
+                    wait::until(&mut sources, self.expires())?;
                     let [writable, _, readable] = sources.map(|source| source.any().unwrap_or(false));
-                    if readable && !self.receive()? {
-                        return Ok(false);
-                    }
-                    let stopped = |signal: i32| signal != libc::SIGCHLD;
-                    while let Some(signal) = self.signals.read_signal()? {
-                        if stopped(signal.ssi_signo as i32) {
-                            return Ok(false);
-                        }
-                    }
-                    let expired = self.lease.is_some_and(|lease| self.heard + lease <= Instant::now());
-                    if expired && !writable {
+                    let is_over = (readable && !self.receive()?) || self.stopped()?;
+                    if is_over || (!writable && self.expires().is_some_and(|time| time <= Instant::now())) {
                         return Ok(false);
                     }
                 }
@@ -372,8 +374,4 @@ impl Session {
         }
         Ok(true)
     }
-}
-
-fn not_begun() -> Refusal {
-    Refusal::new(Kind::Usage, "no run has begun")
 }

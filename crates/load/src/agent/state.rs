@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::files::{Tunables, number, shows};
 use super::journal::{self, Fate, Journal};
 use super::place;
-use super::protocol::Value;
+use super::protocol::{Original, Value};
 use super::records::{Record, Write};
 use super::resources::Resource;
 
@@ -29,16 +29,16 @@ impl Held {
     }
 
     fn shows(&self, text: &str, value: &Value) -> bool {
-        shows(text, self.last.form, value)
+        shows(text, self.last.file.form, value)
     }
 
     /// Treatment of a file that shows this text.
     pub fn judge(&self, text: &str) -> Verdict {
         let in_doubt = !self.made && !self.taken_back;
         let is_ours = self.shows(text, self.ours()) || (in_doubt && self.shows(text, &self.last.old));
-        if self.shows(text, &self.last.original) {
+        if self.shows(text, &self.last.file.original) {
             Verdict::InPlace
-        } else if is_ours || !self.last.steady {
+        } else if is_ours || !self.last.file.steady {
             Verdict::PutBack
         } else {
             Verdict::Foreign
@@ -95,6 +95,11 @@ pub enum How {
 }
 
 impl State {
+    /// The changed file, if the run has changed it.
+    pub fn held(&self, file: &Original) -> Option<&Held> {
+        self.held.iter().find(|held| held.last.file.is(file))
+    }
+
     /// The state after these records.
     pub fn of(records: &[Record]) -> Self {
         let mut state = Self::default();
@@ -107,10 +112,10 @@ impl State {
         let all = &mut self.held;
         match record {
             Record::Write(write) => {
-                match all.iter_mut().find(|held| held.last.path == write.path && held.last.name == write.name)
-                {
-                    Some(held) => *held = Held { last: write.clone(), made: false, taken_back: false },
-                    None => all.push(Held { last: write.clone(), made: false, taken_back: false }),
+                let next = Held { last: write.clone(), made: false, taken_back: false };
+                match all.iter_mut().find(|held| held.last.file.is(&write.file)) {
+                    Some(held) => *held = next,
+                    None => all.push(next),
                 }
             }
             Record::Done { n } => {
@@ -127,7 +132,7 @@ impl State {
             Record::Opened(_) | Record::End => {}
         }
         // A file that is back at its original is forgotten; a later write begins anew.
-        self.held.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.original));
+        self.held.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.file.original));
     }
 
     /// Restore all values and remove all resources, last first. The journal records each success, so that a later attempt
@@ -180,7 +185,7 @@ impl State {
 }
 
 fn undo_one(held: &Held, tunables: &Tunables) -> io::Result<Outcome> {
-    let last = &held.last;
+    let last = &held.last.file;
     let text = match tunables.read(&last.path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             if last.path.starts_with(place::DEBUGFS) && !place::has_debugfs() {
@@ -209,11 +214,11 @@ fn undo_one(held: &Held, tunables: &Tunables) -> io::Result<Outcome> {
 }
 
 fn outcome(how: How, held: &Held, text: String) -> Outcome {
-    Outcome { how, name: held.last.name.clone(), path: held.last.path.clone(), text }
+    Outcome { how, name: held.last.file.name.clone(), path: held.last.file.path.clone(), text }
 }
 
 pub fn left(held: &Held, text: &str) -> Outcome {
-    let Write { name, path, original, .. } = &held.last;
+    let Original { name, path, original, .. } = &held.last.file;
     let text = format!(
         "{name}: {path} left at {}, another process changed the value from {}; before the run the value was {}",
         text.trim(),
@@ -224,7 +229,7 @@ pub fn left(held: &Held, text: &str) -> Outcome {
 }
 
 fn failed(held: &Held, error: &io::Error) -> Outcome {
-    let Write { name, path, original, .. } = &held.last;
+    let Original { name, path, original, .. } = &held.last.file;
     outcome(How::Failed, held, format!("{name}: could not put {} back in {path}: {error}", original.write))
 }
 

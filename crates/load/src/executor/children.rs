@@ -1,5 +1,7 @@
 //! Processes of tasks: their beginning, their end, and the children that bodies fork.
 
+use nix::sys::signal::Signal;
+
 use crate::sys::process::{self, How, Pid};
 use crate::sys::{retry, signals};
 
@@ -8,8 +10,7 @@ pub const FAILED: i32 = 1;
 
 /// Make a new process end with its parent and on stop signals.
 pub fn settle(parent: Pid) {
-    let armed = process::die_with_parent(libc::SIGKILL);
-    if armed.is_err() || process::parent_pid() != parent {
+    if process::die_with(parent, Signal::SIGKILL).is_err() {
         process::exit_now(FAILED);
     }
     signals::restore_stops();

@@ -8,7 +8,9 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::sys::{process, signals, wait};
+use crate::error::LoadError;
+use crate::sys::process::{self, How, Pid};
+use crate::sys::{signals, wait};
 
 /// Signals and, possibly, a watched process.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl Events {
     }
 
     /// Watches another process.
-    pub fn watch(&mut self, pid: process::Pid) -> io::Result<()> {
+    pub fn watch(&mut self, pid: Pid) -> io::Result<()> {
         self.watched = Some(process::open(pid)?);
         Ok(())
     }
@@ -68,6 +70,25 @@ impl Events {
             if sources.get(1).is_some_and(|process| process.any().unwrap_or(false)) {
                 self.watched = None;
                 return Ok(Event::Gone);
+            }
+        }
+    }
+
+    /// Wait for a child's end. Pass stop signals on to the child, and end the child when the watched process ends. Other
+    /// children are reaped.
+    pub fn relay(&mut self, child: Pid) -> Result<How, LoadError> {
+        loop {
+            match self.next(None).map_err(LoadError::system("waiting"))? {
+                Event::Stop(signal) => process::kill(child, signal),
+                Event::Gone => process::kill(child, libc::SIGTERM),
+                Event::Time => {}
+                Event::Child => {
+                    while let Ok(Some(ended)) = process::wait_no_hang(-1) {
+                        if ended.pid == child {
+                            return Ok(ended.how);
+                        }
+                    }
+                }
             }
         }
     }

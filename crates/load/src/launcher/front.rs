@@ -1,6 +1,8 @@
 //! The front: starts the supervisor, passes signals on, and relays the exit status.
 
-use super::events::{Event, Events};
+use nix::sys::signal::Signal;
+
+use super::events::Events;
 use super::order::{Guardian, Order};
 use super::supervisor;
 use crate::error::LoadError;
@@ -51,33 +53,21 @@ fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Resul
     }
     if events.watch(parent).is_err() {
         // Before Linux 5.3 there is no descriptor of a process; this signal comes when the parent's thread ends.
-        process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the parent"))?;
+        process::die_with_parent(Signal::SIGTERM).map_err(LoadError::system("watching the parent"))?;
     }
     // The present parent is not the process that is watched: the starter has ended.
     if process::parent_pid() == parent { Ok(()) } else { Err(gone()) }
 }
 
+/// Wait for the end of the supervisor; return its exit status.
 fn relay(events: &mut Events, supervisor: process::Pid) -> Result<u8, LoadError> {
-    loop {
-        match events.next(None).map_err(LoadError::system("waiting"))? {
-            Event::Stop(signal) => process::kill(supervisor, signal),
-            Event::Gone => process::kill(supervisor, libc::SIGTERM),
-            Event::Time => {}
-            Event::Child => {
-                while let Ok(Some(ended)) = process::wait_no_hang(-1) {
-                    if ended.pid != supervisor {
-                        continue;
-                    }
-                    kill_descendants(&[]);
-                    return match ended.how {
-                        How::Exited(code) => Ok(code as u8),
-                        How::Killed(signal) => {
-                            let name = crate::sys::signals::name(signal);
-                            Err(LoadError::Launch(format!("the supervisor was killed by {name}")))
-                        }
-                    };
-                }
-            }
+    let how = events.relay(supervisor)?;
+    kill_descendants(&[]);
+    match how {
+        How::Exited(code) => Ok(code as u8),
+        How::Killed(signal) => {
+            let name = crate::sys::signals::name(signal);
+            Err(LoadError::Launch(format!("the supervisor was killed by {name}")))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
+use nix::sys::signal::Signal;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::attributes::{InEffect, Wanted};
@@ -78,15 +79,12 @@ fn become_command(
     supervisor: Pid,
     status: &mut File,
 ) -> (char, String) {
-    let prepared = process::die_with_parent(libc::SIGKILL)
+    let prepared = process::die_with(supervisor, Signal::SIGKILL)
         .and_then(|()| Ok(setsid().map(drop)?))
         .and_then(|()| redirect(streams))
         .and_then(|()| signals::unblock_all());
     if let Err(error) = prepared {
         return ('s', error.to_string());
-    }
-    if process::parent_pid() != supervisor {
-        return ('s', "the supervisor has ended".to_owned());
     }
     signals::restore_pipe();
     let in_effect = match wanted.apply() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use nix::unistd::setsid;
 
 use super::attributes::InEffect;
@@ -23,13 +24,10 @@ const TIMED_OUT: u8 = 124;
 /// Carry out `order` in a separate process, whose parent is `front`; return the exit status. When the
 /// function returns, no descendant remains.
 pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
-    process::die_with_parent(libc::SIGTERM).map_err(LoadError::system("watching the front"))?;
+    process::die_with(front, Signal::SIGTERM).map_err(LoadError::system("watching the front"))?;
     setsid().map_err(io::Error::from).map_err(LoadError::system("starting a session"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
-    if process::parent_pid() != front {
-        return Err(LoadError::Interrupted(libc::SIGTERM));
-    }
     let mut servers = Vec::new();
     let done = carry_out(order, &mut events, &mut servers);
     stop(&servers, order, &mut events);

@@ -76,14 +76,8 @@ pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) ->
         .map_err(LoadError::system(format!("recording the trace instance in {}", records.display())))?;
     match process::fork()? {
         process::Forked::Child => {
-            let measured =
-                process::die_with_parent(Signal::SIGTERM as i32).map_err(LoadError::from).and_then(|()| {
-                    // The guardian may have ended before the request.
-                    if process::parent_pid() != guardian {
-                        return Err(LoadError::Interrupted(Signal::SIGTERM as i32));
-                    }
-                    measure(order, Ok((name, removed)))
-                });
+            let watched = process::die_with(guardian, Signal::SIGTERM).map_err(LoadError::from);
+            let measured = watched.and_then(|()| measure(order, Ok((name, removed))));
             let status = match measured.and_then(|document| print(&document)) {
                 Ok(()) => 0,
                 Err(error) => {

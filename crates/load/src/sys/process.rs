@@ -5,6 +5,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use serde::Serialize;
 
 use super::{check, last_error};
@@ -79,17 +83,19 @@ pub fn exit_now(code: i32) -> ! {
 }
 
 /// Make the kernel send `signal` to this process when the thread that forked it ends.
-pub fn die_with_parent(signal: i32) -> io::Result<()> {
-    // SAFETY: no pointers.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }.into())?;
-    Ok(())
+pub fn die_with_parent(signal: Signal) -> io::Result<()> {
+    Ok(set_pdeathsig(signal)?)
+}
+
+/// Make this process end when `parent` ends, which forked it; an error if `parent` has ended already.
+pub fn die_with(parent: Pid, signal: Signal) -> io::Result<()> {
+    die_with_parent(signal)?;
+    if parent_pid() == parent { Ok(()) } else { Err(io::Error::other("the parent has ended")) }
 }
 
 /// Make orphaned descendants children of this process instead of children of init.
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: no pointers.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())?;
-    Ok(())
+    Ok(set_child_subreaper(true)?)
 }
 
 /// This process.
@@ -134,15 +140,8 @@ pub fn wait_no_hang(pid: Pid) -> io::Result<Option<Ended>> {
 
 /// Whether a child has ended. The child remains to be reaped.
 pub fn has_ended(pid: Pid) -> io::Result<bool> {
-    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the pointer is valid, and a zeroed siginfo_t, which the kernel leaves unchanged if no child has
-    // ended, is also valid.
-    let (got, ended) = unsafe {
-        let got = libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), flags);
-        (got, info.assume_init().si_pid() == pid)
-    };
-    if got < 0 { Err(last_error()) } else { Ok(ended) }
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    Ok(waitid(Id::Pid(nix::unistd::Pid::from_raw(pid)), flags)? != WaitStatus::StillAlive)
 }
 
 fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
@@ -176,22 +175,16 @@ pub fn kill(pid: Pid, signal: i32) {
 impl Usage {
     /// Resources used so far by all threads of this process.
     pub fn own() -> Self {
-        Self::of(libc::RUSAGE_SELF)
+        Self::of(UsageWho::RUSAGE_SELF)
     }
 
     /// Resources used by this process's reaped children and their reaped descendants.
     pub fn of_children() -> Self {
-        Self::of(libc::RUSAGE_CHILDREN)
+        Self::of(UsageWho::RUSAGE_CHILDREN)
     }
 
-    fn of(who: libc::c_int) -> Self {
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the pointer is valid; zero is a valid rusage.
-        let usage = unsafe {
-            libc::getrusage(who, usage.as_mut_ptr());
-            usage.assume_init()
-        };
-        convert(&usage)
+    fn of(who: UsageWho) -> Self {
+        getrusage(who).map(|usage| convert(usage.as_ref())).unwrap_or_default()
     }
 
     /// Resources used since `before`. The largest resident set is the maximum over the complete run time.
