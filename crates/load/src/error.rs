@@ -18,74 +18,34 @@ pub enum LoadError {
     Program(#[from] ProgramError),
     /// A program file cannot be read.
     #[error("{path}: {reason}")]
-    File {
-        /// The file.
-        path: String,
-        /// Fault of the program.
-        reason: String,
-    },
+    File { path: String, reason: String },
     /// The limit on open files is too low.
     #[error(
         "{needed} file descriptors are needed, but RLIMIT_NOFILE is {soft} and its hard limit {hard}; raise it \
          (`ulimit -Hn {needed}` as root, or LimitNOFILE= of the service), or use fewer groups or descriptors"
     )]
-    Descriptors {
-        /// Descriptors needed.
-        needed: u64,
-        /// Present soft limit.
-        soft: u64,
-        /// Present hard limit.
-        hard: u64,
-    },
+    Descriptors { needed: u64, soft: u64, hard: u64 },
 
     /// The kernel has fewer process numbers or threads than the program has tasks.
     #[error(
         "{tasks} tasks are more than kernel.{name} = {limit} allows: raise it with sysctl, or run fewer tasks"
     )]
-    Tasks {
-        /// Tasks of the program.
-        tasks: u32,
-        /// Sysctl below `kernel`.
-        name: &'static str,
-        /// Present value of the limit.
-        limit: u64,
-    },
+    Tasks { tasks: u32, name: &'static str, limit: u64 },
     /// A task could not be created; the text names the limits.
     #[error("{task} of {total} tasks could not be created: {reason}")]
-    Spawn {
-        /// Number of the task, from 1.
-        task: u32,
-        /// Number of tasks.
-        total: u32,
-        /// The failed action, and the limits.
-        reason: String,
-    },
+    Spawn { task: u32, total: u32, reason: String },
     /// A task failed.
     #[error("{0}")]
     Task(String),
     /// A task was killed.
     #[error("{task} (pid {pid}) was killed by {signal}{hint}")]
-    Killed {
-        /// The task.
-        task: String,
-        /// Process of the task.
-        pid: i32,
-        /// The signal's name.
-        signal: String,
-        /// Likely cause, or empty.
-        hint: &'static str,
-    },
+    Killed { task: String, pid: i32, signal: String, hint: &'static str },
     /// A signal stopped the program.
     #[error("stopped by {}", crate::sys::signals::name(*.0))]
     Interrupted(i32),
     /// Shared memory could not be allocated.
     #[error("allocating {purpose}: {source}; {}", limits::memory_limits())]
-    Memory {
-        /// Purpose of the memory.
-        purpose: &'static str,
-        /// The error.
-        source: io::Error,
-    },
+    Memory { purpose: &'static str, source: io::Error },
     /// The options contradict each other, or the machine lacks a requirement of the options.
     #[error("{0}")]
     Usage(String),
@@ -97,20 +57,10 @@ pub enum LoadError {
     Boot(String),
     /// A command could not be executed.
     #[error("{text}")]
-    Exec {
-        /// The exit status that shells give then.
-        status: u8,
-        /// The command and the reason.
-        text: String,
-    },
+    Exec { status: u8, text: String },
     /// Any other system call.
     #[error("{action}: {source}")]
-    System {
-        /// The attempted action.
-        action: String,
-        /// The error.
-        source: io::Error,
-    },
+    System { action: String, source: io::Error },
     /// Any other system call with a sufficient message of the C library.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -52,13 +52,8 @@ pub(crate) fn estimate(topology: &Topology, plan: &Plan, config: &Config) -> u64
         .iter()
         .sum();
     let program = plan.program();
-    let copies = |scope, count: u32| {
-        let copies = match scope {
-            Scope::Task => tasks,
-            Scope::Replica => program.replicas.into(),
-            Scope::Program => 1,
-        };
-        copies * u64::from(count)
+    let copies = |scope: Scope, count: u32| {
+        u64::from(scope.copies(program.replicas, plan.task_count())) * u64::from(count)
     };
     let regions = program.resources.regions.iter().map(|region| {
         copies(region.scope(), region.count()) * Region::touched_size(region.bytes, topology.caches.len())

@@ -15,6 +15,7 @@
 
 mod cpu;
 mod interruptions;
+mod packets;
 pub mod schema;
 mod sink;
 mod track;

@@ -6,7 +6,8 @@ use schedlab_sim::sched::TaskIx;
 use schedlab_sim::{Account, Birth, Kernel, Machine, Observer};
 
 use crate::cpu::{Cpu, Tasks};
-use crate::schema::{Data, Packet, SystemInfo, Utsname};
+use crate::packets;
+use crate::schema::Packet;
 use crate::sink::{Ns, Sink};
 use crate::track::{self, Track};
 
@@ -82,12 +83,7 @@ impl<W: Write> Observer for Timeline<W> {
 
 /// Name of the traced system in the viewer, which states that the trace is a simulation.
 fn about(machine: &Machine, kernel: &Kernel) -> Packet {
-    let utsname = Utsname {
-        sysname: Some("SIMULATED".to_owned()),
-        version: Some(format!("schedlab {}", env!("CARGO_PKG_VERSION"))),
-        release: Some(format!("simulated {}", kernel.name)),
-        machine: Some(format!("simulated {}", machine.name)),
-    };
-    let info = SystemInfo { utsname: Some(utsname), num_cpus: Some(machine.cpus() as u32) };
-    Packet { data: Some(Data::SystemInfo(info)), ..Packet::default() }
+    let (release, machine_name) = (&kernel.name, &machine.name);
+    let cpus = Some(machine.cpus() as u32);
+    packets::about("SIMULATED", format!("simulated {release}"), format!("simulated {machine_name}"), cpus)
 }

@@ -95,8 +95,6 @@ pub enum Request {
     Run(Trial),
     /// End the trial under way with all its processes. The trial's request gets no reply.
     Cancel,
-    /// Undo all changes of tunables.
-    Undo,
     /// End the trial, undo all changes, and end the agent.
     End,
 }

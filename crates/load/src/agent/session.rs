@@ -286,11 +286,6 @@ impl Session {
                 }
                 Ok(json!({}))
             }
-            Request::Undo => {
-                self.idle()?;
-                let outcomes: Vec<Outcome> = self.changes()?.undo();
-                Ok(json!({ "outcomes": outcomes }))
-            }
             Request::Beat | Request::End | Request::Run(_) => {
                 Err(Refusal::new(Kind::Usage, "not expected here"))
             }

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 
 use schedlab_workload::program::Take;
 
-use crate::sys::epoll::Sets;
+use crate::sys::wait::Sets;
 use crate::sys::{channel, retry};
 
 /// Result of a receive.

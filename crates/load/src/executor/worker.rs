@@ -14,8 +14,8 @@ use super::message::{self, Received};
 use super::shared::Shared;
 use super::{attributes, children, gaps, image, regions::Regions, spin, sync};
 use crate::limits;
-use crate::sys::epoll::Sets;
 use crate::sys::process::{self, Forked};
+use crate::sys::wait::Sets;
 use crate::sys::{clock, mark};
 
 /// Reason why a task failed, for the user, without the task's name.

@@ -5,8 +5,7 @@
 //! spin       the loop that notices gaps
 //! instances  folders of the kernel's trace
 //! tracing    private instances that record events, and requests of other CPUs
-//! trace      the events of a text
-//! switches   switches that the text lacks
+//! trace      the events of a text, and switches that it lacks
 //! requests   the requests of a text, and the interrupts that answer them
 //! explained  gaps with their parts
 //! join       gaps and events on one clock
@@ -33,7 +32,6 @@ mod requests;
 mod spin;
 mod steal;
 mod summary;
-mod switches;
 mod trace;
 mod tracing;
 mod walk;

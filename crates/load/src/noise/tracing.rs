@@ -6,8 +6,7 @@ use std::io::{self, Read};
 
 use super::instances::{Clock, Folder, REQUESTS, mask};
 use super::requests::{Reader, Request, Sender};
-use super::switches::Switches;
-use super::trace::{self, Event, Line, Time};
+use super::trace::{self, Event, Line, Switches, Time};
 use crate::sys::counter::{Pair, Rate};
 
 /// Bytes of the largest buffer of a CPU.

@@ -3,7 +3,6 @@
 pub mod channel;
 pub mod clock;
 pub mod counter;
-pub mod epoll;
 pub mod files;
 pub mod futex;
 pub mod mark;

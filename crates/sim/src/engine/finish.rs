@@ -53,8 +53,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             .lock_uses
             .report(locks.iter().map(|lock| lock.name.as_str()), |lock| plan.locks().position(lock));
         let largest = self.program.series.iter().map(Series::largest).collect();
-        let (series, one_in): (Vec<_>, Vec<_>) =
-            self.program.series.into_iter().map(|series| series.finish()).unzip();
+        let series = self.program.series.into_iter().map(Series::finish).collect();
         let observed = Observed {
             elapsed_ns,
             lifetime_ns,
@@ -69,7 +68,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             end,
             metrics: metrics(plan.program(), &observed),
             observed,
-            one_in,
             counters: self.records.counters,
             ledger: self.records.ledger,
             histograms: self.records.histograms,
@@ -119,7 +117,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             report.statistics = report.statistics.or(statistics);
             let (_, sum, most) = report.wakeups;
             report.wakeups = (report.wakeups.0 + counts[3], sum + latencies.sum, most.max(latencies.most));
-            report.latency.iter_mut().zip(&latencies.buckets).for_each(|(all, each)| *all += each);
         }
         *latencies = Latencies::default();
     }

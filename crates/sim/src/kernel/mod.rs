@@ -3,7 +3,6 @@
 mod cmdline;
 mod instructions;
 mod mechanisms;
-mod stats_layout;
 mod tunables;
 mod values;
 
@@ -16,9 +15,9 @@ pub use cmdline::CommandLine;
 pub use instructions::{Instructions, PassInstructions};
 pub use mechanisms::{
     Clusters, CpuLoadKind, DomainSettings, GroupComparison, IdleSearch, NewidleGate, NumaImbalance,
-    NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines, WakeAffine,
+    NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines, StatsLayout,
+    WakeAffine,
 };
-pub use stats_layout::StatsLayout;
 pub use tunables::{Change, Definition, Tunable};
 pub use values::Tunables;
 

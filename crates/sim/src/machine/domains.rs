@@ -34,8 +34,6 @@ pub struct Domain {
     pub kind: DomainKind,
     /// CPUs of the domain.
     pub span: CpuMask,
-    /// Number of CPUs of the domain.
-    pub weight: u32,
     /// Groups of the domain: the spans of the level below.
     pub groups: Vec<CpuMask>,
 }
@@ -88,7 +86,7 @@ impl Domains {
                 left = left.without(&group);
                 groups.push(group);
             }
-            self.all.push(Domain { kind, span, weight: span.count() as u32, groups });
+            self.all.push(Domain { kind, span, groups });
             self.all.len() - 1
         });
         self.of_cpu[cpu].push(position as u16);

@@ -80,12 +80,6 @@ impl CpuMask {
         Self(words)
     }
 
-    /// Whether the sets have a common CPU.
-    #[inline]
-    pub fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
-    }
-
     /// Number of CPUs in both sets.
     #[inline]
     pub fn common(&self, other: &Self) -> usize {

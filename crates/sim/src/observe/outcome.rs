@@ -54,16 +54,11 @@ pub struct TaskReport {
     pub migrations: u64,
     /// Wake-ups, the sum of their latencies, and the longest.
     pub wakeups: (u64, Ns, Ns),
-    /// Wake-up latencies by powers of two: below 256 ns, below 512 ns, …; the last bucket contains all longer latencies.
-    pub latency: [u32; TaskReport::BUCKETS],
     /// Scheduler statistics, if the statistics were on during the task's run time.
     pub statistics: Option<TaskCounts>,
 }
 
 impl TaskReport {
-    /// Number of buckets of a task's latencies.
-    pub const BUCKETS: usize = 24;
-
     pub(crate) fn new(name: String, threads: u32) -> Self {
         Self { name, threads, ..Self::default() }
     }
@@ -80,8 +75,6 @@ pub struct Outcome {
     pub end: End,
     /// Observations of the program.
     pub observed: Observed,
-    /// For each series, the factor of its selection: about one of `one_in` samples was kept.
-    pub one_in: Vec<u64>,
     /// Metrics of the program.
     pub metrics: Vec<Measured>,
     /// Counters of the simulation.

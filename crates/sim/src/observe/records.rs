@@ -87,9 +87,9 @@ impl Series {
         self.largest
     }
 
-    /// The samples, and the factor `one_in` of their selection.
-    pub(crate) fn finish(self) -> (Vec<Ns>, u64) {
-        (self.samples, self.one_in)
+    /// The samples.
+    pub(crate) fn finish(self) -> Vec<Ns> {
+        self.samples
     }
 }
 

@@ -5,7 +5,6 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
-use crate::observe::TaskReport;
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::{Segment, State};
 use crate::time::Ns;
@@ -156,8 +155,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let latencies = &mut self.tasks.latencies[task as usize];
         latencies.sum += latency;
         latencies.most = latencies.most.max(latency);
-        let bucket = (latency >> 7 | 1).ilog2() as usize;
-        latencies.buckets[bucket.min(TaskReport::BUCKETS - 1)] += 1;
     }
 
     fn go_idle(&mut self, cpu: usize) {

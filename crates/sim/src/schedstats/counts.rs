@@ -84,8 +84,6 @@ pub struct TaskCounts {
     pub wait_max_ns: Ns,
     /// Moves that balancing refused because of the task's CPU set.
     pub nr_failed_migrations_affine: u64,
-    /// Moves refused because the task was running.
-    pub nr_failed_migrations_running: u64,
     /// Moves refused because the task was cache-hot.
     pub nr_failed_migrations_hot: u64,
     /// Moves of the task in spite of being cache-hot.

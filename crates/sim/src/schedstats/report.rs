@@ -158,7 +158,7 @@ fn bitmap(span: &CpuMask, cpus: usize) -> String {
 
 impl TaskCounts {
     /// Names and values of the lines of `/proc/PID/sched`, in order; `true`: a time in nanoseconds. Fields that the simulated
-    /// kernel never changes are 0 (blocking, I/O, cold migrations) or omitted (extremes of single runs).
+    /// kernel never changes are 0 (blocking, I/O, cold migrations, moves of running tasks) or omitted (extremes of single runs).
     pub fn lines(&self) -> [(&'static str, u64, bool); 23] {
         [
             ("sum_sleep_runtime", self.sum_sleep_runtime_ns, true),
@@ -172,7 +172,7 @@ impl TaskCounts {
             ("iowait_count", 0, false),
             ("nr_migrations_cold", 0, false),
             ("nr_failed_migrations_affine", self.nr_failed_migrations_affine, false),
-            ("nr_failed_migrations_running", self.nr_failed_migrations_running, false),
+            ("nr_failed_migrations_running", 0, false),
             ("nr_failed_migrations_hot", self.nr_failed_migrations_hot, false),
             ("nr_forced_migrations", self.nr_forced_migrations, false),
             ("nr_wakeups", self.nr_wakeups, false),

@@ -3,7 +3,6 @@
 use schedlab_workload::{Plan, Step};
 
 use crate::ledger::Account;
-use crate::observe::TaskReport;
 use crate::physics::Warmth;
 use crate::sched::{NOBODY, TaskIx};
 use crate::tasks::Tasks;
@@ -107,7 +106,6 @@ pub(crate) enum Phase {
 pub(crate) struct Latencies {
     pub sum: Ns,
     pub most: Ns,
-    pub buckets: [u32; TaskReport::BUCKETS],
 }
 
 /// Accounts of a segment's extra time, in order.

@@ -126,16 +126,6 @@ impl Timers {
         self.first = 0;
         self.many = !self.heap.is_empty();
     }
-
-    /// Number of armed timers.
-    pub fn len(&self) -> usize {
-        self.length as usize + self.heap.len()
-    }
-
-    /// Whether no timer is armed.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,6 @@ pub struct Visit<'a> {
     pub op: &'a Op,
     /// Values that variables can have at this place.
     pub variables: &'a Variables,
-    /// Whether an enclosing loop of the same process runs until a channel is closed.
-    pub until_closed: bool,
     /// Largest number of times that the operation is performed; `u64::MAX` inside a loop that a time or a closed channel
     /// ends.
     pub runs: u64,
@@ -26,12 +24,11 @@ pub fn walk<E>(
     variables: &mut Variables,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    level(body, variables, Place { until_closed: false, runs: 1, forks: 0 }, visit)
+    level(body, variables, Place { runs: 1, forks: 0 }, visit)
 }
 
 #[derive(Clone, Copy)]
 struct Place {
-    until_closed: bool,
     runs: u64,
     forks: usize,
 }
@@ -42,9 +39,9 @@ fn level<E>(
     place: Place,
     visit: &mut dyn FnMut(Visit<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Place { until_closed, runs, forks } = place;
+    let Place { runs, forks } = place;
     for (position, op) in body.iter().enumerate() {
-        visit(Visit { op, variables, until_closed, runs, forks, last: position + 1 == body.len() })?;
+        visit(Visit { op, variables, runs, forks, last: position + 1 == body.len() })?;
         match op {
             Op::Loop { repeat, body } => {
                 // `visit` has refused an expression without a range, so `ANY` is never used.
@@ -55,8 +52,7 @@ fn level<E>(
                     _ => (Range::ANY, u64::MAX),
                 };
                 variables.loops.push(range);
-                let until_closed = until_closed || matches!(repeat, Repeat::UntilClosed);
-                let inside = Place { until_closed, runs: runs.saturating_mul(times), forks };
+                let inside = Place { runs: runs.saturating_mul(times), forks };
                 let result = level(body, variables, inside, visit);
                 variables.loops.pop();
                 result?;

@@ -59,7 +59,7 @@ pub enum Scope {
 
 impl Scope {
     /// Sets of instances in a program with this number of replicas and tasks.
-    pub(crate) fn copies(self, replicas: u32, tasks: u32) -> u32 {
+    pub fn copies(self, replicas: u32, tasks: u32) -> u32 {
         match self {
             Self::Task => tasks,
             Self::Replica => replicas,

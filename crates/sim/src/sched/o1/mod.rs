@@ -21,7 +21,6 @@
 mod array;
 mod entity;
 mod knobs;
-mod queue;
 mod switch;
 
 use self::entity::{Arrival, NOT_QUEUED};
@@ -32,8 +31,7 @@ use super::weight::UNIT;
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
 
-pub use entity::Entity;
-pub use queue::Queue;
+pub use entity::{Entity, Queue};
 
 /// The O(1) scheduler with its knobs.
 #[derive(Debug, Clone)]

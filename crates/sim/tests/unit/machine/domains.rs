@@ -1,15 +1,15 @@
 use super::{DomainKind, Domains};
 use crate::machine::{Machine, Topology, machine};
 
-fn levels(name: &str) -> Vec<(DomainKind, u32, usize)> {
+fn levels(name: &str) -> Vec<(DomainKind, usize, usize)> {
     levels_of(&machine(name).unwrap(), true)
 }
 
 /// Kind, number of CPUs and number of groups of the first CPU's domains.
-fn levels_of(machine: &Machine, clusters: bool) -> Vec<(DomainKind, u32, usize)> {
+fn levels_of(machine: &Machine, clusters: bool) -> Vec<(DomainKind, usize, usize)> {
     let domains = Domains::new(machine, &Topology::new(machine), clusters);
     let of_first = domains.of_cpu[0].iter().map(|at| &domains.all[usize::from(*at)]);
-    of_first.map(|domain| (domain.kind, domain.weight, domain.groups.len())).collect()
+    of_first.map(|domain| (domain.kind, domain.span.count(), domain.groups.len())).collect()
 }
 
 #[test]
