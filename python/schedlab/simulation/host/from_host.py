@@ -168,7 +168,7 @@ def with_measured(text: str, data: Mapping[str, Any], figures: Figures) -> str:
     nearest = copied.partition("'s, without exception")[0].removeprefix(" # ")
     kept = [line for line in head.splitlines() if not line.startswith(_REPLACED)]
     lines = [
-        "# Made from this host by 'schedlab machines calibrate'. Topology, caches, clock and memory are this host's,",
+        "# Made from this host by 'schedlab sim machines calibrate'. Topology, caches, clock, memory are this host's,",
         "# except where a comment states another source. A measured cost is the value with which the simulated probe",
         "# takes as long as the probe on this host. In parentheses: the extremes of the tries.",
         *kept,
