@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 from schedlab.findings.run import findings
+from schedlab.report.answers.report import compose
 from schedlab.report.build import build
-from schedlab.report.render import report_text as text
+from schedlab.report.render import text
 from schedlab.store.file import open_store
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     options.add_argument("run", type=int, nargs="?")
     arguments = options.parse_args()
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    console.print(text.render(build(findings(open_store(arguments.store, create=False), arguments.run))))
+    console.print(text.render(compose(build(findings(open_store(arguments.store, create=False), arguments.run)))))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
     # The library's template would fetch a font from the web whenever the picture is shown.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from schedlab.experiment.model import Experiment
+    from schedlab.report.answer import Answer
     from schedlab.report.document import Report as Document
 
 
@@ -39,23 +40,30 @@ class Report:
         plain = [{key: json.dumps(x) if isinstance(x, dict | list) else x for key, x in row.items()} for row in rows]
         return pl.DataFrame(plain, infer_schema_length=None)
 
+    @property
+    def answer(self) -> Answer:
+        """The document that every format renders."""
+        from schedlab.report.answers.report import compose
+
+        return compose(self.document)
+
     def to_text(self, width: int = 80) -> str:
         """Return the text that ``schedlab report`` prints."""
-        from schedlab.report.render import report_text as text
+        from schedlab.report.render import text
 
-        return text.to_text(self.document, width)
+        return text.to_text(self.answer, width)
 
     def to_html(self) -> str:
         """Return the report as one HTML page that needs no other file."""
         from schedlab.report.render import html
 
-        return html.render(self.document)
+        return html.render(self.answer)
 
     def to_json(self) -> str:
         """Return the report as JSON; ``docs/report.schema.json`` is its schema."""
-        from schedlab.report import data
+        from schedlab.report.render import json
 
-        return data.to_json(self.document)
+        return json.render(self.answer)
 
     def __repr__(self) -> str:
         return self.to_text()

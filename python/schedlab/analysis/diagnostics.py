@@ -171,7 +171,7 @@ def _changed(changed: Sequence[str]) -> Iterator[Warning]:
 
 def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
     """Warn about steal, other load, clock sources and frequencies during the trials."""
-    steal, other = (_weighted(conditions, name) for name in ("steal_percent", "other_percent"))
+    steal, other = (weighted(conditions, name) for name in ("steal_percent", "other_percent"))
     if steal >= STEAL_PERCENT:
         yield Kind.STEAL.warning(percent=steal, worst=max(conditions["steal_worst"].drop_nulls().to_list()))
     if other >= OTHER_PERCENT:
@@ -184,7 +184,7 @@ def _conditions(conditions: pl.DataFrame) -> Iterator[Warning]:
         yield Kind.FREQUENCY.warning(low=low, high=high)
 
 
-def _weighted(conditions: pl.DataFrame, name: str) -> float:
+def weighted(conditions: pl.DataFrame, name: str) -> float:
     """Return the mean over the variants, weighted by their seconds; 0 without values."""
     measured = conditions.select("seconds", name).drop_nulls()
     seconds = measured["seconds"].sum()

@@ -34,6 +34,9 @@ class Word(StrEnum):
 DIFFERENT = (Word.BETTER, Word.WORSE)
 """The words that assert a difference."""
 
+UNDECIDED = (Word.UNCONFIRMED, Word.INCONCLUSIVE)
+"""The words that assert neither a difference nor equivalence."""
+
 
 def event_share(word: Word | None, blocks: int) -> float:
     """Return the share of blocks in which an equivalent variant may have a rare event; nan for other verdicts.
@@ -118,7 +121,8 @@ class Verdict:
         failed: number of trials of variant and baseline without a value: they failed, or they lack the metric.
         reason: why numbers are unknown, or why no verdict was possible.
         within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
-            have produced the ratio. The word does not depend on this field.
+            have produced the ratio, so that a difference is unconfirmed (:mod:`schedlab.analysis.confirmation`). Never
+            in rows whose test the control takes part in.
         exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         statistic: ``logs``, or in paired rows ``aligned-ranks``: with a control, the ratio is the pseudo-median of the
@@ -163,6 +167,12 @@ class Verdict:
     def event_share(self) -> float:
         """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`."""
         return event_share(self.word, self.n)
+
+    @property
+    def opposite_means(self) -> float | None:
+        """The ratio of the means if the change has the other sign, as the change may be a median of ratios."""
+        ratio = self.mean / self.baseline_mean if self.baseline_mean else nan
+        return ratio if (ratio - 1) * (self.ratio - 1) < 0 else None
 
     @property
     def undecidable(self) -> bool:

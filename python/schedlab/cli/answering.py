@@ -37,5 +37,4 @@ def present(answer: Answer, form: AnswerFormat, output: Path | None = None, widt
 
         present_text(text.render(answer), output, width)
         return
-    module = "html.answer_page" if form is AnswerFormat.HTML else str(form)
-    write(import_module(f"schedlab.report.render.{module}").render(answer), output)
+    write(import_module(f"schedlab.report.render.{form}").render(answer), output)

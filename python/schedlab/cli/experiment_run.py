@@ -28,9 +28,9 @@ from schedlab.experiment.load import load
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import Findings, findings
+from schedlab.report.answers.report import compose
 from schedlab.report.build import build
-from schedlab.report.data import to_json
-from schedlab.report.render import report_text as text
+from schedlab.report.render import json, text
 from schedlab.store import backends, reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
@@ -152,7 +152,7 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     aside = make(stderr=True) if as_json else console
     results = judged(request, aside)
     if as_json:
-        echo(to_json(build(results)), nl=False)
+        echo(json.render(compose(build(results))), nl=False)
     else:
         _print(console, results)
         console.hint("\nstore:", "" if request.store.temporary else str(request.store))
@@ -204,10 +204,11 @@ def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target:
 
 def _print(console: Console, results: Findings) -> None:
     """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
+    answer = compose(build(results))
     if console.is_terminal:
-        console.print(text.render(build(results)))
+        console.print(text.render(answer))
     else:
-        console.out(text.to_text(build(results), console.width), end="", highlight=False)
+        console.out(text.to_text(answer, console.width), end="", highlight=False)
 
 
 def same_place(request: Request) -> list[str]:

@@ -31,7 +31,7 @@ from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
 from schedlab.report import machines as summary
-from schedlab.report.render.report_text import to_text_of
+from schedlab.report.render.text import to_text
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.tunables import deferred_signals
@@ -107,7 +107,7 @@ def show(judged: Fleet, *, as_json: bool) -> None:
     if console.is_terminal:
         console.print(content)
     else:
-        echo(to_text_of(content, console.width), nl=False)
+        echo(to_text(content, console.width), nl=False)
 
 
 def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:

@@ -41,7 +41,7 @@ GivenExit = Annotated[
     typer.Option(
         "--exit",
         help="codes of docs/exit-codes.md; bisect, for git bisect run: 0 good, 1 a verdict is worse, 125 "
-        "inconclusive, failed or cannot run, 255 a mistake in the command or the file.",
+        "inconclusive, unconfirmed, failed or cannot run, 255 a mistake in the command or the file.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) ->
 
     SchedlabError if ``fail_on`` is given and a column has no row that could be worse.
     """
-    from schedlab.analysis.verdicts import Word
+    from schedlab.analysis.verdicts import UNDECIDED
 
     if len(findings.failures):
         return Exit.TRIALS_FAILED
@@ -59,7 +59,7 @@ def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) ->
         return Exit.REGRESSION
     judged = [verdict for verdict in findings.verdicts if not verdict.control]
     if exit_as is ExitAs.BISECT:
-        is_open = not judged or any(verdict.word is Word.INCONCLUSIVE for verdict in judged)
+        is_open = not judged or any(verdict.word in UNDECIDED for verdict in judged)
         return SKIP if is_open else Exit.FINE
     if fail_on is not None:
         others = [column.name for column in findings.columns[1:] if column.variant != column.run.design.control]

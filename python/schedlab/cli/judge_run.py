@@ -24,7 +24,7 @@ from schedlab.experiment.plan import Plan, of_one_row, plan
 from schedlab.findings.run import findings
 from schedlab.notation.units import counted, parse_share
 from schedlab.report import campaign as answers_of
-from schedlab.report.render.report_text import to_text_of
+from schedlab.report.render.text import to_text
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.file import open_store
@@ -211,4 +211,4 @@ def show_status(store: Location, number: int | None, *, as_json: bool) -> None:
         print_json(head | {"candidates": fields})
         return
     console = make()
-    console.out(to_text_of(answers_of.render(campaign, asked), console.width), end="", highlight=False)
+    console.out(to_text(answers_of.render(campaign, asked), console.width), end="", highlight=False)

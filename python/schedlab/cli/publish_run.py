@@ -25,6 +25,7 @@ from schedlab.files.replacement import TEMPORARY
 from schedlab.findings.history import Point, Series, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
 from schedlab.report import feeds
+from schedlab.report.answers.report import compose
 from schedlab.report.build import build
 from schedlab.report.render.html import page, site
 from schedlab.results.metrics import finite
@@ -226,7 +227,7 @@ def _write_page(engine: Engine, folder: SiteFolder, run: Run) -> dict[str, int]:
     """Write the page of a run; return the number of rows by verdict, without the A/A control."""
     sampled = variants_of(run) if run.design.questions else []
     report = build(findings(engine, run), samples=columns(engine, sampled), plots=True)
-    folder.write(_page(run.id), page.render(report, assets="../assets/"))
+    folder.write(_page(run.id), page.render(compose(report), assets="../assets/"))
     return dict(Counter(str(row.verdict) for row in report.rows if not row.control))
 
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.cli.answering import AnswerFormat
 from schedlab.cli.appearance import Color, appearance
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import remedy, write_whole
@@ -105,10 +105,11 @@ def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Loca
 def present(scope: Scope, wanted: Wanted) -> None:
     """Print the report or write the report to a file; SchedlabError for options that the format does not have."""
     wanted.check()
-    if wanted.form is Format.TEXT:
-        from schedlab.report.render import report_text as text
+    if wanted.form in ANSWERS:
+        from schedlab.cli.answering import present as present_answer
+        from schedlab.report.answers.report import compose
 
-        present_text(text.render(_report(scope, wanted)), wanted.output, wanted.width)
+        present_answer(compose(_report(scope, wanted)), ANSWERS[wanted.form], wanted.output, wanted.width)
     else:
         write(_rendered(scope, wanted), wanted.output)
 
@@ -116,14 +117,14 @@ def present(scope: Scope, wanted: Wanted) -> None:
 def present_text(content: RenderableType, output: Path | None, width: int | None = None) -> None:
     """Print a text with styles on a terminal or under ``--color always``, otherwise without; or write it to a file."""
     from schedlab.cli.console import make
-    from schedlab.report.render.report_text import to_text_of
+    from schedlab.report.render.text import to_text
 
     if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
         console = make()
         console.width = width or console.width
         console.print(content)
     else:
-        write(to_text_of(content, width or PIPE_WIDTH), output)
+        write(to_text(content, width or PIPE_WIDTH), output)
 
 
 def write(content: str | bytes, output: Path | None) -> None:
@@ -134,19 +135,18 @@ def write(content: str | bytes, output: Path | None) -> None:
         sys.stdout.write(escaped(content if isinstance(content, str) else content.decode()))
 
 
-_RENDERERS = {
-    Format.MARKDOWN: ("render.report_markdown", "render"),
-    Format.CHANGELOG: ("changelog", "render"),
-    Format.HTML: ("render.html", "render"),
-    Format.CSV: ("data", "to_csv"),
-    Format.JSON: ("data", "to_json"),
+ANSWERS = {
+    Format.TEXT: AnswerFormat.TEXT,
+    Format.MARKDOWN: AnswerFormat.MARKDOWN,
+    Format.HTML: AnswerFormat.HTML,
+    Format.JSON: AnswerFormat.JSON,
 }
-"""Modules of the report package and their functions; a module is loaded only if its format is used."""
+"""The formats of every answer; a report has further formats."""
 
 
 def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
     """Return the report in a format other than text."""
-    from schedlab.report import data, mmtests
+    from schedlab.report import changelog, data, mmtests
 
     if wanted.form is Format.PARQUET:
         return data.samples_parquet(_samples(scope), scope.chosen)
@@ -155,9 +155,7 @@ def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
     report = _report(scope, wanted)
     if wanted.form is Format.MMTESTS:
         return mmtests.render(report, wanted.width)
-    module, function = _RENDERERS[wanted.form]
-    content: str = getattr(import_module(f"schedlab.report.{module}"), function)(report)
-    return content
+    return changelog.render(report) if wanted.form is Format.CHANGELOG else data.to_csv(report)
 
 
 def _report(scope: Scope, wanted: Wanted) -> Report:

@@ -12,17 +12,21 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks, block_means
+from schedlab.analysis.confirmation import confirmed, of_conditions, of_control
 from schedlab.analysis.diagnostics import differing_means
 from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Matched, Unmatched, match
 from schedlab.analysis.rows import Question
+from schedlab.analysis.summaries import levels
 from schedlab.analysis.tables import IncompleteRow, check, side_by_side
+from schedlab.analysis.ties import ties
 from schedlab.analysis.unpaired import Group, UnpairedRow, group, judge_unpaired, unpaired_warnings
 from schedlab.analysis.verdicts import Options, Verdict
 from schedlab.analysis.warnings import Warning
 from schedlab.findings import warnings
 from schedlab.findings.columns import ComparisonError, RunKey, first_columns, refuse, run_key, sampled
 from schedlab.findings.run import Findings, findings, interim
+from schedlab.findings.settings import settings_of_columns
 from schedlab.results.imported import Table
 from schedlab.store import reader
 from schedlab.store.columns import Chosen, read_cells, sample_table, samples_by_row
@@ -60,11 +64,17 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
         correction = "holm" if options.correction == "max-t" else options.correction
         options = replace(options, looks=(), correction=correction, reference="")
         verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
-    of_runs = warnings.within_runs(columns, means, failures, questions, options)
+    of_runs = [*warnings.within_runs(columns, means, failures, questions, options)]
     tables = tables_of([column for column in named if not column.run.design.questions])
+    doubts = [_doubt(key, column, len(runs) > 1) for key, column in runs.items() if column.run.design.paired]
+    doubt = next(filter(None, doubts), "") or of_control(of_runs)
     return Findings(
         columns=tuple(columns),
-        verdicts=verdicts,
+        verdicts=confirmed(verdicts, doubt),
+        settings=settings_of_columns(columns),
+        doubt=doubt,
+        ties=ties(values, questions),
+        levels=() if verdicts else levels(values, questions, [column.name for column in columns]),
         warnings=[*unpaired, *warnings.between_runs(columns), *of_runs, *differing_means(verdicts, options)],
         values=values,
         failures=_of_columns(columns, failures),
@@ -75,6 +85,11 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
         checked=tuple(map(check, tables)),
         notes=tuple(dict.fromkeys(warnings.notes(columns))),
     )
+
+
+def _doubt(key: RunKey, column: Chosen, several: bool) -> str:
+    doubt = of_conditions(reader.conditions(*key))
+    return f"{doubt} in run {column.run.id}" if doubt and several else doubt
 
 
 def _options(run: reader.Run) -> Options:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,6 +14,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.history import ChangePoint, change_points, level
 from schedlab.analysis.verdicts import Word
+from schedlab.findings.settings import settings_of
 from schedlab.results.metrics import Direction
 from schedlab.store.columns import read_cells
 from schedlab.store.reader import Run
@@ -120,24 +120,17 @@ def _split(target: str) -> tuple[str, str]:
     return target, ""
 
 
-def settings_of(run: Run) -> dict[str, str]:
-    """Return the settings of each variant in the run's experiment as canonical JSON, without name and description.
+def _settings(run: Run) -> dict[str, str]:
+    """Return the settings of each variant in the run's experiment as canonical JSON, without its description.
 
-    A variant that keeps its name and changes its settings is another variant. Empty if the run has no experiment file.
+    A variant that keeps its name and changes its settings is another variant.
     """
-    try:
-        text = run.experiment_file
-        variants = (json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))["variant"]
-        return {
-            str(variant["name"]): json.dumps(
-                {key: value for key, value in variant.items() if key not in ("name", "description")},
-                sort_keys=True,
-                default=str,
-            )
-            for variant in variants
-        }
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
+    return {
+        name: json.dumps(
+            {key: value for key, value in table.items() if key != "description"}, sort_keys=True, default=str
+        )
+        for name, table in settings_of(run).items()
+    }
 
 
 def belongs(run: Run) -> bool:
@@ -151,7 +144,7 @@ def keys_of(run: Run) -> list[SeriesKey]:
     """Return the series that a run is part of: each row under each variant except the A/A control."""
     if not belongs(run):
         return []
-    machine, settings = machine_of(run), settings_of(run)
+    machine, settings = machine_of(run), _settings(run)
     return [
         SeriesKey(
             machine,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import polars as pl
@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.attribution import Attribution, attribute
 from schedlab.analysis.cells import average_blocks
+from schedlab.analysis.confirmation import confirmed, confirmed_effects, of_conditions, of_control
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.duplicates import remark as remark_on_duplicates
@@ -18,9 +19,12 @@ from schedlab.analysis.factorial import SwitchEffect, effects
 from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Unmatched
 from schedlab.analysis.sequential import Course, course
+from schedlab.analysis.summaries import Level, levels
 from schedlab.analysis.tables import Checked, check
-from schedlab.analysis.verdicts import Options, Verdict, Word, with_exact
+from schedlab.analysis.ties import ties
+from schedlab.analysis.verdicts import Options, Question, Verdict, Word, with_exact
 from schedlab.analysis.warnings import Warning
+from schedlab.findings.settings import settings_of_columns
 from schedlab.results.imported import Table
 from schedlab.results.kinds import DETERMINISTIC
 from schedlab.store import reader
@@ -45,6 +49,10 @@ class Findings:
         attribution: the steps of the experiment's stack, row by row.
         effects: the effects of a factorial's switches, row by row.
         course: progress of a sequential run; None for a run of fixed size.
+        settings: what each column's variant sets, in words, by the column's name.
+        ties: rows that are one fact with an earlier row, see :func:`schedlab.analysis.ties.ties`.
+        levels: the figures of each row and column, if nothing is compared.
+        doubt: why no difference is confirmed, for instance the load of other processes; empty without such a doubt.
     """
 
     columns: tuple[Chosen, ...]
@@ -61,6 +69,10 @@ class Findings:
     attribution: tuple[Attribution, ...] = ()
     effects: tuple[SwitchEffect, ...] = ()
     course: Course | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    doubt: str = ""
+    ties: Mapping[Question, Question] = field(default_factory=dict)
+    levels: Sequence[Level] = ()
 
     @property
     def run(self) -> reader.Run:
@@ -111,10 +123,15 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
     facts = RunFacts(
         planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters, run.unsettled
     )
+    warnings = diagnose(facts, values, questions, verdicts, options)
+    doubt = of_conditions(conditions) or of_control(warnings)
+    steps = attribute(values, questions, design.stack, options, recorded, progress) if design.stack else []
+    switches = effects(values, questions, design.factorial, options, recorded, progress) if design.factorial else []
+    columns = tuple(variants_of(run))
     return Findings(
-        columns=tuple(variants_of(run)),
-        verdicts=verdicts,
-        warnings=diagnose(facts, values, questions, verdicts, options),
+        columns=columns,
+        verdicts=confirmed(verdicts, doubt),
+        warnings=warnings,
         values=values,
         failures=failures,
         options=options,
@@ -122,12 +139,12 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
         printed=printed,
         checked=tuple(map(check, printed)),
         notes=tuple(_notes(run, values, verdicts, progress)),
-        attribution=tuple(attribute(values, questions, design.stack, options, recorded, progress))
-        if design.stack
-        else (),
-        effects=tuple(effects(values, questions, design.factorial, options, recorded, progress))
-        if design.factorial
-        else (),
+        attribution=tuple(replace(row, steps=tuple(confirmed_effects(row.steps, doubt))) for row in steps),
+        effects=tuple(confirmed_effects(switches, doubt)),
+        settings=settings_of_columns(columns),
+        doubt=doubt,
+        ties=ties(values, questions),
+        levels=() if verdicts else levels(values, questions, [column.variant for column in columns]),
         course=progress,
     )
 

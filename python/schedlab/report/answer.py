@@ -88,6 +88,8 @@ class Column:
         axis: axis of a bar: ``linear`` from the least to the greatest end in the lines of a group, ``share`` from 0 to
             1, ``ratio`` symmetric around 1.
         beside: whether the column stays in the table of the column before it, where a terminal is narrow.
+        group: whether all lines of a group share the cell. Terminals and Markdown show the first columns of this kind
+            as a heading above each group, pages as columns.
         page_only: whether terminals and Markdown leave the column out.
     """
 
@@ -95,6 +97,7 @@ class Column:
     kind: Literal["name", "number", "remark", "bar"] = "number"
     axis: Literal["linear", "share", "ratio"] = "linear"
     beside: bool = False
+    group: bool = False
     page_only: bool = False
 
 
@@ -190,7 +193,8 @@ class Section:
         title: the heading.
         parts: the parts.
         key: anchor in a page; empty: made from the title.
-        folded: whether a page shows only the heading at first.
+        folded: whether the section has details: a page shows only its heading at first, Markdown leaves it out.
+        opened: whether a page shows a folded section from the first.
         outcome: what a page shows beside the heading.
         page_only: whether terminals and Markdown leave the section out.
     """
@@ -199,6 +203,7 @@ class Section:
     parts: Sequence[Part]
     key: str = ""
     folded: bool = False
+    opened: bool = False
     outcome: Sequence[Cell] = ()
     page_only: bool = False
 

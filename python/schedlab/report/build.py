@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -74,7 +75,14 @@ def build(
     return document.Report(
         run=run_part(findings.run),
         runs=[run_part(run) for run in runs],
-        columns=column_parts(findings.columns),
+        columns=column_parts(findings.columns, findings.settings),
+        doubt=findings.doubt,
+        levels=[
+            document.Level(
+                **_effects_row(level.question), variant=level.variant, n=level.n, mean=level.mean, spread=level.spread
+            )
+            for level in findings.levels
+        ],
         paired=findings.paired,
         judging=document.Judging.model_validate(findings.options),
         baseline=findings.baseline,
@@ -103,6 +111,7 @@ def build(
         raw_p=raw_p,
         counters_named=named,
         commands=repeat.commands(findings, store),
+        again=shlex.join(repeat.run_again(findings.run, store)),
         mmtests=mmtests,
         plotted=_plotted(findings, rows, samples) if plots else [],
         sampled=samples is not None,
@@ -136,7 +145,7 @@ _SAME_IN_STORE = (
 )  # fmt: skip
 
 
-def column_parts(columns: Sequence[Chosen]) -> list[document.Column]:
+def column_parts(columns: Sequence[Chosen], settings: Mapping[str, str] | None = None) -> list[document.Column]:
     """Return the document's parts for columns, in their order."""
     places: dict[tuple[object, int], int] = {}
     return [
@@ -145,6 +154,7 @@ def column_parts(columns: Sequence[Chosen]) -> list[document.Column]:
             run=column.run.id,
             variant=column.variant,
             control=column.variant == column.run.design.control,
+            sets=(settings or {}).get(column.name, ""),
             place=places.setdefault((column.store, column.run.id), len(places)),
             stored=column.stored,
         )
@@ -166,6 +176,7 @@ def _flattened(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 def _rows(findings: Findings) -> list[document.Row]:
     base = findings.run.kind
+    tied = findings.ties
     kinds = {column.name: "/".join(dict.fromkeys((base, column.run.kind))) for column in findings.columns}
     return [
         document.Row(
@@ -178,6 +189,8 @@ def _rows(findings: Findings) -> list[document.Row]:
             value=verdict.mean,
             verdict=verdict.word,
             detectable=towards(verdict.detectable, verdict.ratio),
+            tied_to=tied[verdict.question].metric if verdict.question in tied else None,
+            of_means=verdict.opposite_means,
             kind=of_figure(kinds.get(verdict.variant, base), verdict.question.unit),
         )
         for verdict in findings.verdicts

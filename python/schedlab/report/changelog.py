@@ -54,7 +54,7 @@ def _parts(report: Report) -> Iterator[str]:
 
 def _head(report: Report) -> Iterator[str]:
     if len(report.runs) == 1:
-        yield _fill(f"{words.subject(report)}, {words.design(report.run)}")
+        yield _fill(f"{words.subject(report)}{words.origin(report.run)}, {words.design(report.run)}")
         if machine := words.machine(report.run):
             yield _fill(f"Machine: {machine}", 2)
     else:

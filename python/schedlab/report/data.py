@@ -1,4 +1,4 @@
-"""Reports for scripts: JSON, CSV and Parquet."""
+"""Reports for spreadsheets and data frames: CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ METADATA = "schedlab"
 
 _TABLE = ["layout", "title", "workload", "baseline", "gains"]
 _ROW = ["operation", "label", "parameters", "unit", "direction", "line"]
-
-
-def to_json(report: Report) -> str:
-    """Return the report as one JSON object (``docs/report.schema.json``); ``counters`` only if the report has them."""
-    absent = {"counters"} if report.counters is None else None
-    return report.model_dump_json(indent=2, by_alias=True, exclude=absent) + "\n"
 
 
 def to_csv(report: Report) -> str:

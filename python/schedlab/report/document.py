@@ -10,14 +10,14 @@ from functools import partial
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_serializer
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
 from schedlab.analysis.verdicts import Word
 from schedlab.results.metrics import Direction
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the JSON schema. The version rises when a field is removed or changes its meaning, not for a new field."""
 
 Known = Annotated[float | None, BeforeValidator(lambda number: number if isfinite(number or 0) else None)]
@@ -81,6 +81,7 @@ class Column(Part):
     run: int = Field(description="number of the column's run, see `runs`")
     variant: str = Field(description="name of the variant in that run")
     control: bool = Field(description="the A/A control: the baseline measured a second time")
+    sets: str = Field(description="what the variant sets, in words: `slice 12 ms, cpus 0`; empty if it sets nothing")
     place: int = _internal(description="index of its run in `runs`")
     stored: bool = _internal(description="false if the column was read from a path")
 
@@ -125,7 +126,8 @@ class Row(Part):
     p_adjusted: Known = Field(description="p after the correction; the verdict follows from it")
     p_equivalent: Known = Field(description="two one-sided tests against ±delta, corrected likewise")
     verdict: Verdict = Field(
-        description="`equivalent`: the ratio lies inside ±delta; `inconclusive`: neither a difference nor equivalence"
+        description="`equivalent`: the ratio lies inside ±delta; `unconfirmed`: a significant difference that load, "
+        "steal or the A/A control may explain, see `reason`; `inconclusive`: neither a difference nor equivalence"
     )
     event_share: Known = EVENT_SHARE
     within_control: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
@@ -134,7 +136,11 @@ class Row(Part):
     )
     blocks_needed: int | None = Field(description="blocks that would find a change of delta; null above 100,000")
     decided: int | None = Field(description="sequential runs: the block after which the row had its verdict")
-    reason: str = Field(description="why numbers are null")
+    reason: str = Field(description="why numbers are null, or why a difference is unconfirmed")
+    tied_to: str | None = Field(
+        description="the metric of an earlier row of the same workload and parameters that is the same fact, such as "
+        "the throughput of a latency at a fixed number of clients; null for other rows"
+    )
     kind: str = Field(
         description="origin of the figures, as of a run; `real/simulated` if the columns differ; `counted` for "
         "instructions of a deterministic guest"
@@ -146,6 +152,21 @@ class Row(Part):
         "medians over the blocks; `differences`: a value is 0, `baseline` and `value` are arithmetic means, and "
         "`ratio` and `high` are null if the baseline is 0"
     )
+    of_means: Known = _internal(description="`value` / `baseline`, where `ratio` is on the other side of no change")
+
+
+class Level(Part):
+    """A row's figures under one variant, in a report that compares nothing."""
+
+    workload: str = Field(description="the workload's label")
+    metric: str = Field(description="the metric")
+    unit: str = Field(description="unit of `mean`")
+    direction: Direction = Field(description="which values are better")
+    parameters: Parameters
+    variant: str = Field(description="the column")
+    n: int = Field(description="blocks with a value")
+    mean: Known = Field(description="geometric mean of the block means; arithmetic if a value is not above 0")
+    spread: Known = Field(description="standard deviation of the block means")
 
 
 class Unmatched(Part):
@@ -374,6 +395,8 @@ class Report(Part):
     rows: list[Row] = Field(
         description=("one object for each row and each column that contains the row, without the baseline")
     )
+    doubt: str = Field(description="why every difference is unconfirmed; empty without such a doubt")
+    levels: list[Level] = Field(description="figures of each row and column, if nothing is compared")
     printed: list[PrintedTable] = Field(description="tables of imported texts")
     stacks: list[Stack] = Field(description="an object for each row, if the experiment names a stack")
     factorials: list[Factorial] = Field(description="an object for each row, if the experiment has switches")
@@ -389,9 +412,15 @@ class Report(Part):
     raw_p: bool = _internal(default=False, description="whether tables show p before the correction too")
     counters_named: bool = _internal(default=False, description="whether the counters were selected by their names")
     commands: list[str] = _internal(description="the commands that repeat the run and the report")
+    again: str = _internal(description="the command that measures the run again, without a random seed")
     mmtests: View | None = _internal(default=None, description="MMTests' tables")
     plotted: list[PlottedRow] = _internal(default=[], description="the rows of the HTML report")
     sampled: bool = _internal(default=False, description="whether `plotted` has samples, not only block means")
+
+    @model_serializer(mode="wrap")
+    def _without_absent_counters(self, serialize: Any) -> dict[str, Any]:
+        fields: dict[str, Any] = serialize(self)
+        return {name: value for name, value in fields.items() if (name, value) != ("counters", None)}
 
     def run_of(self, column: Column) -> Run:
         """Return the run of a column. Numbers are ambiguous where runs lie in several stores."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, inf, isfinite, log10
 
 from schedlab.results.metrics import Direction
@@ -12,11 +13,16 @@ Number = float | None
 
 
 def figure(value: Number, digits: int = 4) -> str:
-    """Format a measured figure with this many significant digits, never in exponent notation."""
+    """Format a measured figure with this many significant digits.
+
+    Only figures that would have more than a dozen zeros are in exponent notation.
+    """
     if value is None or not isfinite(value):
         return UNKNOWN
     if value == 0:
         return "0"
+    if not 1e-12 <= abs(value) < 1e15:
+        return f"{value:.{digits - 1}e}"
     decimals = digits - 1 - floor(log10(abs(value)))
     return f"{value:.{max(decimals, 0)}f}"
 
@@ -33,6 +39,15 @@ def change(ratio: Number) -> str:
     if ratio is None or not 0 <= ratio < inf:
         return UNKNOWN
     return percent(100 * (ratio - 1), signed=True) if ratio < 11 else f"{ratio:.3g}×"
+
+
+def sizes(ratios: Sequence[float]) -> str:
+    """Format the sizes of changes without their signs: ``15 to 68 %``, ``3.0 %``, ``2.0 % to 12.3×``."""
+    ordered = sorted(ratios, key=lambda ratio: abs(ratio - 1))
+    low, high = (change(ratio).lstrip("+-") for ratio in (ordered[0], ordered[-1]))
+    if low == high:
+        return low
+    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
 def interval(low: Number, high: Number) -> str:

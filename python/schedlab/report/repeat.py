@@ -60,6 +60,12 @@ def run_command(run: Run) -> list[str]:
     return ["schedlab", "run", file_name(run), *quick, *_target(run), *_sysroot(run), "--seed", str(run.seed)]
 
 
+def run_again(run: Run, store: Location | None) -> list[str]:
+    """Return the arguments that measure the experiment again into the same store, in full size and another order."""
+    at = ["--store", str(store)] if store else []
+    return ["schedlab", "run", file_name(run), *_target(run), *_sysroot(run), *at]
+
+
 def _target(run: Run) -> list[str]:
     """Return ``--target``, unless the file names the same target or the option does not accept it.
 

@@ -93,10 +93,9 @@ def origin(run: Run) -> str:
 def subject(report: Report) -> str:
     """Name the subject of the report: a run, or columns and their baseline."""
     if len(report.runs) == 1 and report.paired:
-        return f"run {report.run.id}: {report.run.name}{origin(report.run)}"
+        return f"run {report.run.id}: {report.run.name}"
     others = [column.name for column in report.columns[1:]]
-    same = origin(report.run) if len({run.kind for run in report.runs}) == 1 else ""
-    return f"{listed(others)} against {report.baseline}{same}" if others else f"{report.baseline}{same}"
+    return f"{listed(others)} against {report.baseline}" if others else report.baseline
 
 
 def machine(run: Run) -> str:
@@ -145,23 +144,18 @@ def different(row: Row) -> bool:
     return row.verdict in DIFFERENT and not row.control
 
 
-def counts(report: Report) -> list[str]:
-    """Count the verdicts of each column: ``new: 2 better, 1 inconclusive of 3 rows``; empty for a single row."""
-    if len({(row.workload, row.metric, parameters(row.parameters)) for row in report.rows}) < 2:
-        return []
-    lines = []
-    for name in dict.fromkeys(row.variant for row in report.rows if not row.control):
-        verdicts = [row.verdict for row in report.rows if row.variant == name]
-        words = [f"{verdicts.count(word)} {word}" for word in Word if word in verdicts]
-        lines.append(f"{name}: {', '.join(words)} of {units.counted(len(verdicts), 'row')}")
-    return lines
-
-
 def alone(report: Report) -> str:
-    """Return the remark on a report with a single column; empty for other reports."""
-    if report.rows or report.printed:
+    """Return why nothing is compared; empty for a report with verdicts on a variant."""
+    if any(not row.control for row in report.rows):
         return ""
-    return f"There is one column, {report.baseline}: nothing to compare. --format mmtests shows its figures."
+    if report.printed:
+        wrong = sum(len(table.disagreements) for table in report.printed)
+        gains = f"{units.counted(wrong, 'printed gain')} cannot come from the figures" if wrong else ""
+        return f"{units.counted(len(report.printed), 'printed table')} without samples: nothing can be judged" + (
+            f"; {gains}." if gains else "."
+        )
+    what = "the baseline and its A/A control" if report.rows else "one variant"
+    return f"Only {what} {'were' if report.rows else 'was'} measured: there is nothing to compare."
 
 
 def notes(report: Report) -> list[str]:
@@ -189,6 +183,88 @@ def failures(report: Report) -> list[str]:
     ]
 
 
+# Rows of a summary.
+
+
+Shared = Mapping[str, Mapping[str, Any]]
+"""The parameters that all rows of a workload have in common, by workload."""
+
+
+def shared_parameters(rows: Sequence[HasRow]) -> Shared:
+    """Return the parameters that a summary need not repeat in each row."""
+    by_workload: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_workload.setdefault(row.workload, []).append(row.parameters)
+    return {
+        workload: {
+            name: value
+            for name, value in of_rows[0].items()
+            if all(name in of_row and of_row[name] == value for of_row in of_rows)
+        }
+        for workload, of_rows in by_workload.items()
+    }
+
+
+def short_name(row: HasRow, shared: Shared) -> str:
+    """Name a row without the shared parameters: ``hackbench groups=2 time``."""
+    common = shared[row.workload]
+    own = parameters({name: value for name, value in row.parameters.items() if name not in common})
+    return " ".join(part for part in (row.workload, own, row.metric) if part)
+
+
+def is_tied(row: Row, first: Row) -> bool:
+    """Return whether a row is the same fact as an earlier row."""
+    same = (row.workload, row.parameters) == (first.workload, first.parameters)
+    return same and row.tied_to == first.metric
+
+
+def summary_name(row: HasUnit, shared: Shared, tied: Sequence[HasUnit]) -> str:
+    """Name a row with its unit and the metrics that are tied to it: ``pgbench tps [1/s] and latency [s]``."""
+    others = dict.fromkeys(measure(each.metric, each.unit) for each in tied)
+    return " and ".join([measure(short_name(row, shared), row.unit), *others])
+
+
+def summary_notes(report: Report, shared: Shared) -> Iterator[str]:
+    """Explain the cells of a summary, and name the parameters that its rows share."""
+    for workload, common in shared.items():
+        if common:
+            yield f"{workload}: {parameters(common)}"
+    tied = " Figures joined by 'and' are one fact with one verdict." if any(row.tied_to for row in report.rows) else ""
+    yield f"change against {report.baseline}: {CHANGE_SIGN.partition(';')[0]}.{tied}"
+
+
+def direction_of(row: Row) -> Word:
+    """Return which word the change of a row would be if it were confirmed."""
+    rises = rises_from_0(row) or (row.ratio is not None and row.ratio > 1)
+    return Word.BETTER if rises == (row.direction == "higher") else Word.WORSE
+
+
+def value_heading(rows: Sequence[Row]) -> str:
+    """Name the statistic of the rows' values: ``mean``, ``median``, or ``value`` if the rows differ."""
+    names = {_statistic(row) for row in rows}
+    return names.pop() if len(names) == 1 else "value"
+
+
+def statistic_of_value(row: Row, rows: Sequence[Row]) -> str:
+    """Return the statistic of a row's value, if the heading does not name it."""
+    return _statistic(row) if value_heading(rows) == "value" else ""
+
+
+def _statistic(row: Row) -> str:
+    return "median" if row.statistic == "ranks" else "mean"
+
+
+def link(row: HasRow, report: Report) -> str:
+    """Return the address of a row's details in a page; empty without details."""
+    names = (plotted.key for plotted in report.plotted if row_name(plotted) == row_name(row))
+    return f"#{key}" if (key := next(names, "")) else ""
+
+
+def emulated_times(report: Report) -> bool:
+    """Return whether a verdict is on times of an emulated machine."""
+    return any(emulated_speed(row.kind.split("/"), row.unit) for row in report.rows)
+
+
 # Verdicts.
 
 
@@ -204,8 +280,10 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
         remarks += [row.reason or mde(row.detectable), before_correction(row, report)]
     elif row.verdict is Word.EQUIVALENT:
         remarks.append(rare_events([row]))
-    elif row.within_control:
-        remarks.append(f"within the {CONTROL}")
+    elif row.verdict is Word.UNCONFIRMED:
+        remarks.append(row.reason)
+    if row.of_means is not None and different(row):
+        remarks.append(f"of the means {change(row.of_means)}")
     if row.method == "paired" and row.n < report.run.blocks:
         remarks.append(f"n={row.n}")
     if row.failed and not row.reason:

@@ -43,4 +43,4 @@ def render(answer: document.Answer) -> str:
 def _fields(answer: document.Answer) -> Mapping[str, Any]:
     if isinstance(answer.data, Mapping):
         return answer.data
-    return answer.data.model_dump(mode="json", by_alias=True)
+    return answer.data.model_dump(mode="json", by_alias=True, exclude_unset=False)

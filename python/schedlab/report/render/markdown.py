@@ -79,7 +79,7 @@ def _part(part: document.Part, level: int) -> Iterator[str]:
             yield "```"
         case document.Table():
             yield from _table(part, level)
-        case document.Section(title, parts, page_only=False):
+        case document.Section(title, parts, page_only=False, folded=False):
             yield from _heading(title, level)
             for inner in parts:
                 yield from _part(inner, level + 1)

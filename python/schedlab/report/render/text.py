@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -132,21 +131,37 @@ def _listing(listing: document.Listing) -> Iterator[RenderableType]:
 def _table(table: document.Table) -> Iterator[RenderableType]:
     if table.title:
         yield Prose(Text(table.title, style="bold"))
-    shown = [
-        (place, column) for place, column in enumerate(table.columns) if not column.page_only and column.kind != "bar"
-    ]
     lines = table.lines[: table.most]
-    yield Columns([
-        Column(column.heading, [_cell(line, line.cells[place]) for line in lines], _kind(column), column.beside)
-        for place, column in shown
-    ])  # fmt: skip
+    if any(column.group for column in table.columns):
+        for number, (_, of_group) in enumerate(groupby(lines, key=lambda line: line.group)):
+            if number:
+                yield Text()
+            group = list(of_group)
+            yield _group_heading(table.columns, group[0])
+            yield Padding(_columns(table.columns, group), (0, 0, 0, 2))
+    else:
+        yield _columns(table.columns, lines)
     if table.hidden:
         yield Text(f"and {table.hidden} more {table.more}", style="dim")
     yield from (Prose(Text(note, style="dim")) for note in table.notes)
 
 
-def _kind(column: document.Column) -> Literal["name", "number", "remark"]:
-    return "remark" if column.kind == "bar" else column.kind
+def _group_heading(columns: Sequence[document.Column], line: document.Line) -> Prose:
+    """Return the cells that a group shares, the first in bold, figures with the heading of their column."""
+    shared = [(column, cell) for column, cell in zip(columns, line.cells, strict=True) if column.group]
+    heading = Text(shared[0][1].text, style="bold")
+    for column, cell in shared[1:]:
+        name = f"{column.heading} " if column.kind == "number" else ""
+        heading.append(f", {name}{cell.whole}", style="not bold")
+    return Prose(heading, 2)
+
+
+def _columns(columns: Sequence[document.Column], lines: Sequence[document.Line]) -> Columns:
+    return Columns([
+        Column(column.heading, [_cell(line, line.cells[place]) for line in lines], column.kind, column.beside)
+        for place, column in enumerate(columns)
+        if not (column.page_only or column.group) and column.kind != "bar"
+    ])  # fmt: skip
 
 
 def _cell(line: document.Line, cell: document.Cell) -> Text:

@@ -14,7 +14,7 @@ from schedlab.notation.units import format_time
 from schedlab.report.bisection import percent, sentence, size_of
 from schedlab.report.numbers import change, interval
 from schedlab.report.render.html.forest import Axis, axis
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from schedlab.findings.functions import Functions
 from schedlab.report import cache as by_line
 from schedlab.report import functions as by_function
 from schedlab.report.cost import head, notes, text_of
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 
 FULL = 0.1
 """Change with the strongest colour; larger changes look the same."""

@@ -24,7 +24,7 @@ from schedlab.report.noise import (
     warnings,
 )
 from schedlab.report.numbers import figure
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44

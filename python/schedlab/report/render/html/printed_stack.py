@@ -13,7 +13,7 @@ from schedlab.analysis.verdicts import Word
 from schedlab.findings.printed_stack import PrintedStack, label
 from schedlab.report.numbers import change, interval, p_value, percent
 from schedlab.report.printed_stack import can_show, gain_text, outlying_text, rare_events, step_of
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 
 FULL = 0.1
 """Gain with the strongest colour; larger gains look the same."""

@@ -1,49 +1,44 @@
 "use strict";
-// Sorting, filtering, plots and tables of block values. Verdicts are in the page without it.
+// Sorting, choosing lines, and plots. Verdicts are in the page without it.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  one("#no-scripts")?.remove();
-
-  // The table of results.
-  const table = one("table.results");
-  if (table) {
+  // Tables whose lines a reader may sort and choose.
+  const interactive = (table) => {
     const body = table.tBodies[0];
     const original = [...body.rows];
-    const form = one("form.filter");
-    const none = one("p.none");
+    const place = table.closest(".results-table");
+    const form = place.previousElementSibling;
+    const none = place.nextElementSibling;
     const texts = new Map(original.map((row) => [row, row.textContent.toLowerCase()]));
-    const fields = ["workload", "metric", "variant", "word"];
+    const facets = new Map(original.map((row) => [row, JSON.parse(row.dataset.facets)]));
+    const fields = all("select", form).map((select) => select.name);
 
-    const key = (row, column) => {
-      const cell = one(`[data-key="${column}"]`, row);
-      return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim();
-    };
+    const key = (cell) => ("value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim());
     // Names with numbers are sorted by their numbers. Unknown values come last in both directions.
     const compare = (a, b, sign) => {
-      if (typeof a === "string") return sign * a.localeCompare(b, "en", { numeric: true });
-      if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) - Number.isNaN(b);
-      return sign * (a - b);
+      const unknown = [a, b].map((value) => value === "-" || Number.isNaN(value));
+      if (unknown[0] || unknown[1]) return unknown[0] - unknown[1];
+      return sign * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
     };
-    // A row of the same question as the one above it repeats its name quietly.
+    // A line of the same group as the line above it repeats its name quietly.
     const again = () => {
       let above = null;
       for (const row of body.rows) {
         if (row.hidden) continue;
-        row.classList.toggle("again", row.dataset.row === above);
-        above = row.dataset.row;
+        row.classList.toggle("again", row.dataset.group === above);
+        above = row.dataset.group;
       }
     };
-    const sort = (button) => {
-      const head = button.closest("th");
+    const sort = (head) => {
       const next = { none: "ascending", ascending: "descending", descending: "none" }[head.getAttribute("aria-sort")];
       all("th[aria-sort]", table).forEach((other) => other.setAttribute("aria-sort", "none"));
       head.setAttribute("aria-sort", next);
       const sign = next === "descending" ? -1 : 1;
       const ordered = next === "none" ? original : original
-        .map((row) => [key(row, button.dataset.key), row])
+        .map((row) => [key(row.cells[head.cellIndex]), row])
         .sort((a, b) => compare(a[0], b[0], sign))
         .map((pair) => pair[1]);
       body.append(...ordered);
@@ -53,12 +48,10 @@
       const wanted = form.elements.text.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const row of original) {
-        row.hidden = !(fields.every((field) => !form.elements[field].value || form.elements[field].value === row.dataset[field])
+        row.hidden = !(fields.every((field) => !form.elements[field].value || form.elements[field].value === facets.get(row)[field])
           && wanted.every((word) => texts.get(row).includes(word)));
         shown += !row.hidden;
       }
-      const kept = new Set(original.filter((row) => !row.hidden).map((row) => row.dataset.row));
-      all("details.row").forEach((row) => { row.hidden = kept.size > 0 && !kept.has(row.id) && shown < original.length; });
       one("output", form).textContent = `${shown} of ${original.length} shown`;
       none.hidden = shown > 0;
       again();
@@ -67,17 +60,10 @@
     form.addEventListener("input", filter);
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("reset", () => setTimeout(filter));
-    all("thead button", table).forEach((button) => button.addEventListener("click", () => sort(button)));
-    all(".clauses button").forEach((button) => button.addEventListener("click", () => {
-      form.reset();
-      form.elements.variant.value = button.dataset.variant;
-      form.elements.word.value = button.dataset.word;
-      setTimeout(filter);
-      one("#results").scrollIntoView();
-      one("#results").focus({ preventScroll: true });
-    }));
+    all("thead button", table).forEach((button) => button.addEventListener("click", () => sort(button.closest("th"))));
     filter();
-  }
+  };
+  all("table.results").forEach(interactive);
 
   // Plots: drawn when they come into view or when the browser is idle, and once only; a change of width is a signal to Vega.
   const PRINTED = 40; // plots up to which a page draws all of them before they come into view, for paper
@@ -114,31 +100,32 @@
   const specification = (kind, texts) => JSON.parse(JSON.stringify(data.plots[kind]), (_, value) => (
     typeof value === "string" && Object.hasOwn(texts, value) ? texts[value] : value
   ));
-  const dataOf = (figure) => {
-    const { plot, row, response } = figure.dataset;
-    if (response) return curveOf(response, plot);
-    if ("all" in figure.dataset) return Object.keys(data.rows).flatMap(valuesOf);
-    return plot === "distribution" ? samplesOf(row) : valuesOf(row);
+  const dataOf = ({ plot, key, figure }) => {
+    if (data.figures[figure]) return data.figures[figure].table;
+    if (data.responses?.[key]) return curveOf(key, plot);
+    if (!key) return Object.keys(data.rows).flatMap(valuesOf);
+    return plot === "distribution" ? samplesOf(key) : valuesOf(key);
   };
-  const heightOf = ({ plot, row }) => {
+  const heightOf = ({ plot, key }) => {
     const { height } = data.plots[plot];
-    return height.step ? height.step * new Set(data.rows[row].values.map((value) => value[1])).size : height;
+    return height.step && data.rows?.[key] ? height.step * new Set(data.rows[key].values.map((value) => value[1])).size : height;
   };
   // Room for a plot and its axis before it is drawn, or the page would slip away under whoever is about to click.
   const reserve = (figure) => {
     one(".canvas", figure).style.minHeight = `${heightOf(figure.dataset) + 49}px`;
   };
   const draw = async (figure) => {
-    const { plot, row, response } = figure.dataset;
+    const { plot, key } = figure.dataset;
     const canvas = one(".canvas", figure);
-    const about = data.rows[row] || data.responses[response] || {};
+    const about = data.rows?.[key] || data.responses?.[key] || {};
     const made = specification(plot, {
       "@measure": about.measure,
       "@parameter": about.parameter,
       "@ticks": about.points?.map((point) => point[0]),
       "@labels": about.points?.map((point) => point[1]),
+      ...data.figures[figure.dataset.figure]?.texts,
     });
-    const table = dataOf(figure);
+    const table = dataOf(figure.dataset);
     made.height = heightOf(figure.dataset);
     // Only errors are logged: a layer without data is not an error, such as the band of a run without a control.
     const { view } = await vegaEmbed(canvas, { ...made, datasets: { ...made.datasets, table } }, {
@@ -154,7 +141,22 @@
     await fit();
     new ResizeObserver(fit).observe(canvas);
     fits.set(figure, () => canvas.clientWidth && view.signal("width", canvas.clientWidth).run());
+    if (!data.figures[figure.dataset.figure] && !["blocks", "dots"].includes(plot)) one("figcaption", figure).append(legend(table));
     figure.dataset.drawn = "";
+  };
+  const GLYPHS = { circle: "●", square: "■", diamond: "◆", cross: "✚" };
+  const legend = (values) => {
+    const made = document.createElement("span");
+    made.className = "legend";
+    for (const { variant, colour, shape } of data.columns.filter((column) => values.some((value) => value.variant === column.variant))) {
+      const entry = document.createElement("span");
+      const glyph = document.createElement("span");
+      glyph.style.color = colour;
+      glyph.textContent = `${GLYPHS[shape]} `;
+      entry.append(glyph, variant);
+      made.append(entry);
+    }
+    return made;
   };
   const coming = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => {
     start(entry.target);
@@ -182,47 +184,12 @@
   if (few) idle(next);
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = all("details.row:not([open]), details.curve:not([open])")
+    opened = all("details.row:not([open])")
       .filter((part) => few && all("figure", part).every((figure) => "drawn" in figure.dataset));
     opened.forEach((part) => { part.open = true; });
     fits.forEach((fit) => fit());
   });
   addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
-
-  // Block values as a table: a line for each block, a column for each variant.
-  const four = (value) => {
-    if (value === null) return "-";
-    return value === 0 ? "0" : value.toFixed(Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value)))));
-  };
-  const tabulate = (place) => {
-    const { values, unit } = data.rows[place.dataset.values];
-    const columns = [...new Set(values.map((value) => value[1]))].sort((a, b) => a - b);
-    const made = document.createElement("table");
-    made.className = "plain";
-    const line = (section, texts, tag) => {
-      const row = section.insertRow();
-      texts.forEach((text, index) => {
-        const cell = document.createElement(index ? tag : "th");
-        cell.scope = tag === "th" ? "col" : "row";
-        cell.className = "number";
-        cell.textContent = text;
-        row.append(cell);
-      });
-    };
-    line(made.createTHead(), ["Block", ...columns.map((column) => `${look(column).variant} [${unit}]`)], "th");
-    const body = made.createTBody();
-    for (const block of new Set(values.map((value) => value[0]))) {
-      line(body, [block, ...columns.map((column) => {
-        const found = values.find((value) => value[0] === block && value[1] === column);
-        return found ? four(found[3]) : "-";
-      })], "td");
-    }
-    place.replaceChildren(made);
-  };
-  all("details.values").forEach((details) => details.addEventListener("toggle", () => {
-    const place = one("[data-values]", details);
-    if (details.open && !place.firstChild) tabulate(place);
-  }));
 
   // A link to a row opens it.
   const open = () => {

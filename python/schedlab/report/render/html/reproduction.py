@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from schedlab.report.numbers import figure
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 from schedlab.report.render.html.scatter import Change, Scatter, of_changes
 from schedlab.report.reproduction import (
     MARKS,

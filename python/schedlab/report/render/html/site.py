@@ -24,8 +24,7 @@ from markupsafe import Markup
 from schedlab.findings.history import Point, Series
 from schedlab.report import words
 from schedlab.report.history import METHOD, date, size
-from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, text
-from schedlab.report.render.html.payload import script_safe
+from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, script_safe, text
 from schedlab.results.metrics import finite
 
 GUARD = 'location.protocol === "file:" && (all => typeof all === "undefined" && all !== undefined)(document.all)'
@@ -35,13 +34,37 @@ A worker can, but has no object like ``document.all``, whose type is "undefined"
 
 def assets() -> dict[str, str]:
     """Return the files that do not depend on the store: pages, scripts and styles, by their paths in the site."""
-    pages = {"index.html": "site_runs.html.j2", "history.html": "site_history.html.j2"}
-    facts = {"policy": SITE_POLICY, "version": version("schedlab"), "method": METHOD}
-    made = {path: environment().get_template(name).render(facts) for path, name in pages.items()}
+    plots = ["assets/vega.js", "assets/plots.js"]
+    made = {
+        "index.html": _page("site_runs.html.j2", "Runs", "runs", []),
+        "history.html": _page("site_history.html.j2", "History", "series", plots),
+    }
     made |= {f"assets/{name}": text(path) for name, path in ASSETS.items()}
     made |= {f"assets/{name}": text(name) for name in ("site.css", "site.js")}
     made["assets/plots.js"] = f"schedlab.plots({_json(json.loads(text('vega/history.json')))});\n"
     return made
+
+
+def _page(template: str, title: str, contents: str, scripts: Sequence[str]) -> str:
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            answer=None,
+            kind="site",
+            title=title,
+            list=contents,
+            method=METHOD,
+            version=version("schedlab"),
+            policy=SITE_POLICY,
+            assets="assets/",
+            style="",
+            styles=["report.css", "site.css"],
+            runtime="",
+            script="",
+            scripts=["assets/theme.js", "assets/site.js", *scripts],
+        )
+    )
 
 
 def runs_script(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from schedlab.analysis.sensitivity import Mean
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
 from schedlab.report.numbers import figure
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 from schedlab.report.sweep import (
     NO_EFFECT,
     OPTIMISTIC,

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from schedlab.findings.twin import Twin
 from schedlab.report import words
 from schedlab.report.numbers import change, figure, interval
-from schedlab.report.render.html.page import environment, policy, text
+from schedlab.report.render.html.legacy import environment, policy, text
 from schedlab.report.render.html.scatter import Change, Scatter, of_changes, of_levels
 from schedlab.report.twin import name, source, summary
 

@@ -37,10 +37,10 @@ class Curve:
     points: tuple[Point, ...]
 
     @property
-    def logarithmic(self) -> bool:
-        """Whether the axis of the parameter is logarithmic."""
+    def scale(self) -> str:
+        """The scale of the parameter's axis, ``log`` or ``linear``."""
         low, high = self.points[0].x, self.points[-1].x
-        return low > 0 and high / low >= _LOG_FROM
+        return "log" if low > 0 and high / low >= _LOG_FROM else "linear"
 
 
 def curves(rows: Sequence[PlottedRow]) -> list[Curve]:
