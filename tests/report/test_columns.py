@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 from rich.text import Text
 
 from schedlab.report.render.columns import Column, Columns
-from schedlab.report.render.report_text import plain_console
 
 REMARK = "inconclusive (MDE +26.6 %) (p 0.031 before the correction over 2 rows)"
 
@@ -17,7 +17,7 @@ def lines(width: int, name: str = "a-variant-with-a-rather-long-name", numbers: 
         *(Column(f"number {k}", [Text("12.34"), Text("-2.9 … +13.1")]) for k in range(numbers)),
         Column("verdict", [Text("baseline"), Text(REMARK)], "remark"),
     ]
-    console = plain_console(width)
+    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
     with console.capture() as capture:
         console.print(Columns(columns))
     return [line.rstrip() for line in capture.get().splitlines()]
@@ -54,7 +54,7 @@ def paired(width: int) -> list[str]:
     """Return the lines of a table with pairs of columns."""
     cells = [Text("12.34")]
     pairs = [Column(f"{side} {k}", cells, beside=side == "right") for k in range(3) for side in ("left", "right")]
-    console = plain_console(width)
+    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
     with console.capture() as capture:
         console.print(Columns([Column("row", [Text("a")], "name"), *pairs]))
     return [line.rstrip() for line in capture.get().splitlines()]

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from math import nan
 
 import pytest
+from schedlab.report.render.report_text import to_text
 
 from schedlab.analysis.counters import HEADLINES, Change
 from schedlab.findings.run import Findings
-from schedlab.report import data
 from schedlab.report.build import build, counter_parts
 from schedlab.report.counters import LABELS, clearest
-from schedlab.report.render.report_text import to_text
+from tests.report.rendering import to_json, to_text
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,7 @@ def test_every_headline_has_a_label() -> None:
 
 def test_json_has_null_for_unknown_numbers(measured: Findings) -> None:
     report = build(measured, changes=[change(), change("forks", **FROM_NOTHING)])
-    first, second = json.loads(data.to_json(report))["counters"]
+    first, second = json.loads(to_json(report))["counters"]
     assert first["parameters"] == {"groups": 4}
     assert (first["ratio"], first["low"], first["clear"]) == (0.62, 0.6, True)
     assert (second["ratio"], second["difference"]) == (None, 5004)

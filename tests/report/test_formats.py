@@ -15,10 +15,8 @@ from schedlab.findings.run import Findings
 from schedlab.report import changelog, data, mmtests, words
 from schedlab.report.build import build, mmtests_view
 from schedlab.report.numbers import improvement
-from schedlab.report.render import html
-from schedlab.report.render import report_markdown as markdown
-from schedlab.report.render import report_text as text
 from schedlab.store.columns import COLUMNS, columns, sample_table
+from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +26,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_markdown_tables_are_complete_and_aligned(any_findings: Findings) -> None:
-    lines = markdown.render(build(any_findings)).splitlines()
+    lines = to_markdown(build(any_findings)).splitlines()
     tables = [[]]
     for line in lines:
         tables[-1].append(line) if line.startswith("|") else tables.append([])
@@ -40,11 +38,11 @@ def test_markdown_tables_are_complete_and_aligned(any_findings: Findings) -> Non
 
 
 def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Findings, imported: Findings) -> None:
-    output = markdown.render(build(measured, Path("s.sqlite")))
+    output = to_markdown(build(measured, Path("s.sqlite")))
     for part in ("# run 1: test \\[scripted\\]", "> is it there?", "**worse**", "## Warnings", "crashed \\| badly"):
         assert part in output
     assert "schedlab store show 1 --file --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output
-    output = markdown.render(build(imported))
+    output = to_markdown(build(imported))
     assert "6.1\\|patched has clients=1, 4, 8" in output
     assert "not measured in turn" in output
     assert "schedlab import results\nschedlab compare 2 3\n" in output
@@ -52,13 +50,13 @@ def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Fi
 
 def test_a_missing_figure_is_a_dash_in_every_text(imported: Findings) -> None:
     for output in (
-        markdown.render(build(imported)),
+        to_markdown(build(imported)),
         changelog.render(build(imported)),
-        text.to_text(build(imported), 80),
+        to_text(build(imported), 80),
     ):
         assert "0.00%" not in output
         assert "nan" not in output
-    row = next(line for line in markdown.render(build(imported)).splitlines() if "801" in line)
+    row = next(line for line in to_markdown(build(imported)).splitlines() if "801" in line)
     assert cells(row)[4:6] == ["-", "-"]
 
 
@@ -109,7 +107,7 @@ def test_gains_are_positive_when_better(ratio: float, direction: str, shown: str
 
 def test_csv_has_the_fields_and_figures_of_the_json(any_findings: Findings) -> None:
     lines = list(csv.DictReader(io.StringIO(data.to_csv(build(any_findings)))))
-    rows = json.loads(data.to_json(build(any_findings)))["rows"]
+    rows = json.loads(to_json(build(any_findings)))["rows"]
     assert [list(line) for line in lines] == [list(row) for row in rows]
     assert {line["kind"] for line in lines} == {run.kind for run in any_findings.runs}
     for line, row in zip(lines, rows, strict=True):
@@ -156,13 +154,13 @@ def test_csv_samples_round_trip_exactly(engine: Engine, any_findings: Findings) 
 
 
 def test_the_text_counts_verdicts_names_columns_and_fits(any_findings: Findings) -> None:
-    output = text.to_text(build(any_findings), 80)
+    output = to_text(build(any_findings), 80)
     assert max(map(len, output.splitlines())) <= 80
     assert all(column.name in output for column in any_findings.columns)
 
 
 def test_the_text_of_a_comparison_begins_with_the_compared_columns(imported: Findings) -> None:
-    lines = text.to_text(build(imported), 80).splitlines()
+    lines = to_text(build(imported), 80).splitlines()
     assert lines[0] == "6.1|patched against 5.14-vanilla [imported]"
     assert "6.1|patched: 1 better, 1 inconclusive of 2 rows" in lines
     assert "tbench throughput at clients=2: 6.1|patched has clients=1, 4, 8" in lines
@@ -171,7 +169,7 @@ def test_the_text_of_a_comparison_begins_with_the_compared_columns(imported: Fin
 def test_each_format_has_one_sign_convention_and_states_it(measured: Findings, engine: Engine) -> None:
     chosen = columns(engine, measured.columns)
     view = mmtests_view(measured, measured.columns, chosen, "verdicts", "current")
-    for output in (text.to_text(build(measured), 80), markdown.render(build(measured)), html.render(build(measured))):
+    for output in (to_text(build(measured), 80), to_markdown(build(measured)), to_html(build(measured))):
         assert words.CHANGE_SIGN in " ".join(output.split())
         assert words.GAIN_SIGN not in output
     for output in (changelog.render(build(measured)), mmtests.render(build(measured, mmtests=view))):

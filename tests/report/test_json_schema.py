@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.counters import Change
 from schedlab.findings.run import Findings, counter_changes
-from schedlab.report import data
 from schedlab.report.build import build
 from schedlab.report.document import Row, published
+from tests.report.rendering import to_json
 
 pytestmark = pytest.mark.slow
 
@@ -48,34 +48,34 @@ def test_the_schema_and_the_manual_match_the_code() -> None:
 
 
 def test_real_reports_conform_to_the_schema(any_findings: Findings) -> None:
-    document = valid(data.to_json(build(any_findings)))
+    document = valid(to_json(build(any_findings)))
     assert len(document["rows"]) == len(any_findings.verdicts)
     assert [column["name"] for column in document["columns"]] == [column.name for column in any_findings.columns]
     assert "counters" not in document
 
 
 def test_the_schema_rejects_other_objects(measured: Findings) -> None:
-    document = valid(data.to_json(build(measured)))
+    document = valid(to_json(build(measured)))
     for change in ({"rows": [document["rows"][0] | {"verdict": "maybe"}]}, {"schema": "2"}, {"paired": None}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.Draft202012Validator(SCHEMA).validate(document | change)
 
 
 def test_unknown_numbers_are_null_and_failures_are_listed(imported: Findings, measured: Findings) -> None:
-    document = valid(data.to_json(build(imported)))
+    document = valid(to_json(build(imported)))
     (single,) = [row for row in document["rows"] if row["parameters"] == {"clients": 8}]
     assert (single["p"], single["low"], single["spread"], single["baseline"]) == (None, None, None, 800.0)
     assert [(row["parameters"], row["missing"]) for row in document["unmatched"]] == [
         ({"clients": 2}, ["6.1|patched"]),
         ({"clients": 4}, ["5.14-vanilla"]),
     ]
-    (failure,) = valid(data.to_json(build(measured)))["failures"]
+    (failure,) = valid(to_json(build(measured)))["failures"]
     assert failure["reason"] == "crashed | badly\nin line 2"
 
 
 def test_counters_are_included_on_request(measured: Findings, engine: Engine) -> None:
     counted = counter_changes(engine, measured)
-    assert valid(data.to_json(build(measured, changes=counted)))["counters"] == []
+    assert valid(to_json(build(measured, changes=counted)))["counters"] == []
     change = Change("w", "{}", "changed", "forks", 8, 1.0, 2.0, 2.0, 1.5, float("inf"), 1.0, 0.5, 1.5, 0.4)
-    (document,) = valid(data.to_json(build(measured, changes=[change])))["counters"]
+    (document,) = valid(to_json(build(measured, changes=[change])))["counters"]
     assert (document["counter"], document["high"], document["clear"]) == ("forks", None, True)

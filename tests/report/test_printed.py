@@ -18,12 +18,11 @@ from schedlab.findings.run import Findings, findings
 from schedlab.report import changelog, data
 from schedlab.report.build import build
 from schedlab.report.numbers import spread
-from schedlab.report.render import report_markdown as markdown
-from schedlab.report.render import report_text as text
 from schedlab.report.render.html import page
 from schedlab.results.imported import Cell, Import, Table, TableRow
 from schedlab.store.imports import record_imports
 from schedlab.store.selection import select, with_baseline
+from tests.report.rendering import to_json, to_markdown, to_text
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
 TABLE = Table(
@@ -61,7 +60,7 @@ def row(output: str, name: str) -> list[str]:
 
 
 def test_the_text_shows_printed_figures_gains_tests_and_disagreements(printed: Findings) -> None:
-    output = text.to_text(build(printed), 80)
+    output = to_text(build(printed), 80)
     assert max(map(len, output.splitlines())) <= 80
     assert row(output, "Hmean mb/sec-1")[3:] == ["500.85", "522.43", "*+4.31%*", "560.00", "(+21.00%!)"]
     assert row(output, "Hmean mb/sec-2")[3:] == ["984.66", "-", "1000.00", "[+1.56%]"]
@@ -91,7 +90,7 @@ def test_a_change_that_is_not_a_ratio_is_a_difference_and_equal_values_have_no_m
     table = Table("columns", "", "clock", ("base", "new"), rows, 2)
     (run_id,) = record_imports(engine, [Import("mail", "mail.txt", tables=(table,))])
     report = build(findings(engine, run_id))
-    output = text.to_text(report, 80)
+    output = to_text(report, 80)
     assert row(output, "offset")[2:] == ["-5", "5", "[-,", "+10]"]
     assert row(output, "count")[2:] == ["0", "3", "[-,", "+3]"]
     assert row(output, "loss")[2:] == ["5", "-1", "[-,", "-6]"]
@@ -100,7 +99,7 @@ def test_a_change_that_is_not_a_ratio_is_a_difference_and_equal_values_have_no_m
     html = page.render(report)
     assert "[-, +10]" in html
     assert "[+0.00 %]" in html
-    cells = [of_row["cells"][1] for of_row in json.loads(data.to_json(report))["printed"][0]["rows"]]
+    cells = [of_row["cells"][1] for of_row in json.loads(to_json(report))["printed"][0]["rows"]]
     assert [(cell["recomputed"], cell["difference"]) for cell in cells] == [
         (None, 10),
         (None, 3),
@@ -110,7 +109,7 @@ def test_a_change_that_is_not_a_ratio_is_a_difference_and_equal_values_have_no_m
 
 
 def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
-    narrow = text.to_text(build(printed), 60)
+    narrow = to_text(build(printed), 60)
     assert max(map(len, narrow.splitlines())) <= 60
     assert narrow.count("Hmean mb/sec-2") == 2
 
@@ -118,17 +117,17 @@ def test_many_columns_are_broken_into_parts_that_fit(printed: Findings) -> None:
 def test_every_format_has_every_figure(printed: Findings) -> None:
     figures = [cell.text for of_row in TABLE.rows for cell in of_row.cells if cell.value is not None]
     for output in (
-        text.to_text(build(printed), 80),
-        markdown.render(build(printed)),
+        to_text(build(printed), 80),
+        to_markdown(build(printed)),
         changelog.render(build(printed)),
         data.to_csv(build(printed)),
-        data.to_json(build(printed)),
+        to_json(build(printed)),
     ):
         assert all(figure in output for figure in figures)
 
 
 def test_json_and_csv_have_the_cells_with_computed_gains(printed: Findings) -> None:
-    output = json.loads(data.to_json(build(printed)))
+    output = json.loads(to_json(build(printed)))
     jsonschema.Draft202012Validator(SCHEMA).validate(output)
     cells = [cell for of_row in output["printed"][0]["rows"] for cell in of_row["cells"]]
     assert [cell["agrees"] for cell in cells[:3]] == [None, True, False]
@@ -141,14 +140,14 @@ def test_json_and_csv_have_the_cells_with_computed_gains(printed: Findings) -> N
 def test_another_baseline_and_a_second_source_are_compared_by_values(engine: Engine, printed: Findings) -> None:
     chosen = select(engine, "1")
     compared = compare(engine, with_baseline(chosen, "patched"))
-    assert row(text.to_text(build(compared), 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
+    assert row(to_text(build(compared), 100), "Hmean mb/sec-1")[3:5] == ["500.85", "[-4.13%]"]
     again = replace(TABLE, rows=TABLE.rows[:1], columns=("vanilla", "other", "third"))
     record_imports(engine, [Import("mail", "second.txt", tables=(again,))])
     compared = compare(engine, [*chosen, *select(engine, "2")])
     (merged,) = compared.printed
     assert merged.columns == ("1:vanilla", "patched", "patched-again", "2:vanilla", "other", "third")
     assert [each.question.metric for each in compared.unmatched] == ["Hmean mb/sec-2", "elapsed"]
-    assert "not in 2" in text.to_text(build(compared), 80)
+    assert "not in 2" in to_text(build(compared), 80)
 
 
 def test_tables_without_a_common_row_or_mixed_with_samples_are_refused(engine: Engine, imported: Findings) -> None:

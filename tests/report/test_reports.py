@@ -16,15 +16,14 @@ from schedlab.analysis.resolution import towards
 from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Trial
 from schedlab.findings.run import findings
-from schedlab.report import changelog, data, words
+from schedlab.report import changelog, words
 from schedlab.report.build import build, run_part
 from schedlab.report.numbers import change, figure, gain, improvement, interval, p_value, percent
-from schedlab.report.render import report_markdown as markdown
-from schedlab.report.render import report_text as text
 from schedlab.report.render.html import page
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
 from tests.conftest import TWO_VARIANTS, edit_run
+from tests.report.rendering import to_json, to_markdown, to_text
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +44,7 @@ def test_the_text_fits_eighty_columns_and_names_verdict_band_and_label(
     run_script: Callable[..., tuple[int, object]], engine: Engine
 ) -> None:
     run_id, _ = run_script(slower)
-    output = text.to_text(build(findings(engine, run_id)), 80)
+    output = to_text(build(findings(engine, run_id)), 80)
     assert max(map(len, output.splitlines())) <= 80
     assert "[scripted]" in output
     assert output.count("worse") >= 2
@@ -62,12 +61,12 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
     run_id, _ = run_script(script)
     judged = findings(engine, run_id)
-    output = text.to_text(build(judged), 80)
+    output = to_text(build(judged), 80)
     line = next(line for line in output.splitlines() if line.strip().startswith("changed "))
     assert line.split()[1:5] == ["-", "-", "-", "-"]
     assert "no measurement of changed" in " ".join(output.split())
     assert "0.00" not in output
-    row = next(row for row in json.loads(data.to_json(build(judged)))["rows"] if row["variant"] == "changed")
+    row = next(row for row in json.loads(to_json(build(judged)))["rows"] if row["variant"] == "changed")
     assert row["ratio"] is None
     assert row["value"] is None
     assert row["verdict"] == "inconclusive"
@@ -75,7 +74,7 @@ def test_a_missing_cell_is_a_dash_and_never_a_zero(
 
 def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
-    output = json.loads(data.to_json(build(findings(engine, run_id))))
+    output = json.loads(to_json(build(findings(engine, run_id))))
     assert output["schema"] == 4
     assert {"run", "judging", "baseline", "rows", "warnings"} <= output.keys()
     assert all(row.keys() == ROW_FIELDS for row in output["rows"])
@@ -87,7 +86,7 @@ def test_the_json_has_the_documented_fields(run_script: Callable[..., tuple[int,
 def test_a_report_is_made_from_the_store_alone(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(slower)
     edit_run(engine, run_id, experiment_file="not even TOML [")
-    assert "worse" in text.to_text(build(findings(engine, run_id)), 80)
+    assert "worse" in to_text(build(findings(engine, run_id)), 80)
 
 
 def test_a_single_variant_without_control_has_nothing_to_compare(
@@ -98,7 +97,7 @@ def test_a_single_variant_without_control_has_nothing_to_compare(
     )
     run_id, _ = run_script(slower, alone)
     judged = findings(engine, run_id)
-    for output in (text.to_text(build(judged), 80), markdown.render(build(judged)), changelog.render(build(judged))):
+    for output in (to_text(build(judged), 80), to_markdown(build(judged)), changelog.render(build(judged))):
         assert "one column, base: nothing to compare. --format mmtests shows its figures" in " ".join(output.split())
 
 
@@ -160,11 +159,11 @@ def test_a_row_that_the_correction_leaves_undecided_explains_itself(
     changed = {"verdict": Word.INCONCLUSIVE, "p": 0.031, "p_adjusted": 0.062, "detectable": 0.1}
     rows = [row if row.control else row.model_copy(update=changed) for row in report.rows]
     report = report.model_copy(update={"rows": rows})
-    output = " ".join(text.to_text(report, 200).split())
+    output = " ".join(to_text(report, 200).split())
     assert "0.062 0.031 inconclusive (MDE +10.0 %) (p 0.031 before the correction over 2 rows)" in output
     assert "changed: 2 inconclusive of 2 rows" in output
     assert "raw p: before the correction" in output
-    plain = text.to_text(build(findings(engine, run_id)), 80)
+    plain = to_text(build(findings(engine, run_id)), 80)
     assert "raw p" not in plain
     assert "before the correction" not in plain
 
@@ -175,7 +174,7 @@ def test_a_control_that_differs_before_the_correction_explains_itself(
     run_id, _ = run_script(slower)
     report = build(findings(engine, run_id))
     rows = [row.model_copy(update={"p": 0.04, "p_adjusted": 0.08}) if row.control else row for row in report.rows]
-    output = " ".join(text.to_text(report.model_copy(update={"rows": rows}), 200).split())
+    output = " ".join(to_text(report.model_copy(update={"rows": rows}), 200).split())
     assert "0.08 A/A control, differs (p 0.04 before the correction over 2 rows)" in output
 
 
@@ -188,7 +187,7 @@ def test_a_change_over_fewer_blocks_names_the_baseline_of_these_blocks(
 
     run_id, _ = run_script(script)
     report = build(findings(engine, run_id))
-    for output in (text.to_text(report, 200), markdown.render(report), changelog.render(report)):
+    for output in (to_text(report, 200), to_markdown(report), changelog.render(report)):
         assert "in these 7 blocks" in " ".join(output.split())
 
 
@@ -246,18 +245,18 @@ def test_every_format_shows_a_cause_that_disappeared(
         ("cause-longest", "better", "ranks"),
     }
     report = build(judged)
-    shown = text.to_text(report, 100)
+    shown = to_text(report, 100)
     assert "-100.0 … -96.1" in shown
     assert "Worst cases: median" in " ".join(shown.split())
     assert "Rows with a value of 0" in " ".join(shown.split())
-    (rate,) = [row for row in json.loads(data.to_json(report))["rows"] if row["metric"] == "cause-per-second"]
+    (rate,) = [row for row in json.loads(to_json(report))["rows"] if row["metric"] == "cause-per-second"]
     assert (rate["ratio"], rate["value"], rate["statistic"]) == (0.0, 0.0, "differences")
-    assert "-96.1" in markdown.render(report)
+    assert "-96.1" in to_markdown(report)
     assert "-100.0\N{NO-BREAK SPACE}%" in page.render(report)
 
 
 def test_a_cause_that_appears_has_a_lower_bound(run_script: Callable[..., tuple[int, object]], engine: Engine) -> None:
     run_id, _ = run_script(interrupted("quiet"), NOISE)
-    shown = text.to_text(build(findings(engine, run_id)), 100)
+    shown = to_text(build(findings(engine, run_id)), 100)
     assert "from 0" in shown
     assert "worse" in shown

@@ -15,9 +15,7 @@ from schedlab.findings.run import Findings
 from schedlab.report import changelog, data
 from schedlab.report.build import build
 from schedlab.report.document import Report
-from schedlab.report.render import html
-from schedlab.report.render import report_markdown as markdown
-from schedlab.report.render import report_text as text
+from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
 pytestmark = pytest.mark.slow
 
@@ -62,12 +60,12 @@ def test_every_format_renders_rows_with_unknown_figures(measured: Findings, draw
     plain = build(measured, plots=True)
     drawn = drawing.draw(st.lists(FIELDS, min_size=len(plain.rows), max_size=len(plain.rows)))
     report = with_figures(plain, drawn)
-    texts = [text.to_text(report, 100), markdown.render(report), changelog.render(report), html.render(report)]
+    texts = [to_text(report, 100), to_markdown(report), changelog.render(report), to_html(report)]
     for output in texts:
         assert not re.search(r"\b(nan|None|inf)\b", output.partition("<style")[0])
     sentences = " ".join(changelog.render(report).split())
     assert not re.search(r"interval - to|to -[),%]", sentences)
-    assert len(json.loads(data.to_json(report))["rows"]) == len(drawn)
+    assert len(json.loads(to_json(report))["rows"]) == len(drawn)
     assert data.to_csv(report).count("\n") >= len(drawn)
 
 
@@ -80,7 +78,7 @@ def test_every_format_has_the_limit_of_an_equivalent_verdict(measured: Findings,
     report = with_figures(plain, [fields for _ in plain.rows])
     percent = {0.375: "38", 0.15: "15", 1.0: "100"}[share]
     pattern = rf"an event in up to {percent}.?% of the blocks cannot be excluded"
-    for output in (text.to_text(report, 400), markdown.render(report), changelog.render(report), html.render(report)):
+    for output in (to_text(report, 400), to_markdown(report), changelog.render(report), to_html(report)):
         assert re.search(pattern, " ".join(output.split()))
-    assert {row["event_share"] for row in json.loads(data.to_json(report))["rows"]} == {share}
+    assert {row["event_share"] for row in json.loads(to_json(report))["rows"]} == {share}
     assert "event_share" in data.to_csv(report).partition("\n")[0]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedlab.report.render.report_text import plain_console
 
 from schedlab.report import reproduction
 from schedlab.report.render.html import reproduction as html
-from schedlab.report.render.report_text import plain_console
 from schedlab.report.reproduction import Reproduction, frozen, missed_text
 from schedlab.report.reproduction_json import to_json
 from schedlab.reproduction import published

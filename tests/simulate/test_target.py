@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedlab.report.render.report_text import to_text
 from sqlalchemy import Engine, text
 
 from schedlab.errors import CannotRunHere, ExperimentError
@@ -23,7 +24,6 @@ from schedlab.experiment.seeds import simulation_seed
 from schedlab.findings.run import findings
 from schedlab.report import data
 from schedlab.report.build import build
-from schedlab.report.render.report_text import to_text
 from schedlab.simulation import models
 from schedlab.store import reader, writer
 from schedlab.store.cells import unpack
@@ -35,6 +35,7 @@ from schedlab.tunables import System
 from schedlab.workloads import registry
 from schedlab.workloads.native import Native
 from schedlab.workloads.perf_bench.adapter import MAIN_MEMORY
+from tests.report.rendering import to_json, to_text
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +161,7 @@ def test_every_report_says_that_the_figures_are_simulated(engine: Engine, run: R
     results = findings(engine, run(planned()))
     assert results.run.kind == "simulated"
     assert "[simulated]" in to_text(build(results), 80)
-    document = json.loads(data.to_json(build(results)))
+    document = json.loads(to_json(build(results)))
     assert {document["runs"][0]["kind"], *(row["kind"] for row in document["rows"])} == {"simulated"}
     assert {line["kind"] for line in csv.DictReader(io.StringIO(data.to_csv(build(results))))} == {"simulated"}
     assert any("simulated, not measured" in note for note in results.run.notes)

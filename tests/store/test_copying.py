@@ -13,7 +13,6 @@ from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.findings.run import findings
-from schedlab.report import data
 from schedlab.report.build import build
 from schedlab.results.imported import Import
 from schedlab.results.measurement import Measurement
@@ -33,6 +32,7 @@ from tests.conftest import (
     begin,
 )
 from tests.postgres_server import Server
+from tests.report.rendering import to_json
 from tests.store.test_imports import TABLE, TREE
 
 pytestmark = pytest.mark.slow
@@ -87,7 +87,7 @@ def contents(engine: Engine) -> dict[str, list[tuple[object, ...]]]:
 
 
 def report(engine: Engine) -> str:
-    return data.to_json(build(findings(engine, reader.run(engine, 2))))
+    return to_json(build(findings(engine, reader.run(engine, 2))))
 
 
 def test_a_copy_has_every_row_of_the_store_and_the_same_report(filled: Engine, target: Engine) -> None:

@@ -23,7 +23,6 @@ from schedlab.findings.comparison import compare
 from schedlab.findings.run import counter_changes, findings
 from schedlab.report import data
 from schedlab.report.build import build
-from schedlab.report.render import report_text as text
 from schedlab.results.imported import Import
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.results.metrics import Metric, MetricSpec
@@ -35,6 +34,7 @@ from schedlab.store.file import open_store
 from schedlab.store.imports import record_imports
 from tests.cli.in_process import runner
 from tests.conftest import TWO_VARIANTS, begin
+from tests.report.rendering import to_json, to_text
 from tests.store.test_imports import TABLE, TREE
 
 pytestmark = pytest.mark.slow
@@ -79,8 +79,8 @@ def show(engine: Engine, run_id: int) -> None:
     run = reader.run(engine, run_id)
     judged = findings(engine, run)
     report = build(judged)
-    text.to_text(report, 80)
-    data.to_json(report)
+    to_text(report, 80)
+    to_json(report)
     data.to_csv(report)
     counter_changes(engine, judged)
     list(reader.failed_outputs(engine, run_id))

@@ -22,7 +22,6 @@ from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import findings
 from schedlab.report.build import build
-from schedlab.report.render import report_text as text
 from schedlab.report.words import verdict
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
@@ -33,6 +32,7 @@ from schedlab.targets.vm import VirtualMachine
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm import session as session_module
 from schedlab.targets.vm.jobs import SCHEDULER
+from tests.report.rendering import to_text
 from tests.targets import sched_ext_standin
 from tests.targets.vm.guest_files import require_guest
 
@@ -128,7 +128,7 @@ def test_every_report_of_emulated_cpus_warns_and_marks_verdicts_on_times(schedst
     report = build(findings(schedstats.engine, schedstats.run_id))
     assert "emulated" in [warning.kind for warning in report.warnings]
     assert all("(emulated)" in verdict(row, report)[1] for row in report.rows)
-    assert "(emulated)" in text.to_text(report, 120)
+    assert "(emulated)" in to_text(report, 120)
 
 
 def test_the_fingerprint_names_kernel_machine_and_qemu(schedstats: StoredRun) -> None:

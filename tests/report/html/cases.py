@@ -17,7 +17,6 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.findings.comparison import compare
 from schedlab.findings.run import Findings, counter_changes, findings
 from schedlab.report.build import build
-from schedlab.report.render import html
 from schedlab.results.imported import Cell, Import, Series, Table, TableRow
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
@@ -28,6 +27,7 @@ from schedlab.store.imports import record_imports
 from schedlab.targets.scripted import Script, Scripted
 from schedlab.workloads.registry import adapter
 from tests.conftest import TWO_VARIANTS, begin
+from tests.report.rendering import to_html
 from tests.report.test_effects import SIZES as STEPS
 from tests.report.test_effects import STACK
 
@@ -170,4 +170,4 @@ def _store(folder: Path) -> Engine:
 
 def _render(engine: Engine, judged: Findings, changes: Sequence[Change] | None) -> str:
     samples: Columns = columns(engine, judged.columns)
-    return html.render(build(judged, changes=changes, samples=samples, plots=True))
+    return to_html(build(judged, changes=changes, samples=samples, plots=True))

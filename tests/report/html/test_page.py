@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schedlab.report.render.html.payload import script_safe
 
 from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.report.build import MOST, thinned
-from schedlab.report.render.html.payload import script_safe
 from tests.report.html import cases
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from schedlab.report.render.html.curves import positions
-from schedlab.report.render.html.forest import Axis, axis
 from schedlab.report.render.html.payload import looks
+
+from schedlab.report.render.html.forest import Axis, axis
 
 ratios = st.floats(0.01, 100)
 
