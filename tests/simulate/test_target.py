@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from schedlab.report.render.report_text import to_text
 from sqlalchemy import Engine, text
 
 from schedlab.errors import CannotRunHere, ExperimentError

@@ -289,7 +289,6 @@ def _printed(checked: Checked) -> document.PrintedTable:
                     agrees=gain.agrees if gain else None,
                     star=cell.star,
                     p=gain.test.p if gain and gain.test else None,
-                    tested=gain.test.change if gain and gain.test else None,
                 )
             )
         rows.append(

@@ -10,7 +10,7 @@ from functools import partial
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_serializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
@@ -328,7 +328,6 @@ class PrintedCell(Part):
     agrees: bool | None = Field(description="whether rounding explains the difference between `gain` and `recomputed`")
     star: bool | None = Field(description="whether the source marks the change; null in tables without marks")
     p: Known = Field(description="Welch's test on the printed figures, if n and spread are printed; not corrected")
-    tested: Known = _internal(description="change in per cent that the test is about")
 
 
 class PrintedRow(Part):
@@ -407,7 +406,7 @@ class Report(Part):
     notes: list[str] = Field(
         description="data that were left out; with `--counters`, also counters that could not be read"
     )
-    counters: list[Counter] | None = Field(default=None, description="only with `--counters` or `--counter`")
+    counters: list[Counter] | None = Field(default=None, description="null without `--counters` or `--counter`")
     counter_notes: list[str] = _internal(default=[], description="the notes that are about counters only")
     raw_p: bool = _internal(default=False, description="whether tables show p before the correction too")
     counters_named: bool = _internal(default=False, description="whether the counters were selected by their names")
@@ -416,11 +415,6 @@ class Report(Part):
     mmtests: View | None = _internal(default=None, description="MMTests' tables")
     plotted: list[PlottedRow] = _internal(default=[], description="the rows of the HTML report")
     sampled: bool = _internal(default=False, description="whether `plotted` has samples, not only block means")
-
-    @model_serializer(mode="wrap")
-    def _without_absent_counters(self, serialize: Any) -> dict[str, Any]:
-        fields: dict[str, Any] = serialize(self)
-        return {name: value for name, value in fields.items() if (name, value) != ("counters", None)}
 
     def run_of(self, column: Column) -> Run:
         """Return the run of a column. Numbers are ambiguous where runs lie in several stores."""

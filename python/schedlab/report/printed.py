@@ -72,10 +72,10 @@ def gain(table: PrintedTable, column: int, cell: PrintedCell) -> str:
     return f"{opening}{shown}{'!' if cell.agrees is False else ''}{closing}"
 
 
-def computed(cell: PrintedCell, unit: str = "%") -> str:
+def computed(cell: PrintedCell) -> str:
     """Return a computed gain or difference in brackets; empty without either."""
     if cell.recomputed is not None:
-        return f"[{percent(cell.recomputed, 2, signed=True, unit=unit)}]"
+        return f"[{percent(cell.recomputed, 2, signed=True, unit='%')}]"
     return "" if cell.difference is None else f"[{no_ratio(cell.difference)}]"
 
 
@@ -87,18 +87,23 @@ def no_ratio(difference: float) -> str:
 def remarks(table: PrintedTable) -> list[str]:
     """Return the tests that printed spreads allow, and the gains that do not follow from the printed values."""
     tests = [
-        f"{row_name(row)}, {cell.column}: {percent(cell.tested, 2, signed=True)}, p = {p_value(cell.p)} "
+        f"{row_name(row)}, {cell.column}: {_tested(cell)}, p = {p_value(cell.p)} "
         f"(n = {row.cells[table.baseline_index].n} and {cell.n})"
         for row in table.rows
         for cell in row.cells
         if cell.p is not None
     ]
     return tests + [
-        f"! line {gain.line}, {gain.row}, {gain.column}: printed {percent(gain.printed, 2, signed=True)}, "
-        f"the values give {percent(gain.recomputed, 2, signed=True)} ({percent(gain.low, 2, signed=True, unit='')} to "
-        f"{percent(gain.high, 2, signed=True, unit='')})"
+        f"! line {gain.line}, {gain.row}, {gain.column}: printed {percent(gain.printed, 2, signed=True, unit='%')}, "
+        f"the values give {percent(gain.recomputed, 2, signed=True, unit='%')} "
+        f"({percent(gain.low, 2, signed=True, unit='')} to {percent(gain.high, 2, signed=True, unit='')})"
         for gain in table.disagreements
     ]
+
+
+def _tested(cell: PrintedCell) -> str:
+    """Return the gain that a test is about, with the sign and the digits of the table."""
+    return percent(cell.gain if cell.recomputed is None else cell.recomputed, 2, signed=True, unit="%")
 
 
 def explanation(tables: Sequence[PrintedTable]) -> str:

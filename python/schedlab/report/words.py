@@ -229,8 +229,10 @@ def summary_notes(report: Report, shared: Shared) -> Iterator[str]:
     for workload, common in shared.items():
         if common:
             yield f"{workload}: {parameters(common)}"
+    if equivalent := [row for row in report.rows if row.verdict is Word.EQUIVALENT and not row.control]:
+        yield f"{Word.EQUIVALENT}: within ±{100 * report.judging.delta:g} %; {rare_events(equivalent)}"
     tied = " Figures joined by 'and' are one fact with one verdict." if any(row.tied_to for row in report.rows) else ""
-    yield f"change against {report.baseline}: {CHANGE_SIGN.partition(';')[0]}.{tied}"
+    yield f"change against {report.baseline}: {CHANGE_SIGN}; the word says which is better.{tied}"
 
 
 def direction_of(row: Row) -> Word:
@@ -416,7 +418,7 @@ def correction(name: str, tests: str) -> str:
     return f"corrected over {tests} by {CORRECTIONS[name]} method" if name in CORRECTIONS else "not corrected"
 
 
-CHANGE_SIGN = "+ is a larger figure; each heading says which figures are better"
+CHANGE_SIGN = "+ is a larger figure"
 """Meaning of the sign of a change, the convention of all formats with changes."""
 
 GAIN_SIGN = "gain: + is better"

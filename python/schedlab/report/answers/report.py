@@ -148,7 +148,8 @@ def _summary_cell(name: str, rows: Sequence[Row], tied: Sequence[Row]) -> Cell:
     if row is None:
         return Cell("-", tone=QUIET)
     changes = [words.size_of_change(each) for each in (row, *tied) if each.variant == name]
-    remark = f"({words.mde(row.detectable)})" if row.verdict is Word.INCONCLUSIVE and not row.reason else ""
+    mde = f"({words.mde(row.detectable)})" if row.verdict is Word.INCONCLUSIVE and not row.reason else ""
+    remark = " ".join(filter(None, (mde, words.other_baseline(row, rows))))
     return Cell(f"{' and '.join(changes)} {row.verdict}", tone=row.verdict, remark=remark)
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from schedlab.report import counters as wording
 from schedlab.report import effects, words
-from schedlab.report.answer import QUIET, Cell, Code, Column, Line, Paragraph, Part, Plot, Section, Span, Table
+from schedlab.report.answer import QUIET, Cell, Code, Column, Line, Listing, Paragraph, Part, Plot, Section, Span, Table
 from schedlab.report.answers import report_curves
 from schedlab.report.document import Report
 from schedlab.report.numbers import UNKNOWN, change
@@ -74,6 +74,8 @@ def counters(report: Report) -> Iterator[Section]:
     parts += [Paragraph(text, "quiet") for text in wording.explanations(shown)]
     if not shown:
         parts = [Paragraph("No counter can be compared.")]
+    if report.run.notes:
+        parts.append(Listing(report.run.notes, style="warning"))
     yield Section("Counters", parts, key="counters", folded=not report.counters_named)
 
 

@@ -103,5 +103,5 @@ def _table(part: document.Table, level: int) -> Iterator[str]:
 
 
 def _cell(cell: document.Cell) -> str:
-    text = f"**{escape(cell.text)}**" if cell.text in DIFFERENT else escape(cell.text)
+    text = f"**{escape(cell.text)}**" if cell.tone in DIFFERENT else escape(cell.text)
     return f"{text} {escape(cell.remark)}".strip() if cell.remark else text
