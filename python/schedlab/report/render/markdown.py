@@ -57,7 +57,7 @@ def _lines(answer: document.Answer) -> Iterator[str]:
         yield from _part(part, 2)
     if answer.facts:
         yield ""
-        yield from table(["", ""], [[name, escape(text)] for name, text in answer.facts], [False, False])
+        yield from table(["", ""], [[escape(name), escape(text)] for name, text in answer.facts], [False, False])
     for command in answer.commands:
         yield f"\n{escape(command.reason)}:\n\n```sh\n{command.command}\n```"
 
