@@ -26,6 +26,13 @@ TIME_NS = {
 }
 """Nanoseconds in each unit of time (SI; BIPM SI brochure, table 8 for min and h)."""
 
+SYMBOLS = {
+    "sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "msecs": "ms", "millisecond": "ms",
+    "milliseconds": "ms", "usec": "us", "usecs": "us", "µs": "us", "μs": "us", "microseconds": "us", "nsec": "ns",
+    "nsecs": "ns", "nanoseconds": "ns", "m": "min", "minutes": "min", "hours": "h", "percent": "%",
+}  # fmt: skip
+"""Symbols of times and shares in the units of metrics, by other names that tools and users write."""
+
 SIZE_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 """Bytes in each unit of size (IEC 80000-13)."""
 

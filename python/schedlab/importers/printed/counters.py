@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from schedlab.importers.checks import unique
 from schedlab.importers.printed.lines import Line, is_rule, malformed
 from schedlab.results.imported import Table
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.perf_stat import output
 from schedlab.workloads.perf_stat.output import LONGEST_LINE, Command, Count
 
@@ -114,12 +115,11 @@ class Reader:
     def _is_event(self, line: Line) -> bool:
         if len(line.text) > LONGEST_LINE:
             return False
-        if output.is_event(line.text):
-            return True
-        if output.is_damaged(line.text):
+        is_event = output.is_event(line.text)
+        if is_event is None:
             why = "the figure or the event of the line cannot be read as output of perf stat"
             raise malformed(self.source, line, why)
-        return False
+        return is_event
 
     def _continues(self, at: int) -> bool:
         """Whether the block continues after a blank line: perf prints one or two blank lines before the
@@ -160,21 +160,21 @@ def _is_column_of(group: Sequence[_Block], block: _Block) -> bool:
     if len(headings) > 1 and block.heading == group[0].heading:
         # A repetition of the first heading begins the next comparison.
         return False
-    names = {count.metric for count in group[0].counts}
-    return block.command.text == group[-1].command.text and any(count.metric in names for count in block.counts)
+    metrics = {count.metric for count in group[0].counts}
+    return block.command.text == group[-1].command.text and any(count.metric in metrics for count in block.counts)
 
 
 def _table(group: Sequence[_Block]) -> Table:
-    rows: dict[tuple[str, int], dict[int, Count]] = {}
+    rows: dict[tuple[MetricSpec, int], dict[int, Count]] = {}
     for k, block in enumerate(group):
-        times: Counter[str] = Counter()
+        times: Counter[MetricSpec] = Counter()
         for count in block.counts:
             times[count.metric] += 1
             rows.setdefault((count.metric, times[count.metric]), {})[k] = count
     # An event that is twice under one heading was measured twice.
-    repeated = {name for name, time in rows if time > 1}
+    repeated = {metric for metric, time in rows if time > 1}
     first = group[0]
-    run = first.command.parameters
+    run = {"run": first.command.run} if first.command.run else {}
     names = [block.heading or block.command.text or f"line {block.line}" for block in group]
     return Table(
         output.LAYOUT,
@@ -184,9 +184,9 @@ def _table(group: Sequence[_Block]) -> Table:
         tuple(
             output.row_of(
                 [by_block.get(k) for k in range(len(group))],
-                {**run, "repetition": time} if name in repeated else run,
+                {**run, "repetition": time} if metric in repeated else run,
             )
-            for (name, time), by_block in rows.items()
+            for (metric, time), by_block in rows.items()
         ),
         first.line,
     )

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from schedlab.notation.units import SYMBOLS
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 
 SECONDS = 10.0
@@ -21,13 +22,6 @@ SECONDS = 10.0
 
 MOST_SAMPLES = 1_000_000
 """Largest number of samples that a trial may have of a metric."""
-
-_SYNONYMS = {
-    "sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "msecs": "ms", "millisecond": "ms",
-    "milliseconds": "ms", "usec": "us", "usecs": "us", "µs": "us", "μs": "us", "microseconds": "us", "nsec": "ns",
-    "nsecs": "ns", "nanoseconds": "ns", "m": "min", "minutes": "min", "hours": "h", "percent": "%",
-}  # fmt: skip
-"""Other names of units, and the symbols by which schedlab recognises a time or a share."""
 
 _NAME = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _UNIT = r"^[^\s\[\],]+$"
@@ -56,7 +50,7 @@ class Figure(BaseModel):
     @field_validator("unit")
     @classmethod
     def _require_symbol(cls, unit: str) -> str:
-        if (symbol := _SYNONYMS.get(unit.lower())) is not None and unit != symbol:
+        if (symbol := SYMBOLS.get(unit.lower())) is not None and unit != symbol:
             raise ValueError(f"{unit!r} is not the symbol of the unit: write {symbol!r}")
         return unit
 

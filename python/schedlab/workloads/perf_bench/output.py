@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from schedlab.notation.units import SYMBOLS
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import (
     NUMBER,
@@ -51,7 +52,6 @@ _NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\
 _ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
 """Collections whose benchmarks all print a value that this reader can parse."""
 
-_UNITS = {"nsec": "ns", "usec": "us", "msec": "ms", "sec": "s", "secs": "s", "nsecs": "ns", "GB/sec": "GB/s"}
 _GIB = {"": 2.0**-30, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0}
 """perf divides by 1024 for each step of its prefixes (``print_bps`` in its mem-functions.c)."""
 
@@ -131,10 +131,10 @@ def _values(section: _Section) -> Iterator[Samples]:
         operation = {**parameters, "operation": match[2].lower()}
         yield Samples(section.name, _COUNT_SPEC, operation, (float(match[1]),))
     for match in _TOOK.finditer(section.text):
-        metric = MetricSpec("time", _UNITS.get(match[3], match[3]), "lower")
+        metric = MetricSpec("time", SYMBOLS.get(match[3], match[3]), "lower")
         yield Samples(section.name, metric, {**parameters, "of": match[1]}, (float(match[2]),))
     for match in _NUMA.finditer(section.text):
-        unit = _UNITS.get(match[2], match[2])
+        unit = SYMBOLS.get(match[2], match[2].replace("/sec", "/s"))
         metric = MetricSpec(match[3], unit, "higher" if match[3].endswith("speed") else "lower")
         yield Samples(section.name, metric, parameters, (float(match[1]),))
     if simple := _SIMPLE.match(section.text):

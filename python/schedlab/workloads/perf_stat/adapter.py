@@ -19,16 +19,9 @@ from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, mess
 from schedlab.workloads.perf_stat import output as perf_output
 from schedlab.workloads.tools import find, need
 
-SOFTWARE = {
-    "task-clock": "ms",
-    "context-switches": "events",
-    "cpu-migrations": "events",
-    "page-faults": "events",
-}
-HARDWARE = dict.fromkeys(
-    ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses"), "events"
-)
-"""perf's generic names (perf-list(1)) and units."""
+SOFTWARE = ("task-clock", "context-switches", "cpu-migrations", "page-faults")
+HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses")
+"""perf's generic names (perf-list(1))."""
 
 _ELAPSED = MetricSpec("elapsed", "s", "lower")
 _ERROR = MetricSpec("elapsed-error", "%", "lower", judged=False)
@@ -54,7 +47,7 @@ class Perfstat(Adapter[PerfstatParameters]):
     metrics = (
         _ELAPSED,
         _ERROR,
-        *(MetricSpec(name, unit, "lower", judged=False) for name, unit in (SOFTWARE | HARDWARE).items()),
+        *(MetricSpec(name, perf_output.unit_of(name), "lower", judged=False) for name in (*SOFTWARE, *HARDWARE)),
     )
     tools = (PERF,)
     note = (
@@ -111,6 +104,6 @@ def _values(text: str, *, separated: bool) -> Iterator[tuple[str, float]]:
         if count.value is None:
             continue
         # An unprivileged user gets the user-space share only, which perf marks with ":u".
-        yield count.metric.partition(":")[0], count.value
-        if count.metric == "elapsed" and count.error_percent is not None:
+        yield count.metric.name.partition(":")[0], count.value
+        if count.metric.name == "elapsed" and count.error_percent is not None:
             yield "elapsed-error", count.error_percent

@@ -26,7 +26,7 @@ from itertools import islice
 from math import isnan
 from typing import Any
 
-from schedlab.notation.units import counted
+from schedlab.notation.units import SYMBOLS, counted
 from schedlab.results.imported import Cell, Spread, Table, TableRow
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import number
@@ -37,7 +37,6 @@ WORKLOAD, LAYOUT = "perfstat", "perf-stat"
 
 _TIMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
 """perf's clock events in nanoseconds (perf-list(1), tool events), and the adapters' names of their metrics."""
-_UNITS = {"msec": "ms", "nsec": "ns", "Joules": "J", "": "events"}
 _CLOCKS = frozenset({"task-clock", "cpu-clock"})
 """Events that perf prints in milliseconds; old versions leave the unit out."""
 
@@ -52,7 +51,7 @@ _OBJECT = re.compile(r'^ *\{ ?"(?:interval|cpu|core|socket|die|node|thread|cgrou
 _PLACES = ("cpu", "core", "die", "socket", "node", "cache", "cluster", "thread")
 
 _COUNT = re.compile(r"[0-9]{1,20}(?:[.,][0-9]{1,15})?")
-_NOTHING = re.compile(r"<not (?:counted|supported)>")
+_VALUE = re.compile(rf"{_COUNT.pattern}|<not (?:counted|supported)>")
 _SECONDS = re.compile(r" *[0-9]{1,12}\.[0-9]{9}| *summary")
 _PLACE = re.compile(r"CPU\d+|[SDCNL]\d+(?:-[SDCNL]\w*\d+)*|.+-\d+")
 _UNIT = re.compile(r"(?!<not )[^0-9\s][^\s]*|")
@@ -65,49 +64,51 @@ class Count:
     """Count of one event.
 
     Attributes:
-        metric: name of the event or time.
-        unit: unit of ``value``.
+        metric: the event or time; events are costs of the same work, so lower is better.
         value: the count; None where the event was not counted or is not supported.
-        text: the count as printed; empty if ``value`` has another unit.
         line: number of its line.
+        text: the count as printed; empty if ``value`` has another unit.
         seconds: end of an interval (``-I``), nan in the lines of the summary, None without intervals.
         place: CPU, core, socket, thread or cgroup.
         error_percent: relative standard error over repeated runs (``-r``).
         runs: number of repeated runs; None where the format does not print it.
     """
 
-    metric: str
-    unit: str
+    metric: MetricSpec
     value: float | None
+    line: int
     text: str = ""
-    line: int = 0
     seconds: float | None = None
     place: str = ""
     error_percent: float | None = None
     runs: int | None = None
 
     @property
-    def spec(self) -> MetricSpec:
-        """The metric. Events are costs of the same work, so lower is better."""
-        return MetricSpec(self.metric, self.unit, "lower")
+    def parameters(self) -> Parameters:
+        """Parameters of the row."""
+        return {"place": self.place} if self.place else {}
 
 
 def _count(event: str, unit: str, value: float | None, line: int, **further: Any) -> Count:
     """Return the count of an event with its printed unit; clock events become times in seconds."""
     if event in _TIMES and unit in ("ns", ""):
-        return Count(_TIMES[event], "s", None if value is None else value * 1e-9, line=line, **further)
-    return Count(event, _unit(event, unit), value, line=line, **further)
+        seconds = None if value is None else value * 1e-9
+        return Count(MetricSpec(_TIMES[event], "s", "lower"), seconds, line, **further)
+    return Count(MetricSpec(event, unit_of(event, unit), "lower"), value, line, **further)
 
 
-def _unit(event: str, printed: str) -> str:
-    return _UNITS.get(printed or ("msec" if event.partition(":")[0] in _CLOCKS else ""), printed)
+def unit_of(event: str, printed: str = "") -> str:
+    """Return the unit of an event, by the unit that perf printed."""
+    if not printed:
+        return "ms" if event.partition(":")[0] in _CLOCKS else "events"
+    return "J" if printed == "Joules" else SYMBOLS.get(printed, printed)
 
 
 def row_of(counts: Sequence[Count | None], parameters: Parameters) -> TableRow:
     """Return the row of one event, with a cell for each column."""
     first = next(count for count in counts if count is not None)
     cells = tuple(Cell(None) if count is None else _cell(count) for count in counts)
-    return TableRow(first.metric, "", parameters, first.unit, first.spec.direction, cells, first.line)
+    return TableRow(first.metric.name, "", parameters, first.metric.unit, first.metric.direction, cells, first.line)
 
 
 def _cell(count: Count) -> Cell:
@@ -126,22 +127,23 @@ def _count_of(line: str, separator: str, number: int = 0) -> Count | None:
         seconds = float("nan") if "summary" in fields[0] else float(fields[0])
         fields = fields[1:]
     place = ""
-    if len(fields) > 3 and not _is_value(fields[0]) and _PLACE.fullmatch(fields[0]):
+    if len(fields) > 3 and not _VALUE.fullmatch(fields[0]) and _PLACE.fullmatch(fields[0]):
         place, fields = fields[0], fields[1:]
         # The number of CPUs follows a place with several CPUs.
-        if len(fields) > 3 and fields[0].isdecimal() and _is_value(fields[1]):
+        if len(fields) > 3 and fields[0].isdecimal() and _VALUE.fullmatch(fields[1]):
             fields = fields[1:]
-    if len(fields) < 5 or not _is_value(fields[0]) or not _UNIT.fullmatch(fields[1]) or not _EVENT.fullmatch(fields[2]):
+    if (
+        len(fields) < 5
+        or not _VALUE.fullmatch(fields[0])
+        or not _UNIT.fullmatch(fields[1])
+        or not _EVENT.fullmatch(fields[2])
+    ):
         return None
     value = float(fields[0].replace(",", ".")) if _COUNT.fullmatch(fields[0]) else None
     error = next((float(match[1]) for field in fields[3:5] if (match := _ERROR.fullmatch(field))), None)
-    cgroup = fields[3] if fields[3] and not _is_value(fields[3]) and not _ERROR.fullmatch(fields[3]) else ""
+    cgroup = fields[3] if fields[3] and not _VALUE.fullmatch(fields[3]) and not _ERROR.fullmatch(fields[3]) else ""
     place = " ".join(filter(None, (place, cgroup)))
     return _count(fields[2], fields[1], value, number, seconds=seconds, place=place, error_percent=error)
-
-
-def _is_value(field: str) -> bool:
-    return bool(_COUNT.fullmatch(field) or _NOTHING.fullmatch(field))
 
 
 def _separator(text: str) -> str | None:
@@ -248,15 +250,15 @@ def _reading(log: Log, counts: Sequence[Count], derived: int) -> Reading:
     if any(count.seconds is not None for count in without_summary):
         return Reading([_samples(count) for count in with_value if count.seconds is not None], notes=notes)
     if any(count.error_percent is not None for count in without_summary):
-        rows = tuple(row_of([count], _parameters(count)) for count in without_summary)
+        rows = tuple(row_of([count], count.parameters) for count in without_summary)
         table = Table(LAYOUT, "means of repeated runs", WORKLOAD, (log.column,), rows, counts[0].line)
         return Reading(tables=[table], notes=notes)
     return Reading([_samples(count) for count in with_value], notes=notes)
 
 
 def _notes(counts: Sequence[Count], derived: int) -> Iterable[str]:
-    missing = Counter(count.metric for count in counts if count.value is None)
-    with_value = {count.metric for count in counts if count.value is not None}
+    missing = Counter(count.metric.name for count in counts if count.value is None)
+    with_value = {count.metric.name for count in counts if count.value is not None}
     if never := [event for event in missing if event not in with_value]:
         yield f"left out, never counted: {', '.join(never)}"
     for event, times in missing.items():
@@ -268,22 +270,15 @@ def _notes(counts: Sequence[Count], derived: int) -> Iterable[str]:
         yield f"left out: {counted(derived, 'derived figure')}, which follow from the counts"
 
 
-def _parameters(count: Count) -> Parameters:
-    return {"place": count.place} if count.place else {}
-
-
 def _samples(count: Count) -> Samples:
     assert count.value is not None
-    return Samples(WORKLOAD, count.spec, _parameters(count), (count.value,))
+    return Samples(WORKLOAD, count.metric, count.parameters, (count.value,))
 
 
 READERS = (
     Reader("perf-stat-json", "perf stat -j, also with -r and -I", _recognises_json, _read_json),
     Reader(
-        "perf-stat",
-        "perf stat -x SEPARATOR, also with -r and -I",
-        lambda text: _separator(text) is not None,
-        _read,
+        "perf-stat", "perf stat -x SEPARATOR, also with -r and -I", lambda text: _separator(text) is not None, _read
     ),
 )
 
@@ -332,11 +327,6 @@ class Command:
     run: str = ""
     runs: int | None = None
 
-    @property
-    def parameters(self) -> Parameters:
-        """Parameters of the rows."""
-        return {"run": self.run} if self.run else {}
-
 
 def title_of(text: str) -> Command | None:
     """Return the command in the title of a block; None if the line is not a title."""
@@ -364,14 +354,12 @@ def begins(text: str) -> bool:
     return (_COMMON_EVENT.search(text) is not None or "+-" in text) and _COUNTER.match(text) is not None
 
 
-def is_event(text: str) -> bool:
-    """Return whether a line is a counter, a time, or a second comment on the counter above."""
-    return bool(_ELAPSED.search(text) or _COUNTER.match(text) or text.lstrip().startswith("#"))
-
-
-def is_damaged(text: str) -> bool:
-    """Return whether a line that is not an event looks like an event."""
-    return _DAMAGED.match(text) is not None
+def is_event(text: str) -> bool | None:
+    """Return whether a line is a counter, a time, or a comment on the counter above; None for a damaged counter or
+    time."""
+    if _ELAPSED.search(text) or _COUNTER.match(text) or text.lstrip().startswith("#"):
+        return True
+    return None if _DAMAGED.match(text) else False
 
 
 def heading_within(text: str) -> str | None:
@@ -391,7 +379,7 @@ def counts_for_people(lines: Iterable[tuple[int, str]], runs: int | None = None)
             name, unit = _KINDS[match["kind"]], "s"
         elif match := _COUNTER.match(text):
             name = match["event"]
-            unit = "ms" if match["clock"] else _unit(name, match["unit"] or "")
+            unit = "ms" if match["clock"] else unit_of(name, match["unit"] or "")
         else:
             # A second comment on the counter above; perf prints the spread after the last comment.
             second = _SECOND_COMMENT.match(text)
@@ -400,7 +388,8 @@ def counts_for_people(lines: Iterable[tuple[int, str]], runs: int | None = None)
             continue
         value = None if match["value"].startswith("<") else _number(match["value"], comma)
         error = _number(match["spread"], comma) if match["spread"] else None
-        counts.append(Count(name, unit, value, match["value"], line, error_percent=error, runs=runs))
+        metric = MetricSpec(name, unit, "lower")
+        counts.append(Count(metric, value, line, match["value"], error_percent=error, runs=runs))
     return counts
 
 
