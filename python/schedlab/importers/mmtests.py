@@ -14,7 +14,7 @@ Runs contain iterations, iterations contain benchmarks, benchmarks contain ``log
 
 Until 2018 a tree contained ``tbench4-4.5.0-vanilla/noprofile``: benchmark and run in one name, no iterations.
 
-The readers of the logs are ``workloads/*/mmtests.py``. A row has the label of MMTests' report; ``docs/mmtests.md``
+The readers of the logs are ``workloads/*/output.py``. A row has the label of MMTests' report; ``docs/mmtests.md``
 lists intended differences.
 """
 

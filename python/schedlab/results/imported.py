@@ -41,7 +41,7 @@ class Series:
 
     Attributes:
         column: name of the run (``base``, ``5.14-vanilla``); columns are compared.
-        workload: name of the benchmark (``hackbench-process-pipes``, ``tbench``, ``netperf-tcp``).
+        workload: name of the benchmark (``hackbench``, ``tbench``, ``netperf-rr``).
         metric: name of the metric (``throughput``).
         unit: unit of the metric (``MB/s``).
         direction: better direction of the metric (``higher``).

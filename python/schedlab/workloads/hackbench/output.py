@@ -89,8 +89,8 @@ def _read(log: Log) -> Reading:
             if run_start:
                 notes.append(f"{log.at(run_start)}: a run that printed no time is left out")
             # hackbench prints the descriptors of both ends; its option counts only senders.
-            options = {"groups": int(match["groups"]), "fds": int(match["ends"]) // 2}
-            options |= {"mode": match["mode"]} if match["mode"] else {}
+            options = {"mode": match["mode"]} if match["mode"] else {}
+            options |= {"groups": int(match["groups"]), "fds": int(match["ends"]) // 2}
             run_start = number
         elif match := _MESSAGES.fullmatch(text):
             options |= {name: int(value) for name, value in match.groupdict().items()}
