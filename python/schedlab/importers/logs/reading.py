@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from schedlab.importers import samples_csv
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.series import ReadLog
 from schedlab.importers.text import HEAD, Document, NotResults, document
-from schedlab.results.imported import Import, ImportProblem, Table
+from schedlab.results.imported import Import, ImportProblem
 from schedlab.workloads.json_logs import load
 from schedlab.workloads.log_reader import Log, Reader, Reading, Unread, sections
 from schedlab.workloads.registry import log_readers
@@ -74,24 +74,17 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     log = _log(content, file)
     text, head = log.text, log.text[:HEAD]
     first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(head)
-    if first is None:
+    documents = [] if first else _documents(log)
+    if first is None and not documents:
         _refuse_other_output(content, file)
-        documents = _documents(log)
-        if not documents:
-            return _tables(content)
-        if len(_GAIN.findall(text)) < 2:
-            return documents
-        note = f"{content.name}: left out: output of {documents[0].format} in a text of tables"
-        imported = _tables(content)
-        return replace(imported, notes=(*imported.notes, note))
-    if form is None and first.in_mails and (is_mail(text) or len(_GAIN.findall(text)) > 1):
-        tables = _tables_beside(content, log, first)
-        if tables is not None:
-            note = (
-                f"{content.name}: left out: output of {first.name} in a text of tables; --as {first.name} reads "
-                f"this output"
-            )
+        return _tables(content)
+    if form is None and (first is None or first.in_mails) and (is_mail(text) or len(_GAIN.findall(text)) > 1):
+        with suppress(ImportProblem):
+            tables, name = _tables(content), first.name if first else documents[0].format
+            note = f"{content.name}: left out: output of {name} in a text of tables; --as {name} reads this output"
             return replace(tables, notes=(*tables.notes, note))
+    if first is None:
+        return documents
     for part in file.more:
         text = f"{text.rstrip(chr(10))}\n{document(part).text}"
     tools = [first]
@@ -108,12 +101,11 @@ def with_further(files: Sequence[File]) -> list[File]:
     """Attach further files of a run to their log, such as the logs of pgbench's threads (``NAME.PID.1``)."""
     by_path = {file.path: file for file in files}
     parts: dict[Path, list[Path]] = {}
-    for reader in readers():
-        for file in files if reader.further else ():
-            assert reader.further is not None
-            main = file.path.with_name(reader.further.sub("", file.path.name))
-            if main != file.path and main in by_path and _have_format(reader, main, file.path):
-                parts.setdefault(main, []).append(file.path)
+    for reader, end in ((reader, reader.further) for reader in readers() if reader.further):
+        for path in by_path:
+            main = path.with_name(end.sub("", path.name))
+            if main != path and main in by_path and _have_format(reader, main, path):
+                parts.setdefault(main, []).append(path)
     attached = {path for paths in parts.values() for path in paths}
     return [replace(file, more=tuple(parts.get(file.path, ()))) for file in files if file.path not in attached]
 
@@ -163,10 +155,6 @@ def _without_words(text: str) -> str:
     return "".join(kept)
 
 
-_ABOVE = 4
-"""Lines above a table in which a tool names its output."""
-
-
 def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
     """Return the tables of a text."""
     from schedlab.importers import printed
@@ -178,26 +166,6 @@ def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
     return printed.read_text(content.raw, content.name, layouts)
-
-
-def _tables_beside(content: Document, log: Log, tool: Reader) -> Import | None:
-    """Return the tables of a text except output of the tool; None where no table remains."""
-    try:
-        imported = _tables(content)
-    except ImportProblem:
-        return None
-    tables = tuple(table for table in imported.tables if not _is_output(table, tool, log))
-    return replace(imported, tables=tables) if tables or imported.series else None
-
-
-def _is_output(table: Table, tool: Reader, log: Log) -> bool:
-    """Return whether a table without gains is output of the tool: netperf's output has headers and looks like a
-    table."""
-    if any(cell.gain is not None for row in table.rows for cell in row.cells):
-        return False
-    region = range(table.line - _ABOVE, table.rows[-1].line + 1)
-    numbers = log.numbers or count(1)
-    return tool.is_in("\n".join(line for number, line in zip(numbers, log.lines, strict=False) if number in region))
 
 
 def _refuse_other_output(content: Document, file: File) -> None:
