@@ -178,7 +178,7 @@ def _table(group: Sequence[_Block]) -> Table:
     names = [block.heading or block.command.text or f"line {block.line}" for block in group]
     return Table(
         output.LAYOUT,
-        (first.title or first.command.text)[:_LONGEST_TITLE],
+        (first.command.text or first.title)[:_LONGEST_TITLE],
         output.WORKLOAD,
         unique([name[:_LONGEST_HEADING] for name in names]),
         tuple(
