@@ -44,7 +44,9 @@ def test_the_list_has_a_line_for_each_row_with_its_newest_change(engine: Engine)
     stored.record(engine, 18)
     shown = schedlab("history", store=engine)
     assert shown.exit_code == 0
-    lines = [line.split() for line in shown.stdout.splitlines() if line.startswith("hackbench groups=1")]
+    assert shown.stdout.splitlines()[2].startswith("hackbench groups=")
+    assert "is worse since run 10, 2023-11-23" in " ".join(shown.stdout.split())
+    lines = [line.split() for line in shown.stdout.splitlines() if line.startswith("  hackbench groups=1")]
     assert lines[0][2:] == ["base", "time", "[s]", "18", lines[0][-1]]
     assert lines[1][2:4] == ["changed", "time"]
     assert lines[1][-1] == "2023-11-23"
@@ -54,7 +56,8 @@ def test_the_list_has_a_line_for_each_row_with_its_newest_change(engine: Engine)
 def test_one_row_is_shown_run_by_run_with_the_change_at_its_run(engine: Engine) -> None:
     stored.record(engine, 18)
     shown = schedlab("history", "changed", "groups=4", store=engine).stdout
-    (line,) = [line for line in shown.splitlines() if "worse" in line]
+    sentence, line = [line for line in shown.splitlines() if "worse" in line]
+    assert sentence.startswith("worse since run 10, 2023-11-23 (6.9.0): +")
     assert line.split()[:4] == ["10", "2023-11-23", "22:13", "6.9.0"]
     assert len([line for line in shown.splitlines() if "22:13" in line]) == 18
 

@@ -12,7 +12,6 @@ from scipy import stats
 from schedlab.analysis.printed_stack import PrintedRun, StackRow, attribute, summarise
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Word
-from schedlab.report.render.html.printed_stack import bars
 from tests.cli.in_process import Done, Schedlab, runner
 
 MAIL = Path(__file__).parents[1] / "importers/printed/tables/report-001.txt"
@@ -82,22 +81,16 @@ def test_report_001_marks_its_outlying_runs_and_shows_both_results(schedlab: Sch
     assert fields["summary"]["5"]["ratio"] < 1
 
 
-def test_text_and_page_have_a_heat_map_and_a_waterfall(schedlab: Schedlab) -> None:
+def test_the_answer_says_what_each_change_did_and_names_outlying_runs(schedlab: Schedlab) -> None:
     text = schedlab(*WORDS).out
-    assert "outlying run 2.5.59-ricksched2: 78.7 ± 50.1 %" in text
-    assert "outlying run 2.5.59-ricksched2: 89.7 ± 14.9 %" in text
-    assert "one degree of freedom" in " ".join(text.split())
+    flat = " ".join(text.split())
+    assert "5: better in 1 row, inconclusive in 13; mean gain over all rows -1.5 %" in flat
+    assert "(outlying run 2. 5.59-ricksched2: 78.7 ± 50.1 %)" in flat
+    assert "one degree of freedom" in flat
     page = schedlab(*WORDS, "--format", "html").out
-    assert page.count('<tr><th scope="row">sdet') >= 7
-    assert 'class="worse" style="--strength' in page
-    assert page.count('<div class="fall">') == 15
-
-
-def test_the_bars_of_a_waterfall_follow_each_other() -> None:
-    first, second = bars({"a": 0.10, "b": -0.05})
-    assert (first.left, first.width, first.word) == (0, 100, "better")
-    assert (second.left, second.width) == pytest.approx((50, 50))
-    assert second.word == "worse"
+    assert page.count('class="number worse" data-label="5"') >= 7
+    assert "--strength: 1.000" in page
+    assert "| sdet 16 Throughput" in schedlab(*WORDS, "--format", "markdown").out
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import expm1, log, log1p, nan, sqrt
+from math import exp, expm1, log, log1p, nan, sqrt
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -75,6 +75,11 @@ class Step:
     p_adjusted: float = nan
     p_equivalent: float = nan
     word: Word = Word.INCONCLUSIVE
+
+    @property
+    def gain_ratio(self) -> float:
+        """The ratio in the better direction: above 1 is better."""
+        return exp(self.gain)
 
     @property
     def event_share(self) -> float:

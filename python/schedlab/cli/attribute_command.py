@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from schedlab.cli.options import GivenPageFormat, Output, PageFormat, Tables
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import Output, Tables
 
 
 def attribute(
@@ -26,7 +27,7 @@ def attribute(
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate over the steps of all rows.")] = 0.05,
     delta: Annotated[str, typer.Option(metavar="SHARE", help="Margin of equivalence.")] = "1%",
     table: Tables = None,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Attribute the effect of a stack of changes to its steps, from printed figures with a few runs of each prefix.
@@ -34,12 +35,10 @@ def attribute(
     Runs of own experiments with [attribution] are attributed by 'schedlab report', from paired blocks.
     """
     from schedlab.cli.import_command import read_tables
-    from schedlab.cli.json_output import json_text
-    from schedlab.cli.report_output import present_text, write
     from schedlab.errors import SchedlabError
     from schedlab.findings.printed_stack import printed_stack
     from schedlab.notation.units import parse_share
-    from schedlab.report import printed_stack as report
+    from schedlab.report.answers.attribute import compose
 
     stack = {}
     for words in prefix:
@@ -55,12 +54,4 @@ def attribute(
     except ValueError as error:
         raise SchedlabError(str(error), where="--delta", todo="write a share such as 2%") from None
     found = printed_stack(read_tables(file, table or []), file.name, stack, metric or [], alpha, margin)
-    match form:
-        case PageFormat.TEXT:
-            present_text(report.render(found), output)
-        case PageFormat.JSON:
-            write(json_text(report.to_json(found)), output)
-        case PageFormat.HTML:
-            from schedlab.report.render.html import printed_stack as page
-
-            write(page.render(found), output)
+    present(compose(found), form, output)

@@ -17,21 +17,20 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Verdict
+from schedlab.analysis.verdicts import UNDECIDED, Verdict
 from schedlab.cli import plan_json
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
 from schedlab.cli.experiment_run import Pilot, Request, examined, resuming, same_place, show_plan
 from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
 from schedlab.cli.interruption import UNDONE, Left, ending, exit_code
-from schedlab.cli.json_output import print_json
 from schedlab.cli.options import again, store_words
 from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
-from schedlab.report import machines as summary
-from schedlab.report.render.text import to_text
+from schedlab.report.answers.machines import compose
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.tunables import deferred_signals
@@ -90,24 +89,11 @@ def run_and_summarise(
             aside.say(f"{machine.name}:", machine.fault or "no complete run", "red")
         return Exit.CANNOT_RUN
     judged = fleet(engine, machines)
-    show(judged, as_json=as_json)
+    present(compose(judged), AnswerFormat.JSON if as_json else AnswerFormat.TEXT)
     number = next(machine.run.id for machine in machines if machine.run)
     for words in (["report", "RUN"], ["report", str(number), "--machines"]):
         aside.hint("again:", shlex.join(again(request.store, ["schedlab", *words, *store_words(request.store)])))
     return code(judged, fail_on, exit_as)
-
-
-def show(judged: Fleet, *, as_json: bool) -> None:
-    """Print the summary."""
-    if as_json:
-        print_json(summary.to_json(judged))
-        return
-    console = make()
-    content = summary.render(judged)
-    if console.is_terminal:
-        console.print(content)
-    else:
-        echo(to_text(content, console.width), nl=False)
 
 
 def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:
@@ -123,7 +109,7 @@ def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:
         return Exit.REGRESSION
     compared = [row for row in judged.rows if not row.control]
     if exit_as is ExitAs.BISECT:
-        return SKIP if any(row.word in (None, "inconclusive") for row in compared) else Exit.FINE
+        return SKIP if any(row.word is None or row.word in UNDECIDED for row in compared) else Exit.FINE
     if fail_on is not None:
         verdicts: dict[str, list[Verdict]] = {}
         for row in compared:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from schedlab.cli.options import GivenFormat, Output, OutputFormat, Store, store_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import Output, Store, store_path
 
 
 def history(
@@ -18,7 +19,7 @@ def history(
         ),
     ] = None,
     store: Store = None,
-    form: GivenFormat = OutputFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Show how rows of a machine changed over the runs of a store: means, intervals, and the runs of changes.
@@ -26,14 +27,9 @@ def history(
     A list of all rows that contain the words; if only one row contains them, all its runs. Complete runs of full size
     are counted, but not quick runs, imports, sweeps and searches.
     """
-    from rich.console import Group
-    from rich.text import Text
-
-    from schedlab.cli.json_output import json_text
-    from schedlab.cli.report_output import present_text, write
     from schedlab.errors import SchedlabError
     from schedlab.findings.history import histories
-    from schedlab.report import history as report
+    from schedlab.report.answers.history import compose
     from schedlab.store import reader
     from schedlab.store.file import open_store
 
@@ -43,8 +39,4 @@ def history(
         what = f"no row contains {' and '.join(map(repr, words))}" if words else "no run of the store has a history"
         todo = "without words, 'schedlab history' lists all rows" if words else "runs count when they are complete"
         raise SchedlabError(what, where=str(engine.url.database), todo=todo)
-    if form is OutputFormat.JSON:
-        write(json_text(report.to_json(found)), output)
-        return
-    lines = [*report.course(found[0]), Text()] if len(found) == 1 else report.listing(found)
-    present_text(Group(*lines, Text(report.METHOD)), output)
+    present(compose(found), form, output)

@@ -23,6 +23,8 @@ from schedlab.cli.gate import ExitAs, FailOn, GivenExit, GivenFailOn, verdict_co
 from schedlab.cli.options import Output, Store, store_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
     from schedlab.cli.report_output import Scope
@@ -66,7 +68,7 @@ def report(
         typer.Option(
             "--machines",
             help="Print the summary over machines instead: over the machines of a run on several machines, or over "
-            "the given runs (text, json).",
+            "the given runs (text, markdown, html, json).",
         ),
     ] = False,
     fail_on: GivenFailOn = None,
@@ -83,7 +85,7 @@ def report(
 
     engine = open_store(store_path(store), create=False)
     if machines:
-        raise typer.Exit(_summarise(engine, runs or [], form, fail_on, exit_as))
+        raise typer.Exit(_summarise(engine, runs or [], form, output, fail_on, exit_as))
     scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
     if failures:
         _print_failures(engine, scope)
@@ -93,15 +95,21 @@ def report(
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))
 
 
-def _summarise(engine: Engine, words: list[str], form: Format, fail_on: FailOn | None, exit_as: ExitAs) -> int:
+def _summarise(
+    engine: Engine, words: list[str], form: Format, output: Path | None, fail_on: FailOn | None, exit_as: ExitAs
+) -> int:
     """Print the summary over machines; return the exit code."""
     from schedlab.cli import fleet_run
+    from schedlab.cli.answering import present
+    from schedlab.cli.report_output import ANSWERS
     from schedlab.errors import SchedlabError
     from schedlab.findings.machines import Machine, fleet, runs_of
+    from schedlab.report.answers.machines import compose
     from schedlab.store import reader, selection
 
-    if form not in (Format.TEXT, Format.JSON):
-        raise SchedlabError(f"a summary over machines has no format {form.value}", where="--format", todo="text, json")
+    if form not in ANSWERS:
+        todo = f"omit --machines, or use {', '.join(ANSWERS)}"
+        raise SchedlabError(f"a summary over machines has no format {form.value}", where="--format", todo=todo)
     named = [selection.one_run(engine, word) for word in words] or [reader.run(engine, None)]
     chosen = runs_of(engine, named[0]) if len(named) == 1 else named
     targets = [run.target for run in chosen]
@@ -110,7 +118,7 @@ def _summarise(engine: Engine, words: list[str], form: Format, fail_on: FailOn |
         [Machine(run.target if targets.count(run.target) == 1 else f"{run.target} (run {run.id})", run)
          for run in chosen],
     )  # fmt: skip
-    fleet_run.show(judged, as_json=form is Format.JSON)
+    present(compose(judged), ANSWERS[form], output)
     return fleet_run.code(judged, fail_on, exit_as)
 
 

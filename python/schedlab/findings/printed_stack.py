@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from schedlab.analysis.machines import Combined
-from schedlab.analysis.printed_stack import AttributedRow, PrintedRun, StackRow, attribute, summarise
+from schedlab.analysis.printed_stack import AttributedRow, PrintedRun, StackRow, Step, attribute, summarise
 from schedlab.analysis.rows import Question
 from schedlab.errors import SchedlabError
 from schedlab.results.imported import Table, TableRow
@@ -70,6 +70,15 @@ def printed_stack(
         trimmed={label(before): after for before, after in zip(attributed, trimmed, strict=True) if before.outlying},
         trimmed_summary=summarise(trimmed, delta, 1 - alpha),
     )
+
+
+FULL = 0.1
+"""Gain with the strongest colour of a heat map; larger gains look the same."""
+
+
+def strength(step: Step) -> float:
+    """Return the strength of a step's colour, from 0 to 1."""
+    return min(abs(step.gain) / FULL, 1.0)
 
 
 def label(row: AttributedRow) -> str:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Series
 from schedlab.notation.terminal import escaped
-from schedlab.report.history import date, size
+from schedlab.report.answers.history import date, size
 
 TITLE = "schedlab: changes for the worse"
 

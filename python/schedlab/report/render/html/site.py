@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from schedlab.findings.history import Point, Series
 from schedlab.report import words
-from schedlab.report.history import METHOD, date, size
+from schedlab.report.answers.history import METHOD, date, size
 from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, script_safe, text
 from schedlab.results.metrics import finite
 

@@ -1,0 +1,1 @@
+"""The fields of the JSON objects, a module for each kind of answer."""
