@@ -68,6 +68,8 @@ def specifications() -> dict[str, Any]:
         "change-log": _change("log"),
         "curve-linear": _curve("linear"),
         "curve-log": _curve("log"),
+        "scatter-changes": _scatter("symlog", values=_TICKS, tickCount=len(_TICKS), format="+d"),
+        "scatter-levels": _scatter("log"),
     }
     return {name: _complete(chart.to_dict(validate=False)) for name, chart in charts.items()}
 
@@ -167,6 +169,32 @@ def _curve(scale: Scale) -> Layers:
     small = _table().mark_point(filled=True, size=26, opacity=0.6)
     dots = small.encode(x=x, y=y, color=_COLOUR, shape=_SHAPE, tooltip=_TIP)
     return alt.layer(line, dots).add_params(*_ticks())
+
+
+_TICKS = [-300, -100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100, 300]
+"""Ticks of changes in per cent. Vega omits those beyond the axis; its own ticks would be those of a linear axis."""
+
+
+def _scatter(scale: Literal["symlog", "log"], **axis: Any) -> Layers:
+    """Predicted over measured figures, on equal axes; hollow within the noise. Perfect predictions lie on the line.
+
+    ``symlog`` is linear below 1 and logarithmic beyond.
+    """
+    options = {"scale": alt.Scale(type=scale, nice=False, padding=10), "axis": alt.Axis(**axis)}
+
+    def axes(x: str, y: str) -> dict[str, Any]:
+        return {"x": alt.X(f"{x}:Q", title="@x", **options), "y": alt.Y(f"{y}:Q", title="@y", **options)}
+
+    ends = (
+        _table()
+        .transform_aggregate(low_x="min(x)", low_y="min(y)", high_x="max(x)", high_y="max(y)")
+        .transform_calculate(low="min(datum.low_x, datum.low_y)", high="max(datum.high_x, datum.high_y)")
+        .transform_fold(["low", "high"], as_=["end", "both"])
+    )
+    equal = ends.mark_line(strokeWidth=1, strokeDash=[4, 3], color="var(--ink-3)").encode(**axes("both", "both"))
+    points = _table().mark_point(size=42, fill="var(--series-1)", stroke="var(--series-1)")
+    filled = alt.condition("datum.significant", alt.value(0.75), alt.value(0))
+    return alt.layer(equal, points.encode(fillOpacity=filled, tooltip=_TIP, **axes("x", "y"))).properties(height=300)
 
 
 def _history(x: alt.X) -> Layers:

@@ -78,8 +78,12 @@ def _means(store: Path) -> dict[tuple[str, str], float]:
 def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: Path) -> None:
     text = schedlab("sim", "twin", "--runs", "2,1")
     assert text.code == 0, text.err
-    assert "measured on host (run 2), predicted by sim:laptop-4/linux-6.12 (run 1)" in " ".join(text.out.split())
-    assert "error of 15 levels: median 20." in text.out
+    shown = " ".join(text.out.split())
+    assert shown.startswith("pinning: measured on host, predicted by sim:laptop-4/linux-6.12")
+    assert "effects: the simulator predicts the direction of 5 of 5 effects beyond noise, and is better than" in shown
+    assert "levels: off by 20 % at the median; one in ten by more than 2" in shown
+    assert "pinned cpus 0 batch policy batch" in shown
+    assert "twin --runs 2,1 --format html" in shown
     document = json.loads(schedlab("sim", "twin", "--runs", "2,1", "--format", "json").out)
     assert document["error"]["median"] == pytest.approx(0.2, abs=0.01)
     assert document["error"]["p90"] == pytest.approx(0.2, abs=0.01)
@@ -88,8 +92,9 @@ def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: P
     page = tmp_path / "t.html"
     assert schedlab("sim", "twin", "--runs", "2,1", "--format", "html", "--output", page).code == 0
     html = unescape(page.read_text())
-    assert html.count("<circle") == 15 + 10
-    assert "pipetest loops=100 latency-p50 [us], pinned: measured" in html
+    assert html.count('"significant":true') == 15 + 5
+    assert html.count('"significant":false') == 5
+    assert "pipetest loops=100, pinned: measured" in html
 
 
 @pytest.mark.parametrize(
@@ -125,8 +130,11 @@ def test_predictions_have_intervals_from_the_comparisons_of_the_same_model(sched
     assert (base["variant"], base["ratio"]) == ("base", None)
     assert base["level_high"] / base["level"] == pytest.approx(document["backtest"]["level_factor"])
     text = schedlab("sim", "predict", tmp_path / "e.toml", "--on", "laptop-4")
-    assert "90% interval" in text.out
-    assert "in 1 comparison of this model" in " ".join(text.out.split())
+    assert "90 % interval" in text.out
+    shown = " ".join(text.out.split())
+    assert "pinned: predicted faster in 5 of 5 rows (+5" in shown
+    assert "batch: no change that exceeds the model's errors (" in shown
+    assert "back-test: 1 twin with 10 effects" in shown
     other = schedlab("sim", "predict", tmp_path / "e.toml", "--on", "rpi4b")
     assert other.code == 3
     assert "schedlab sim twin FILE --machine rpi4b" in other.words

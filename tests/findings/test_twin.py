@@ -65,7 +65,7 @@ def test_levels_and_effects_are_compared_row_by_row(twin: Callable[..., Twin]) -
         ('{"groups":4}', "base"): 0.5,
         ('{"groups":4}', "changed"): 0.61,
     }
-    assert sorted(result.errors) == pytest.approx([0.1, 0.19, 0.39, 0.5], abs=0.01)
+    assert sorted(each.error for each in result.levels) == pytest.approx([0.1, 0.19, 0.39, 0.5], abs=0.01)
     right, wrong = result.effects
     assert (right.significant, right.right, right.near) == (True, True, False)
     assert (wrong.significant, wrong.right, wrong.near) == (True, False, False)
@@ -74,12 +74,12 @@ def test_levels_and_effects_are_compared_row_by_row(twin: Callable[..., Twin]) -
 
 def test_skill_compares_with_predicting_no_change(twin: Callable[..., Twin]) -> None:
     perfect = twin({1: 1.2, 4: 0.9}, {1: 1.2, 4: 0.9})
-    assert perfect.skill == pytest.approx(1, abs=0.02)
+    assert perfect.scores.skill == pytest.approx(1, abs=0.02)
     assert all(effect.near for effect in perfect.effects)
     none = twin({1: 1.2, 4: 0.9}, {1: 1.0, 4: 1.0})
-    assert none.skill == pytest.approx(0, abs=0.02)
+    assert none.scores.skill == pytest.approx(0, abs=0.02)
     expected = 1 - (abs(log(1.3 / 1.2)) + abs(log(1.1 / 0.9))) / (abs(log(1.2)) + abs(log(0.9)))
-    assert twin({1: 1.2, 4: 0.9}, {1: 1.3, 4: 1.1}).skill == pytest.approx(expected, abs=0.02)
+    assert twin({1: 1.2, 4: 0.9}, {1: 1.3, 4: 1.1}).scores.skill == pytest.approx(expected, abs=0.02)
 
 
 def test_a_perfect_model_has_the_error_of_the_measurement() -> None:
@@ -93,10 +93,10 @@ def test_a_perfect_model_has_the_error_of_the_measurement() -> None:
 def test_the_noise_of_levels_and_effects_comes_from_their_blocks(twin: Callable[..., Twin]) -> None:
     result = twin({1: 1.2, 4: 0.9}, {1: 1.2, 4: 0.9})
     # The noise of the fixture's values is uniform within 0.6 %.
-    assert result.level_noise == pytest.approx(0.6745 * 0.006 / 12**0.5 / 6**0.5, rel=0.6)
-    assert result.effect_noise is not None
-    assert result.level_noise is not None
-    assert result.effect_noise > result.level_noise
+    assert result.error.median_noise == pytest.approx(0.6745 * 0.006 / 12**0.5 / 6**0.5, rel=0.6)
+    assert result.scores.median_noise is not None
+    assert result.error.median_noise is not None
+    assert result.scores.median_noise > result.error.median_noise
 
 
 def test_counters_of_both_are_compared_and_the_largest_misses_have_the_simulated_cpu_time(
@@ -108,12 +108,15 @@ def test_counters_of_both_are_compared_and_the_largest_misses_have_the_simulated
         ("interrupts.RES+CAL", 90, 80),
     }
     assert len(result.counters) == 8
-    assert [(miss.level.question.parameters, miss.level.variant) for miss in result.misses] == [
+    switches = result.counter_totals[0]
+    assert (switches.name, switches.measured, switches.predicted) == ("context-switches", 100, 150)
+    assert switches.factor == pytest.approx(1.5)
+    assert [(miss.question.parameters, miss.variant) for miss in result.misses] == [
         ('{"groups":4}', "base"),
         ('{"groups":4}', "changed"),
         ('{"groups":1}', "changed"),
     ]
-    assert list(result.misses[0].accounts) == [("switch", 0.75), ("user", 0.25)]
+    assert list(result.misses[0].accounts.items()) == [("switch", 0.75), ("user", 0.25)]
 
 
 def test_runs_without_a_common_row_are_an_error(engine: Engine, run_script: RunScript) -> None:
@@ -131,7 +134,7 @@ def test_intervals_of_predictions_are_the_errors_of_earlier_comparisons(twin: Ca
     # With ten errors, the bound at 90 % is the tenth smallest: the largest.
     assert backtest.effect_factor == pytest.approx(1.3 / 1.2, abs=0.01)
     assert backtest.level_factor == pytest.approx(2, abs=0.02)
-    base, changed, *_ = predictions(one.predicted, backtest)
+    base, changed, *_ = predictions(one.predicted, backtest).rows
     assert (base.ratio, base.ratio_low) == (None, None)
     assert (base.low, base.high) == pytest.approx((2.2 / 2, 2.2 * 2), rel=0.02)
     assert changed.ratio is not None

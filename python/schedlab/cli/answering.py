@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.options import store_words
+
 if TYPE_CHECKING:
     from schedlab.report.answer import Answer
+    from schedlab.store.location import Location
 
 
 class AnswerFormat(StrEnum):
@@ -26,6 +29,11 @@ AnswerForm = Annotated[
     AnswerFormat,
     typer.Option("--format", help="text for a terminal, markdown for a mail, html for a browser, json for scripts."),
 ]
+
+
+def stored(store: Location) -> list[str] | None:
+    """Return the words that name a store in further commands; None for a store that ends with this command."""
+    return None if store.temporary else store_words(store)
 
 
 def present(answer: Answer, form: AnswerFormat, output: Path | None = None, width: int | None = None) -> None:

@@ -10,9 +10,8 @@ from schedlab.cli.experiment_run import Request, file_source, measure
 from schedlab.cli.interruption import INTERRUPTED, ending
 from schedlab.experiment.changes import Changes
 from schedlab.findings.history import kernel_of
-from schedlab.findings.prediction import Backtest, Prediction, comparisons, predictions, require_skill
+from schedlab.findings.prediction import Backtest, Predicted, comparisons, predictions, require_skill
 from schedlab.findings.run import findings
-from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.selection import SIM, choose
@@ -29,8 +28,8 @@ class Wanted:
     seed: int | None
 
 
-def predict(wanted: Wanted, store: Location, console: Console) -> tuple[reader.Run, list[Prediction], Backtest]:
-    """Simulate the experiment; return the run, its predictions, and the comparisons behind the intervals."""
+def predict(wanted: Wanted, store: Location, console: Console) -> Predicted:
+    """Simulate the experiment; return its predictions, and the comparisons behind the intervals."""
     engine = open_store(store, create=False)
     source = file_source(wanted.file, wanted.changes)
     models = choose(f"{SIM}{wanted.machine}", source.load()[0]).fingerprint()
@@ -41,5 +40,4 @@ def predict(wanted: Wanted, store: Location, console: Console) -> tuple[reader.R
     request = Request(source, store, False, wanted.seed, False, None, f"{SIM}{wanted.machine}/{kernel}")
     with ending(console, INTERRUPTED):
         _, number = measure(request, console, None)
-    found = findings(engine, number)
-    return found.run, predictions(found, backtest), backtest
+    return predictions(findings(engine, number), backtest)

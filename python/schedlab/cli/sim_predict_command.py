@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
+from schedlab.cli.options import Output, Store, store_path
 
 
 def predict(
@@ -24,7 +25,8 @@ def predict(
     blocks: Annotated[int | None, typer.Option(metavar="N", help="Number of blocks instead of the file's.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default the file's, or a new seed.")] = None,
     store: Store = None,
-    form: GivenFormat = OutputFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
+    output: Output = None,
 ) -> None:
     """Predict an experiment's figures on a machine by its model, with intervals.
 
@@ -33,14 +35,10 @@ def predict(
     """
     from schedlab.cli import prediction_run
     from schedlab.cli.console import make
-    from schedlab.cli.json_output import print_json
-    from schedlab.cli.report_output import present_text
     from schedlab.experiment.changes import Changes
-    from schedlab.report import prediction
+    from schedlab.report.answers.prediction import compose
 
     wanted = prediction_run.Wanted(file, Changes(blocks, None, None, (), ()), machine, kernel, seed)
-    results = prediction_run.predict(wanted, store_path(store), make(stderr=True))
-    if form is OutputFormat.JSON:
-        print_json(prediction.to_json(*results))
-    else:
-        present_text(prediction.render(*results), None)
+    where = store_path(store)
+    predicted = prediction_run.predict(wanted, where, make(stderr=True))
+    present(compose(predicted, machine, stored(where)), form, output)

@@ -8,16 +8,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import (
-    GivenPageFormat,
-    NoStore,
-    Output,
-    PageFormat,
-    SshConfig,
-    Store,
-    measured_path,
-    store_path,
-)
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
+from schedlab.cli.options import NoStore, Output, SshConfig, Store, measured_path, store_path
 
 
 def twin(
@@ -53,38 +45,30 @@ def twin(
     store: Store = None,
     no_store: NoStore = False,
     ssh_config: SshConfig = None,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Run an experiment on this machine and on a model of it, and compare measured with predicted figures.
 
-    Prints levels, effects of variants, and counters of both, the errors, and where the model spends the CPU time of the
-    largest misses.
+    Says how well the model predicts the directions and sizes of the variants' effects, and the levels, and where the
+    model spends the CPU time of the largest misses.
     """
     import os
 
     from schedlab.cli import twin_run
     from schedlab.cli.console import make
-    from schedlab.cli.json_output import json_text
-    from schedlab.cli.report_output import present_text, write
     from schedlab.experiment.changes import Changes
-    from schedlab.report import twin as report
-    from schedlab.report.render.html import twin as html
+    from schedlab.report.answers.twin import compose
 
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
     aside = make(stderr=True)
+    where = store_path(store) if runs is not None else measured_path(store, no_store=no_store)
     if runs is not None:
-        compared = twin_run.stored(store_path(store), runs)
+        compared = twin_run.stored(where, runs)
     else:
         wanted = twin_run.Wanted(
             file, Changes(blocks, None, None, (), ()), target, machine, calibrated, kernel, quick, seed
         )
-        compared = twin_run.run(wanted, measured_path(store, no_store=no_store), aside)
-    match form:
-        case PageFormat.TEXT:
-            present_text(report.render(compared), output)
-        case PageFormat.JSON:
-            write(json_text(report.to_json(compared)), output)
-        case PageFormat.HTML:
-            write(html.render(compared), output)
+        compared = twin_run.run(wanted, where, aside)
+    present(compose(compared, stored(where)), form, output)

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, exp, inf, log
 from typing import Any
 
 from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Word
 from schedlab.errors import CannotRunHere
 from schedlab.findings.history import kernel_of, machine_of
 from schedlab.findings.run import Findings
-from schedlab.findings.twin import Effect, Level, Twin, levels_of, of_runs, skill
+from schedlab.findings.twin import Effect, EffectScores, Level, Twin, levels_of, of_runs
 from schedlab.results import kinds
 from schedlab.store import reader
 
@@ -38,6 +40,7 @@ class Backtest:
     twins: int
     levels: Sequence[Level]
     effects: Sequence[Effect]
+    coverage: float = 1 - ALPHA
 
     @classmethod
     def of(cls, twins: Sequence[Twin]) -> Backtest:
@@ -49,9 +52,14 @@ class Backtest:
         )
 
     @property
-    def skill(self) -> float | None:
-        """See :func:`schedlab.findings.twin.skill`."""
-        return skill(self.effects)
+    def compared_levels(self) -> int:
+        """Number of compared levels."""
+        return len(self.levels)
+
+    @cached_property
+    def scores(self) -> EffectScores:
+        """The scores of the effects."""
+        return EffectScores.of(self.effects)
 
     @property
     def level_factor(self) -> float:
@@ -77,6 +85,58 @@ class Prediction:
     ratio: float | None
     ratio_low: float | None
     ratio_high: float | None
+
+    @property
+    def gains(self) -> tuple[float, float, float] | None:
+        """The change and the ends of its interval, the smaller first, in per cent, positive where the variant is
+        better; None for the baseline."""
+        if self.ratio is None or self.ratio_low is None or self.ratio_high is None:
+            return None
+        sign = 100 if self.question.direction == "higher" else -100
+        low, high = sorted(sign * (end - 1) for end in (self.ratio_low, self.ratio_high))
+        return sign * (self.ratio - 1), low, high
+
+    @property
+    def word(self) -> Word:
+        """*Better* or *worse* if the interval of the change does not contain 0."""
+        if self.gains is None or self.gains[1] <= 0 <= self.gains[2]:
+            return Word.INCONCLUSIVE
+        return Word.BETTER if self.gains[0] > 0 else Word.WORSE
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The predictions for a variant: the number of rows, and of the rows with each word; ``ranges`` has the least and
+    the largest end of their intervals, in per cent, positive where the variant is better."""
+
+    variant: str
+    rows: int
+    words: Mapping[Word, int]
+    ranges: Mapping[Word, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A simulated run with its predictions, and the comparisons behind their intervals."""
+
+    found: Findings
+    rows: Sequence[Prediction]
+    backtest: Backtest
+
+    @property
+    def forecasts(self) -> list[Forecast]:
+        """The predictions of each variant, without the baseline."""
+        compared = [row for row in self.rows if row.gains is not None]
+        variants = dict.fromkeys(row.variant for row in compared)
+        return [_forecast(name, [row for row in compared if row.variant == name]) for name in variants]
+
+
+def _forecast(variant: str, rows: Sequence[Prediction]) -> Forecast:
+    of_words = {word: [row.gains[1:] for row in rows if row.word is word and row.gains] for word in Word}
+    ranges = {
+        word: (min(low for low, _ in ends), max(high for _, high in ends)) for word, ends in of_words.items() if ends
+    }
+    return Forecast(variant, len(rows), {word: len(of_words[word]) for word in ranges}, ranges)
 
 
 def comparisons(
@@ -110,7 +170,7 @@ def comparisons(
     return [of_runs(engine, *pair) for pair in pairs.values()]
 
 
-def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
+def predictions(found: Findings, backtest: Backtest) -> Predicted:
     """Return the predictions of a simulated run; see :func:`require_skill`."""
     ratios = {(each.question, each.variant): each.ratio for each in found.verdicts if not each.control}
     by_level, by_effect = backtest.level_factor, backtest.effect_factor
@@ -119,7 +179,7 @@ def predictions(found: Findings, backtest: Backtest) -> list[Prediction]:
         ratio = ratios.get((question, variant))
         bounds = (None, None) if ratio is None else (ratio / by_effect, ratio * by_effect)
         rows.append(Prediction(question, variant, level, level / by_level, level * by_level, ratio, *bounds))
-    return rows
+    return Predicted(found, rows, backtest)
 
 
 def require_skill(backtest: Backtest, machine: str) -> None:
@@ -131,9 +191,9 @@ def require_skill(backtest: Backtest, machine: str) -> None:
         number = len(backtest.effects)
         message = f"{number} measured effects were compared with this model's predictions; {FEWEST} are needed"
         raise CannotRunHere(message, where=machine, todo=todo)
-    reached = backtest.skill
-    if reached is None or reached <= 0:
-        shown = "unknown" if reached is None else f"{reached:+z.2f}"
+    scores = backtest.scores
+    if not scores.has_skill:
+        shown = "unknown" if scores.skill is None else f"{scores.skill:+z.2f}"
         message = f"the model has no skill: {shown} over {len(backtest.effects)} measured effects"
         raise CannotRunHere(message, where=machine, todo=f"mend the model, and {todo}")
 
@@ -145,13 +205,12 @@ def require_ranking(backtest: Backtest, machine: str) -> str:
     noise.
     """
     require_skill(backtest, machine)
-    significant = [effect for effect in backtest.effects if effect.significant]
-    right = sum(effect.right for effect in significant)
-    signs = f"{right} of {len(significant)} signs right"
-    if 2 * right <= len(significant):
+    scores = backtest.scores
+    signs = f"{scores.right} of {scores.significant} signs right"
+    if not scores.ranks:
         todo = f"mend the model, and compare: schedlab sim twin FILE --machine {machine}"
         raise CannotRunHere(f"the model has no skill: {signs}", where=machine, todo=todo)
-    return f"skill {backtest.skill:+z.2f} over {len(backtest.effects)} effects, {signs}"
+    return f"skill {scores.skill:+z.2f} over {scores.effects} effects, {signs}"
 
 
 def bound(errors: Sequence[float]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isnan, log, nan
+from math import exp, inf, isnan, log, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +88,16 @@ class Effect:
     standard_error: float
 
     @property
+    def question(self) -> Question:
+        """The row."""
+        return self.measured.question
+
+    @property
+    def variant(self) -> str:
+        """The variant that is compared with the baseline."""
+        return self.measured.variant
+
+    @property
     def significant(self) -> bool:
         """Whether the measured effect is beyond its noise."""
         return self.measured.word in DIFFERENT
@@ -96,6 +106,11 @@ class Effect:
     def right(self) -> bool:
         """Whether the predicted effect has the sign of the measured effect."""
         return (self.measured.ratio - 1) * (self.predicted.ratio - 1) > 0
+
+    @property
+    def changes(self) -> tuple[float, float]:
+        """Measured and predicted change in per cent."""
+        return 100 * (self.measured.ratio - 1), 100 * (self.predicted.ratio - 1)
 
     @property
     def error(self) -> float:
@@ -121,12 +136,80 @@ class CounterLevel:
 
 
 @dataclass(frozen=True)
-class Miss:
+class Miss(Level):
     """A level with a large error. ``accounts`` are shares of the simulated CPU time without idle time, the largest
     first: the error lies in the model of one of them, or in what the model lacks."""
 
-    level: Level
-    accounts: Sequence[tuple[str, float]]
+    accounts: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class CounterTotal:
+    """A counter over all rows and variants: means of a trial, and the geometric mean of predicted / measured; None
+    where no trial has a count on both sides."""
+
+    name: str
+    measured: float
+    predicted: float
+    factor: float | None
+
+
+@dataclass(frozen=True)
+class LevelErrors:
+    """Median and 90th percentile of the errors of levels, as shares: 0.1 is 10 %. ``median_noise``: the median of a
+    perfect model, see :func:`median_noise`."""
+
+    levels: int
+    median: float
+    p90: float
+    median_noise: float | None
+
+
+@dataclass(frozen=True)
+class EffectScores:
+    """Scores of the predicted effects.
+
+    Attributes:
+        effects: number of effects; ``significant`` of them are beyond the noise of the measurement, ``right`` of these
+            have the predicted sign; ``near`` of all are near, see :class:`Effect`.
+        error_median: median distance of predicted and measured change: 0.03 is three points; None without an effect.
+        median_noise: the median distance of a perfect model, see :func:`median_noise`.
+        skill: see :func:`skill`.
+    """
+
+    effects: int
+    significant: int
+    right: int
+    near: int
+    error_median: float | None
+    median_noise: float | None
+    skill: float | None
+
+    @property
+    def has_skill(self) -> bool:
+        """Whether the prediction is better than "nothing changes"."""
+        return self.skill is not None and self.skill > 0
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the predictions deserve trust: skill, and more than half of the signs right."""
+        return self.has_skill and 2 * self.right > self.significant
+
+    @classmethod
+    def of(cls, effects: Sequence[Effect]) -> EffectScores:
+        """Score effects."""
+        significant = [effect for effect in effects if effect.significant]
+        return cls(
+            effects=len(effects),
+            significant=len(significant),
+            right=sum(effect.right for effect in significant),
+            near=sum(effect.near for effect in effects),
+            error_median=float(np.median([abs(effect.error) for effect in effects])) if effects else None,
+            median_noise=median_noise(
+                [effect.measured.ratio for effect in effects], [effect.standard_error for effect in effects]
+            ),
+            skill=skill(effects),
+        )
 
 
 @dataclass(frozen=True)
@@ -142,30 +225,32 @@ class Twin:
     unmatched: Sequence[str]
 
     @cached_property
-    def errors(self) -> np.ndarray:
-        """The errors of all levels."""
-        return np.array([level.error for level in self.levels])
+    def error(self) -> LevelErrors:
+        """The errors of the levels."""
+        errors = [level.error for level in self.levels]
+        noise = median_noise([1.0] * len(self.levels), [level.standard_error for level in self.levels])
+        return LevelErrors(len(errors), float(np.median(errors)), float(np.quantile(errors, 0.9)), noise)
+
+    @cached_property
+    def scores(self) -> EffectScores:
+        """The scores of the effects."""
+        return EffectScores.of(self.effects)
 
     @property
-    def significant(self) -> Sequence[Effect]:
-        """The effects whose measurement is beyond its noise."""
-        return [effect for effect in self.effects if effect.significant]
+    def counter_totals(self) -> Sequence[CounterTotal]:
+        """The counters over all rows and variants."""
+        names = dict.fromkeys(each.name for each in self.counters)
+        return [_total(name, [each for each in self.counters if each.name == name]) for name in names]
 
-    @property
-    def skill(self) -> float | None:
-        """See :func:`skill`."""
-        return skill(self.effects)
 
-    @property
-    def level_noise(self) -> float | None:
-        """See :func:`median_noise`."""
-        return median_noise([1.0] * len(self.levels), [level.standard_error for level in self.levels])
-
-    @property
-    def effect_noise(self) -> float | None:
-        """See :func:`median_noise`."""
-        ratios = [effect.measured.ratio for effect in self.effects]
-        return median_noise(ratios, [effect.standard_error for effect in self.effects])
+def _total(name: str, levels: Sequence[CounterLevel]) -> CounterTotal:
+    ratios = [log(each.predicted / each.measured) for each in levels if each.predicted > 0 and each.measured > 0]
+    return CounterTotal(
+        name,
+        float(np.mean([each.measured for each in levels])),
+        float(np.mean([each.predicted for each in levels])),
+        exp(np.mean(ratios)) if ratios else None,
+    )
 
 
 def median_noise(ratios: Sequence[float], standard_errors: Sequence[float]) -> float | None:
@@ -221,7 +306,7 @@ def compare(measured: Findings, predicted: Findings, counted: pl.DataFrame, simu
             for name in COUNTERS
             if name in counters[key] and name in of_model[key]
         ],
-        [Miss(level, _accounts(of_model, level)) for level in sorted(levels, key=lambda each: -each.error)[:SHOWN]],
+        [_miss(level, of_model) for level in sorted(levels, key=lambda each: -each.error)[:SHOWN]],
         sorted({f"{question.workload} {question.metric}" for question, _ in real.keys() ^ model.keys()}),
     )
 
@@ -302,8 +387,8 @@ def _counters(frame: pl.DataFrame) -> dict[tuple[str, str, str], dict[str, float
     return means
 
 
-def _accounts(counters: Counters, level: Level) -> list[tuple[str, float]]:
-    """Return the accounts with the largest shares of the simulated CPU time of a level's trials, without idle time."""
+def _miss(level: Level, counters: Counters) -> Miss:
+    """Return the level with the accounts that have the largest shares of its trials' simulated CPU time."""
     counted = counters.get((level.question.workload, level.question.parameters, level.variant), {})
     times = {
         name.removeprefix(LEDGER).removesuffix("_ns"): value
@@ -312,4 +397,4 @@ def _accounts(counters: Counters, level: Level) -> list[tuple[str, float]]:
     }
     total = sum(times.values())
     largest = sorted(times.items(), key=lambda each: -each[1])[:SHOWN]
-    return [(name, value / total) for name, value in largest if total and value]
+    return Miss(**vars(level), accounts={name: value / total for name, value in largest if total and value})

@@ -77,6 +77,10 @@ class Cell:
         return f"{self.text} {self.remark}".strip()
 
 
+Kind = Literal["name", "number", "remark"]
+"""Kind of a column of texts, see :class:`Column`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table.
@@ -290,9 +294,7 @@ def _plots(parts: Sequence[Part]) -> Iterator[Plot]:
             yield from _plots(part.parts)
 
 
-def table(
-    columns: Mapping[str, Literal["name", "number", "remark"]], lines: Sequence[Sequence[str | Cell]], **options: Any
-) -> Table:
+def table(columns: Mapping[str, Kind], lines: Sequence[Sequence[str | Cell]], **options: Any) -> Table:
     """Return a table from headings with their kinds, and lines of cells or plain texts; ``options`` as in Table."""
     made = [Line([cell if isinstance(cell, Cell) else Cell(cell) for cell in line]) for line in lines]
     return Table([Column(heading, kind) for heading, kind in columns.items()], made, **options)

@@ -57,6 +57,27 @@ def interval(low: Number, high: Number) -> str:
     return " … ".join(ends).strip() if any(ends) else UNKNOWN
 
 
+def share(share: Number) -> str:
+    """Format a share in per cent with two significant digits: ``12 %``."""
+    return UNKNOWN if share is None else f"{figure(100 * share, 2)} %"
+
+
+def points(share: Number) -> str:
+    """Format a distance of changes with two significant digits: ``5.2 points``; 0.01 is a point."""
+    return UNKNOWN if share is None else f"{figure(100 * share, 2)} points"
+
+
+def factor(ratio: Number) -> str:
+    """Format a ratio: ``×1.25``."""
+    return UNKNOWN if ratio is None else f"×{ratio:.2f}"
+
+
+def gains(low: Number, high: Number, between: str = " to ") -> str:
+    """Format a range of gains in per cent: ``+4.1 to +9.0 %``."""
+    first, last = percent(low, signed=True, unit=""), percent(high, signed=True)
+    return last if first == last.removesuffix(" %") else f"{first}{between}{last}"
+
+
 def spread(percent: float) -> str:
     """Format a spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
     return f"{figure(percent, 2)}%"
