@@ -28,7 +28,7 @@ from scipy.special import stdtrit
 from schedlab.analysis.cells import TOLERATED, Blocks
 from schedlab.analysis.eprocess import judge_candidate, log_wealth, share
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
+from schedlab.results.words import Word
 
 ALPHA, DELTA, CANDIDATES, QUESTIONS, BLOCKS = 0.05, 0.01, 100, 5, 8
 SEED = 21

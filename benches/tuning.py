@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from schedlab.analysis.judging import judge
 from schedlab.analysis.multiplicity import confirmation_share
-from schedlab.analysis.verdicts import DIFFERENT, Options, Question, Verdict, Word
+from schedlab.analysis.verdicts import Options, Question, Verdict
+from schedlab.results.words import DIFFERENT, Word
 
 ALPHA, WINNERS, BLOCKS, CONFIRMATIONS = 0.05, 4, 8, 5
 SEED = 31

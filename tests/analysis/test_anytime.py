@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from schedlab.analysis.cells import Blocks
 from schedlab.analysis.eprocess import Anytime, judge_candidate
 from schedlab.analysis.rows import Question, RowKey
-from schedlab.analysis.verdicts import Word
+from schedlab.results.words import Word
 
 ROW: RowKey = ("w", "{}", "time")
 ALPHA = 0.025

@@ -11,7 +11,8 @@ import pytest
 
 from schedlab.analysis.judging import judge
 from schedlab.analysis.resolution import Rule
-from schedlab.analysis.verdicts import Options, Question, Verdict, Word, event_share, with_exact, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, event_share, with_exact, word
+from schedlab.results.words import Word
 
 TIME = Question("w", "{}", "time", "s", "lower")
 RATE = Question("w", "{}", "rate", "1/s", "higher")

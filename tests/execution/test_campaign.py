@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Word
 from schedlab.errors import ExperimentError, StoreError
 from schedlab.execution.campaign import FAILURES, Answer, answer, ask
 from schedlab.experiment.candidates import check_baseline, propose
 from schedlab.experiment.plan import Trial, of_one_row
 from schedlab.results.measurement import Measurement
+from schedlab.results.words import Word
 from schedlab.store import campaigns, reader, writer
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.targets.scripted import Scripted

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import histories, keys_of, points_of
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.targets.scripted import Scripted
 from tests import histories as stored

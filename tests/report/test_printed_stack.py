@@ -11,7 +11,7 @@ from scipy import stats
 
 from schedlab.analysis.printed_stack import PrintedRun, StackRow, attribute, summarise
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
+from schedlab.results.words import Word
 from tests.cli.in_process import Done, Schedlab, runner
 
 MAIL = Path(__file__).parents[1] / "importers/printed/tables/report-001.txt"

@@ -13,13 +13,13 @@ from sqlalchemy import Engine
 
 import schedlab
 from schedlab.analysis.resolution import towards
-from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Trial
 from schedlab.findings.run import findings
 from schedlab.report import changelog, words
 from schedlab.report.build import build, run_part
 from schedlab.report.numbers import change, figure, gain, improvement, interval, p_value, percent
 from schedlab.results.measurement import Measurement
+from schedlab.results.words import Word
 from schedlab.store import reader
 from tests.conftest import TWO_VARIANTS, edit_run
 from tests.report.rendering import to_html, to_json, to_markdown, to_text

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.run import Findings
 from schedlab.report import changelog, data
 from schedlab.report.build import build
 from schedlab.report.document import Report
+from schedlab.results.words import Word
 from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
 pytestmark = pytest.mark.slow

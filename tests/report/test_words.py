@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import schedlab
-from schedlab.analysis.verdicts import Word
 from schedlab.analysis.warnings import Kind
 from schedlab.report import words
 from schedlab.report.document import Row
 from schedlab.results import kinds
+from schedlab.results.words import Word
 
 PACKAGE = Path(schedlab.__file__).parent
 JUDGING = ("analysis", "execution", "findings", "report", "store")

@@ -10,8 +10,9 @@ import polars as pl
 
 from schedlab.analysis.diagnostics import OTHER_PERCENT, STEAL_PERCENT, weighted
 from schedlab.analysis.effects import Effect
-from schedlab.analysis.verdicts import DIFFERENT, Verdict, Word
+from schedlab.analysis.verdicts import Verdict
 from schedlab.analysis.warnings import Kind, Warning
+from schedlab.results.words import DIFFERENT, Word
 
 HEAVY_STEAL, HEAVY_LOAD = 10 * STEAL_PERCENT, 5 * OTHER_PERCENT
 """Per cent of the CPUs' time from which steal and other processes leave a difference unconfirmed: 10 and 25.

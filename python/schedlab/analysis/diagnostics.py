@@ -14,10 +14,11 @@ from scipy.special import bdtrc, stdtr
 from schedlab.analysis import series
 from schedlab.analysis.cells import block_means
 from schedlab.analysis.resolution import blocks_for_a_verdict, can_find
-from schedlab.analysis.verdicts import DIFFERENT, Options, Question, Verdict
+from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Kind, Warning
 from schedlab.notation.units import counted
 from schedlab.results.kinds import DETERMINISTIC, REAL, emulated, in_time, is_counted
+from schedlab.results.words import DIFFERENT
 
 STEAL_PERCENT, OTHER_PERCENT = 1.0, 5.0
 """Shares of the CPUs' time from which steal and other processes cause a warning.

@@ -17,7 +17,8 @@ from schedlab.analysis.resolution import Rule, detectable
 from schedlab.analysis.sequential import Course, nominal
 from schedlab.analysis.signflip import p_value
 from schedlab.analysis.simultaneous import by_block, joint, step_down
-from schedlab.analysis.verdicts import Options, Question, Word, event_share, word
+from schedlab.analysis.verdicts import Options, Question, event_share, word
+from schedlab.results.words import Word
 
 Floats = NDArray[np.float64]
 

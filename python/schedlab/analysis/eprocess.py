@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from schedlab.analysis.cells import Blocks
 from schedlab.analysis.paired import log_ratios, steps_unknown
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word, disagreement
+from schedlab.analysis.verdicts import disagreement
+from schedlab.results.words import Word
 
 Floats = NDArray[np.float64]
 

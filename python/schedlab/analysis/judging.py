@@ -21,9 +21,10 @@ from schedlab.analysis.rows import RowKey, worst_rows
 from schedlab.analysis.scales import Compared, compare
 from schedlab.analysis.sequential import Course, course, nominal, overall
 from schedlab.analysis.simultaneous import step_down_groups
-from schedlab.analysis.verdicts import Options, Question, Verdict, Word, disagreement, families, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, disagreement, families, word
 from schedlab.notation.units import counted
 from schedlab.results.metrics import Direction
+from schedlab.results.words import Word
 
 
 def judge(

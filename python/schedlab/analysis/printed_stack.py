@@ -20,7 +20,8 @@ from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.resolution import POWER
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word, event_share, word
+from schedlab.analysis.verdicts import event_share, word
+from schedlab.results.words import Word
 
 FAR_OUT = 3.0
 """Interquartile ranges beyond the quartile at which a run's printed spread is marked ("far out": Tukey 1977)."""

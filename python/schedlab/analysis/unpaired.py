@@ -17,8 +17,9 @@ from scipy.special import stdtr, stdtrit
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import EQUIVALENT_FROM, ratio_of
 from schedlab.analysis.resolution import POWER
-from schedlab.analysis.verdicts import Options, Question, Verdict, Word, families, tests_of, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, families, tests_of, word
 from schedlab.analysis.warnings import Kind, Warning
+from schedlab.results.words import Word
 
 Floats = NDArray[np.float64]
 

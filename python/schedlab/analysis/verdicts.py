@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import inf, isclose, isnan, nan
 from typing import Literal
 
@@ -15,27 +14,11 @@ from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-ex
 from schedlab.analysis.scales import Kind
 from schedlab.analysis.sequential import nominal
 from schedlab.results.kinds import is_counted
+from schedlab.results.words import Word
 
 Family = Literal["variant", "run"]
 
 Interval = Literal["sign-flip", "bootstrap"]
-
-
-class Word(StrEnum):
-    """A verdict in one word. ``docs/verdicts.md`` defines each word."""
-
-    BETTER = "better"
-    WORSE = "worse"
-    UNCONFIRMED = "unconfirmed"
-    EQUIVALENT = "equivalent"
-    INCONCLUSIVE = "inconclusive"
-
-
-DIFFERENT = (Word.BETTER, Word.WORSE)
-"""The words that assert a difference."""
-
-UNDECIDED = (Word.UNCONFIRMED, Word.INCONCLUSIVE)
-"""The words that assert neither a difference nor equivalence."""
 
 
 def event_share(word: Word | None, blocks: int) -> float:

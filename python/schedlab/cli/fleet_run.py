@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import UNDECIDED, Verdict
+from schedlab.analysis.verdicts import Verdict
 from schedlab.cli import plan_json
 from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.appearance import appearance
@@ -31,6 +31,7 @@ from schedlab.errors import Exit, SchedlabError, StoreError
 from schedlab.experiment.seeds import machine_seed
 from schedlab.findings.machines import Fleet, Machine, fleet, runs_of
 from schedlab.report.answers.machines import compose
+from schedlab.results.words import UNDECIDED
 from schedlab.store import reader
 from schedlab.store.file import open_store
 from schedlab.tunables import deferred_signals

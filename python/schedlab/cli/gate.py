@@ -51,7 +51,7 @@ def verdict_code(findings: Findings, fail_on: FailOn | None, exit_as: ExitAs) ->
 
     SchedlabError if ``fail_on`` is given and a column has no row that could be worse.
     """
-    from schedlab.analysis.verdicts import UNDECIDED
+    from schedlab.results.words import UNDECIDED
 
     if len(findings.failures):
         return Exit.TRIALS_FAILED

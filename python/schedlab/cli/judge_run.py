@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Word
 from schedlab.cli import experiment_run
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, ending, measuring, show_failure
 from schedlab.cli.json_output import print_json
+from schedlab.cli.report_output import plain_text
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.campaign import Answer, answer, ask
 from schedlab.execution.loop import execute, require_runnable
@@ -24,7 +24,7 @@ from schedlab.experiment.plan import Plan, of_one_row, plan
 from schedlab.findings.run import findings
 from schedlab.notation.units import counted, parse_share
 from schedlab.report import campaign as answers_of
-from schedlab.report.render.text import to_text
+from schedlab.results.words import Word
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.file import open_store
@@ -211,4 +211,4 @@ def show_status(store: Location, number: int | None, *, as_json: bool) -> None:
         print_json(head | {"candidates": fields})
         return
     console = make()
-    console.out(to_text(answers_of.render(campaign, asked), console.width), end="", highlight=False)
+    console.out(plain_text(answers_of.render(campaign, asked), console.width), end="", highlight=False)

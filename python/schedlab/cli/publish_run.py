@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import shown_at
-from schedlab.analysis.verdicts import Word
 from schedlab.cli.output_file import OutputError
 from schedlab.cli.published import FORMAT, Published, PublishedPoint, PublishedRun, PublishedSeries, Shown
 from schedlab.cli.site_folder import SiteFolder
@@ -29,6 +28,7 @@ from schedlab.report.answers.report import compose
 from schedlab.report.build import build
 from schedlab.report.render.html import page, site
 from schedlab.results.metrics import finite
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import columns, variants_of
 from schedlab.store.reader import DamagedRun, Run

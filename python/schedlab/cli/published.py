@@ -15,8 +15,8 @@ from urllib.parse import urljoin
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from schedlab.analysis.history import ChangePoint
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Series, SeriesKey
+from schedlab.results.words import Word
 
 FORMAT = 3
 """Version of :class:`Published`. A site of another version is made anew."""

@@ -14,11 +14,12 @@ from schedlab.analysis.cells import Blocks, average_blocks
 from schedlab.analysis.eprocess import judge_candidate, share
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word, event_share
+from schedlab.analysis.verdicts import event_share
 from schedlab.errors import StoreError
 from schedlab.execution.loop import Measure, Progress, pause_of, recorded
 from schedlab.execution.pairs import Pairs
 from schedlab.experiment.plan import Plan
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.columns import read_cells

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.judging import judge
 from schedlab.analysis.sequential import course
-from schedlab.analysis.verdicts import Word
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
 

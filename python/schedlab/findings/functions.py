@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 from sqlalchemy import Engine
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.cost import Cost, Sums, label
 from schedlab.notation.units import parse_share
 from schedlab.results.instructions import CALLS, KERNEL, USER
+from schedlab.results.words import Word
 from schedlab.store import reader
 
 Figures = Mapping[str, float]

@@ -13,9 +13,9 @@ import numpy as np
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import ChangePoint, change_points, level
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.settings import settings_of
 from schedlab.results.metrics import Direction
+from schedlab.results.words import Word
 from schedlab.store.columns import read_cells
 from schedlab.store.reader import Run
 

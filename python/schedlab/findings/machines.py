@@ -13,9 +13,10 @@ from schedlab.analysis.machines import Combined, Effect, combine
 from schedlab.analysis.multiplicity import adjust
 from schedlab.analysis.paired import log_ratios
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Options, Verdict, Word, event_share, word
+from schedlab.analysis.verdicts import Options, Verdict, event_share, word
 from schedlab.errors import StoreError
 from schedlab.findings.run import Findings, findings
+from schedlab.results.words import Word
 from schedlab.store import reader
 
 

@@ -18,12 +18,12 @@ from typing import Any
 from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
 from schedlab.errors import CannotRunHere
 from schedlab.findings.history import kernel_of, machine_of
 from schedlab.findings.run import Findings
 from schedlab.findings.twin import Effect, EffectScores, Level, Twin, levels_of, of_runs
 from schedlab.results import kinds
+from schedlab.results.words import Word
 from schedlab.store import reader
 
 ALPHA = 0.1

@@ -22,11 +22,12 @@ from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.summaries import Level, levels
 from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.ties import ties
-from schedlab.analysis.verdicts import Options, Question, Verdict, Word, with_exact
+from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact
 from schedlab.analysis.warnings import Warning
 from schedlab.findings.settings import settings_of_columns
 from schedlab.results.imported import Table
 from schedlab.results.kinds import DETERMINISTIC
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import Chosen, read_cells, sample_table, variants_of
 from schedlab.store.imports import printed_tables

@@ -17,9 +17,10 @@ from scipy.stats import norm
 from sqlalchemy import Engine
 
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import DIFFERENT, Verdict
+from schedlab.analysis.verdicts import Verdict
 from schedlab.errors import SchedlabError
 from schedlab.findings.run import Findings, findings
+from schedlab.results.words import DIFFERENT
 from schedlab.store import reader
 from schedlab.store.reader import Run
 

@@ -22,10 +22,10 @@ from schedlab.analysis.mmtests.tables import View, view
 from schedlab.analysis.resolution import towards
 from schedlab.analysis.rows import Question
 from schedlab.analysis.tables import Checked
-from schedlab.analysis.verdicts import DIFFERENT
 from schedlab.findings.run import Findings
 from schedlab.report import document, repeat
 from schedlab.results.kinds import of_figure
+from schedlab.results.words import DIFFERENT
 from schedlab.store.columns import Chosen
 from schedlab.store.location import Location
 from schedlab.store.reader import Run

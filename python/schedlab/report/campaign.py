@@ -9,13 +9,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from schedlab.analysis.eprocess import spent
-from schedlab.analysis.verdicts import Verdict, Word
+from schedlab.analysis.verdicts import Verdict
 from schedlab.execution.campaign import Answer
 from schedlab.notation.units import counted
 from schedlab.report.numbers import change, interval
 from schedlab.report.render.columns import Column, Columns
 from schedlab.report.words import rare_event
 from schedlab.results.metrics import finite
+from schedlab.results.words import Word
 from schedlab.store.campaigns import Campaign, Candidate
 
 

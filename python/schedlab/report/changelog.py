@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
 from schedlab.report.document import Effect, Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, gain, gain_interval, improvement
 from schedlab.report.render.columns import fitting
+from schedlab.results.words import DIFFERENT, Word
 
 WIDTH = 75
 """Columns of a commit message's body (Linux' Documentation/process/submitting-patches.rst)."""

@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
-from schedlab.analysis.verdicts import Word
 from schedlab.results.metrics import Direction
+from schedlab.results.words import Word
 
 SCHEMA = 5
 """Version of the JSON schema. The version rises when a field is removed or changes its meaning, not for a new field."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from schedlab.analysis.verdicts import Word
 from schedlab.report import words
 from schedlab.report.document import Effect, EffectsRow, Factorial, Report, Stack, Switch
 from schedlab.report.numbers import change, interval, p_value
+from schedlab.results.words import Word
 
 STEPS = "Steps of the stack"
 EFFECTS = "Effects of the switches"

@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as Xml
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Series
 from schedlab.notation.terminal import escaped
 from schedlab.report.answers.history import date, size
+from schedlab.results.words import Word
 
 TITLE = "schedlab: changes for the worse"
 

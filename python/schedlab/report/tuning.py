@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from schedlab.analysis.verdicts import Verdict, Word
+from schedlab.analysis.verdicts import Verdict
 from schedlab.execution.tuning import SearchedPoint, Tuning
 from schedlab.experiment.sweep_table import Factor, Value
 from schedlab.experiment.tuning import winner_names
@@ -20,6 +20,7 @@ from schedlab.report.campaign import sentence
 from schedlab.report.numbers import change
 from schedlab.report.render.columns import Column, Columns
 from schedlab.results.metrics import finite
+from schedlab.results.words import Word
 
 LISTED = 5
 """Most points that the text lists, the best first. The JSON has all points."""

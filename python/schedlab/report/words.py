@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from math import inf, log
 from typing import Any, Protocol
 
-from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation import units
 from schedlab.report.document import Column, Report, Row, Run
 from schedlab.report.numbers import change, figure, p_value
 from schedlab.results import kinds
 from schedlab.results.metrics import Direction
+from schedlab.results.words import DIFFERENT, Word
 
 CONTROL = "A/A control"
 """The verdict column of the baseline's second measurement."""

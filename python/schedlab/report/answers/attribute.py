@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from schedlab.analysis.machines import Combined
 from schedlab.analysis.printed_stack import AttributedRow, Step
-from schedlab.analysis.verdicts import DIFFERENT, UNDECIDED, Word
 from schedlab.findings.printed_stack import PrintedStack, label, strength
 from schedlab.notation.units import counted
 from schedlab.report.answer import (
@@ -28,6 +27,7 @@ from schedlab.report.answer import (
 from schedlab.report.fields.attribute import fields
 from schedlab.report.numbers import change, interval, p_value, percent
 from schedlab.report.words import listed, rare_event
+from schedlab.results.words import DIFFERENT, UNDECIDED, Word
 
 ORDER = Warning(
     "unpaired",

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from schedlab.analysis.history import ALPHA, LEAST_RUNS, ChangePoint
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.history import Point, Series
 from schedlab.notation.units import counted
 from schedlab.report.answer import (
@@ -27,6 +26,7 @@ from schedlab.report.answer import (
 from schedlab.report.fields.history import fields
 from schedlab.report.numbers import UNKNOWN, change, figure, p_value
 from schedlab.report.words import measure
+from schedlab.results.words import Word
 
 METHOD = (
     "mean: geometric over the blocks of a run, with Student's 95 % interval. A change of level is a shift that the "

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.findings.machines import Fleet, Machine, Row
 from schedlab.notation.units import counted
 from schedlab.report.answer import QUIET, Answer, Cell, Column, Line, Paragraph, Section, Sentence, Span, Table, Warning
 from schedlab.report.fields.machines import fields, kernel_of
 from schedlab.report.numbers import UNKNOWN, change, interval, p_value, percent, sizes
 from schedlab.report.words import CONTROL, listed, measure, parameters, rare_event
+from schedlab.results.words import DIFFERENT, Word
 
 METHOD = (
     "change: geometric mean of the machines' ratios, with the interval of Student's t, for machines like these. "

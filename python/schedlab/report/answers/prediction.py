@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.prediction import Forecast, Predicted, Prediction
 from schedlab.notation.units import counted
 from schedlab.report import words
@@ -14,6 +13,7 @@ from schedlab.report.answers.rows import names, settings
 from schedlab.report.fields.prediction import Fields
 from schedlab.report.numbers import UNKNOWN, figure, gains, percent
 from schedlab.results.kinds import is_speed
+from schedlab.results.words import Word
 
 INTERVALS = (
     "Intervals contain the errors of earlier comparisons of this model with its machine. They hold for experiments "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from schedlab.analysis.verdicts import Word
 from schedlab.report import printed, words
 from schedlab.report.answer import (
     CONTROL,
@@ -30,6 +29,7 @@ from schedlab.report.answers.report_parts import counters, curves, machine, part
 from schedlab.report.answers.report_sentences import sentences
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import figure, interval, p_value
+from schedlab.results.words import Word
 
 LISTED = 10
 """Most lines of a list of failed trials or unmatched rows. The JSON report contains all."""

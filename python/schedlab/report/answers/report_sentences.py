@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.verdicts import DIFFERENT, Word
 from schedlab.notation.units import counted
 from schedlab.report import words
 from schedlab.report.answer import Sentence, Tone
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import sizes
+from schedlab.results.words import DIFFERENT, Word
 
 NAMED = 2
 """Rows up to which a sentence names its rows."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.twin import Effect, Level, Twin
 from schedlab.notation.units import counted
 from schedlab.report import words
@@ -30,6 +29,7 @@ from schedlab.report.answer import (
 from schedlab.report.answers.rows import names, settings
 from schedlab.report.fields.twin import Fields
 from schedlab.report.numbers import UNKNOWN, change, factor, figure, interval, points, share
+from schedlab.results.words import Word
 from schedlab.simulation import models
 from schedlab.store.run_rows import Run
 

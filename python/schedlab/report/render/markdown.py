@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.verdicts import DIFFERENT
 from schedlab.report import answer as document
+from schedlab.results.words import DIFFERENT
 
 _MARKS = re.compile(r"([\\`*\[\]<>|]|\b_|_\b)")
 

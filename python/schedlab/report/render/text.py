@@ -10,9 +10,9 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.padding import Padding
 from rich.text import Text
 
-from schedlab.analysis.verdicts import Word
 from schedlab.report import answer as document
 from schedlab.report.render.columns import Column, Columns, fold_words
+from schedlab.results.words import Word
 
 STYLES: dict[document.Tone, str] = {
     Word.BETTER: "green",

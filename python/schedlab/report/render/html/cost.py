@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.cache import Cache
 from schedlab.findings.cost import Cell, Cost
 from schedlab.findings.functions import Functions
@@ -14,6 +13,7 @@ from schedlab.report import cache as by_line
 from schedlab.report import functions as by_function
 from schedlab.report.cost import head, notes, text_of
 from schedlab.report.render.html.legacy import environment, policy, text
+from schedlab.results.words import Word
 
 FULL = 0.1
 """Change with the strongest colour; larger changes look the same."""

@@ -15,10 +15,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from schedlab.analysis.verdicts import Word
 from schedlab.report.answer import CONTROL, Answer, Part, Plot, Section, Table, Tone, Warning
 from schedlab.report.render.columns import unbroken
 from schedlab.report.render.html.bars import bars
+from schedlab.results.words import Word
 
 ASSETS = {"report.css": "report.css", "theme.js": "theme.js", "report.js": "report.js", "vega.js": "vega/vega.js"}
 """Files that pages of a site share, and their paths in this package."""

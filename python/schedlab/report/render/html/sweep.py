@@ -10,7 +10,6 @@ from math import isfinite
 from markupsafe import Markup
 
 from schedlab.analysis.sensitivity import Mean
-from schedlab.analysis.verdicts import Word
 from schedlab.findings.sweep import FactorLevels, Response, SweepFindings
 from schedlab.report.numbers import figure
 from schedlab.report.render.html.legacy import environment, policy, text
@@ -25,6 +24,7 @@ from schedlab.report.sweep import (
     sources_of,
     values_of,
 )
+from schedlab.results.words import Word
 
 MOST_LEVELS = 40
 """Levels of a factor above which the page has no heat maps of the factor."""
