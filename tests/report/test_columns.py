@@ -1,26 +1,21 @@
-"""Tables of the text report: columns are folded below each other, and no word is broken."""
+"""Texts and tables for a terminal: columns are folded below each other, and no word is broken."""
 
 from __future__ import annotations
 
 import pytest
-from rich.console import Console
-from rich.text import Text
 
-from schedlab.report.render.columns import Column, Columns
+from schedlab.report.render.layout import Column, fold, shown, styled, table
 
 REMARK = "inconclusive (MDE +26.6 %) (p 0.031 before the correction over 2 rows)"
 
 
 def lines(width: int, name: str = "a-variant-with-a-rather-long-name", numbers: int = 5) -> list[str]:
     columns = [
-        Column("variant", [Text("base"), Text(name)], "name"),
-        *(Column(f"number {k}", [Text("12.34"), Text("-2.9 … +13.1")]) for k in range(numbers)),
-        Column("verdict", [Text("baseline"), Text(REMARK)], "remark"),
+        Column("variant", [styled("base"), styled(name)], "name"),
+        *(Column(f"number {k}", [styled("12.34"), styled("-2.9 … +13.1")]) for k in range(numbers)),
+        Column("verdict", [styled("baseline"), styled(REMARK)], "remark"),
     ]
-    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
-    with console.capture() as capture:
-        console.print(Columns(columns))
-    return [line.rstrip() for line in capture.get().splitlines()]
+    return [shown(line, styles=False) for line in table(columns, width)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
@@ -52,12 +47,10 @@ def test_a_name_is_folded_behind_its_separators() -> None:
 
 def paired(width: int) -> list[str]:
     """Return the lines of a table with pairs of columns."""
-    cells = [Text("12.34")]
+    cells = [styled("12.34")]
     pairs = [Column(f"{side} {k}", cells, beside=side == "right") for k in range(3) for side in ("left", "right")]
-    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
-    with console.capture() as capture:
-        console.print(Columns([Column("row", [Text("a")], "name"), *pairs]))
-    return [line.rstrip() for line in capture.get().splitlines()]
+    columns = [Column("row", [styled("a")], "name"), *pairs]
+    return [shown(line, styles=False) for line in table(columns, width)]
 
 
 def test_a_column_stays_beside_the_column_before_it() -> None:
@@ -74,3 +67,22 @@ def test_columns_that_do_not_fit_beside_each_other_are_below_each_other() -> Non
     assert [line.split("row")[1].strip() for line in output if line.startswith("row")] == [
         f"{side} {k}" for k in range(3) for side in ("left", "right")
     ]
+
+
+def test_a_text_is_folded_between_words_and_keeps_styles_and_figures() -> None:
+    text = [*styled("pinned: ", "bold"), *styled("faster by 5.0 % in all rows of the run", "green")]
+    folded = [shown(line, styles=False) for line in fold(text, 20, 2)]
+    assert folded == ["pinned: faster by", "  5.0 % in all rows", "  of the run"]
+    first, *_ = (shown(line, styles=True) for line in fold(text, 20, 2))
+    assert first == "\x1b[1mpinned: \x1b[0m\x1b[32mfaster by\x1b[0m"
+
+
+def test_a_text_never_controls_the_terminal() -> None:
+    assert shown(styled("a\x1b[31mb\nc"), styles=True) == "a\\u001b[31mb c"
+
+
+def test_columns_are_as_wide_as_their_cells_on_a_terminal() -> None:
+    columns = [Column("lock", [styled("锁"), styled("branch")], "name"), Column("waits", [styled("7"), styled("12")])]
+    assert [shown(line, styles=False) for line in table(columns, 80)] == [
+        "lock    waits", "锁          7", "branch     12",
+    ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -9,11 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.appearance import appearance
 from schedlab.cli.options import store_words
+from schedlab.notation.terminal import escaped
 
 if TYPE_CHECKING:
     from schedlab.report.answer import Answer
     from schedlab.store.location import Location
+
+
+NARROWEST = 80
+"""Fewest columns of text. On a narrower terminal the lines wrap instead of losing columns."""
 
 
 class AnswerFormat(StrEnum):
@@ -37,12 +45,22 @@ def stored(store: Location) -> list[str] | None:
 
 
 def present(answer: Answer, form: AnswerFormat, output: Path | None = None, width: int | None = None) -> None:
-    """Print an answer, or write it to a file. ``width`` is the number of columns of text."""
-    from schedlab.cli.report_output import present_text, write
-
+    """Print an answer, or write it to a file. ``width`` is the number of columns of text: by default of the terminal,
+    at least 80."""
     if form is AnswerFormat.TEXT:
         from schedlab.report.render import text
 
-        present_text(text.render(answer), output, width)
-        return
-    write(import_module(f"schedlab.report.render.{form}").render(answer), output)
+        if output is None:
+            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROWEST
+            shown = text.to_text(answer, width or max(columns, NARROWEST), styles=appearance.styles(sys.stdout))
+            sys.stdout.write(shown)
+            return
+        content = text.to_text(answer, width or NARROWEST)
+    else:
+        content = import_module(f"schedlab.report.render.{form}").render(answer)
+    if output is None:
+        sys.stdout.write(escaped(content))
+    else:
+        from schedlab.cli.output_file import remedy, write_whole
+
+        write_whole(output, content, remedy("--output"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TextIO
 
 
 class Color(StrEnum):
@@ -36,6 +37,12 @@ class Appearance:
         if os.environ.get("NO_COLOR"):
             return Color.NEVER
         return Color.ALWAYS if os.environ.get("FORCE_COLOR") else Color.AUTO
+
+    def styles(self, stream: TextIO) -> bool:
+        """Return whether to print styles to a stream: on a terminal that has them, or as the user chose."""
+        if self.effective_color is not Color.AUTO:
+            return self.effective_color is Color.ALWAYS
+        return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 appearance = Appearance()

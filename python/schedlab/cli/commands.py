@@ -42,10 +42,10 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command, unless its output would be a file on a terminal."""
         values = {option: ctx.params.get(each.name) for each in self.params for option in each.opts}
-        if "--output" in values:
+        if "--output" in values and values.get("--format") in ("html", "parquet"):
             from schedlab.cli.output_file import refuse_terminal
 
-            refuse_terminal(values.get("--format") or "", values["--output"])
+            refuse_terminal(values["--format"], values["--output"])
         return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:

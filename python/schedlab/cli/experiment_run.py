@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from schedlab.cli import plan_json, plan_text, progress
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.console import Console, make
 from schedlab.cli.echo import echo
 from schedlab.cli.gate import ExitAs, FailOn, verdict_code
@@ -30,7 +31,7 @@ from schedlab.experiment.plan import Plan, plan
 from schedlab.findings.run import Findings, findings
 from schedlab.report.answers.report import compose
 from schedlab.report.build import build
-from schedlab.report.render import json, text
+from schedlab.report.render import json
 from schedlab.store import backends, reader, writer
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
@@ -154,7 +155,7 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     if as_json:
         echo(json.render(compose(build(results))), nl=False)
     else:
-        _print(console, results)
+        present(compose(build(results)), AnswerFormat.TEXT, width=console.width)
         console.hint("\nstore:", "" if request.store.temporary else str(request.store))
     shown = ["schedlab", "report", str(results.run.id), *store_words(request.store)]
     aside.hint("again:", shlex.join(again(request.store, shown)))
@@ -200,15 +201,6 @@ def measure(
 def _estimate(request: Request, trial_plan: Plan, engine: Engine | None, target: Target) -> Estimate:
     booted = boots_of(trial_plan, table_of(request.target, trial_plan.experiment))
     return estimate(trial_plan, engine, target.name, virtual=target.virtual, boots=booted)
-
-
-def _print(console: Console, results: Findings) -> None:
-    """Print the report: in colour on a terminal, elsewhere without spaces at the ends of lines."""
-    answer = compose(build(results))
-    if console.is_terminal:
-        console.print(text.render(answer))
-    else:
-        console.out(text.to_text(answer, console.width), end="", highlight=False)
 
 
 def same_place(request: Request) -> list[str]:

@@ -117,14 +117,23 @@ def present(scope: Scope, wanted: Wanted) -> None:
 def present_text(content: RenderableType, output: Path | None, width: int | None = None) -> None:
     """Print a text with styles on a terminal or under ``--color always``, otherwise without; or write it to a file."""
     from schedlab.cli.console import make
-    from schedlab.report.render.text import to_text
 
     if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
         console = make()
         console.width = width or console.width
         console.print(content)
     else:
-        write(to_text(content, width or PIPE_WIDTH), output)
+        write(plain_text(content, width or PIPE_WIDTH), output)
+
+
+def plain_text(content: RenderableType, width: int) -> str:
+    """Return a renderable as plain text of this width, without blanks at the ends of lines."""
+    from rich.console import Console
+
+    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
+    with console.capture() as capture:
+        console.print(content)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def write(content: str | bytes, output: Path | None) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schedlab.report import answer as document
@@ -14,29 +13,15 @@ SCHEMA = 1
 meaning, not for a new field."""
 
 
-@dataclass(frozen=True)
-class Head:
-    """What every kind of answer says."""
-
-    kind: str
-    title: str
-    sentences: list[document.Sentence]
-    warnings: list[document.Warning]
-    settings: list[document.Setting]
-    commands: list[document.Next]
-
-
 def render(answer: document.Answer) -> str:
     """Return the object as text; ValueError for NaN and infinities, which JSON does not have."""
-    head = Head(
-        answer.kind,
-        answer.title,
-        list(answer.sentences),
-        list(answer.warnings),
-        list(answer.settings),
-        list(answer.commands),
-    )
-    fields = {"schema": SCHEMA, **_fields(answer), "answer": asdict(head)}
+    lists: Mapping[str, Sequence[Any]] = {
+        "sentences": answer.sentences, "warnings": answer.warnings, "settings": answer.settings,
+        "commands": answer.commands,
+    }  # fmt: skip
+    said = {name: [each._asdict() for each in parts] for name, parts in lists.items()}
+    head = {"kind": answer.kind, "title": answer.title, **said}
+    fields = {"schema": SCHEMA, **_fields(answer), "answer": head}
     return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
-from rich.text import Text
-
 from schedlab.report import answer as document
-from schedlab.report.render.columns import Column, Columns, fold_words
+from schedlab.report.render.layout import Column, Text, fold, shown, styled, table
 from schedlab.results.words import Word
 
 STYLES: dict[document.Tone, str] = {
@@ -29,141 +24,120 @@ STYLES: dict[document.Tone, str] = {
 _STYLES: dict[document.Style, str] = {"plain": "", "quiet": "dim", "strong": "bold", "warning": "yellow"}
 
 
-def render(answer: document.Answer) -> RenderableType:
-    """Return the answer as one renderable."""
-    return Group(*_parts(answer))
+def to_text(answer: document.Answer, width: int, *, styles: bool = False) -> str:
+    """Return the answer in lines of this width, without blanks at their ends; ``styles``: for a terminal."""
+    return "".join(f"{shown(line, styles=styles)}\n" for line in _lines(answer, width))
 
 
-def to_text(content: document.Answer | RenderableType, width: int) -> str:
-    """Return an answer as plain text of this width, without spaces at the ends of lines."""
-    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
-    with console.capture() as capture:
-        console.print(render(content) if isinstance(content, document.Answer) else content)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-
-
-@dataclass(frozen=True)
-class Prose:
-    """A paragraph, folded between words but not between a figure and its unit; ``indent`` from the second line on."""
-
-    text: Text
-    indent: int = 0
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if not self.text.plain:
-            return
-        first, *others = fold_words(self.text, options.max_width - self.indent).split("\n")
-        yield first
-        yield from (Text(" " * self.indent).append_text(line) for line in others)
-
-
-def _parts(answer: document.Answer) -> Iterator[RenderableType]:
+def _lines(answer: document.Answer, width: int) -> Iterator[Text]:
     badges = f" [{', '.join(answer.badges)}]" if answer.badges else ""
-    yield Prose(Text(f"{answer.title}{badges}", style="bold"))
-    if answer.question:
-        yield Prose(Text(answer.question, style="italic"))
+    yield from fold(styled(f"{answer.title}{badges}", "bold"), width)
+    yield from fold(styled(answer.question, "italic"), width)
     if answer.sentences:
-        yield Text()
+        yield []
     for sentence in answer.sentences:
         subject = f"{sentence.subject}: " if sentence.subject else ""
-        yield Prose(Text.assemble((subject, "bold"), (sentence.text, STYLES.get(sentence.tone, ""))), 2)
+        yield from fold([*styled(subject, "bold"), *styled(sentence.text, STYLES.get(sentence.tone, ""))], width, 2)
     if answer.warnings:
-        yield Text()
+        yield []
     for todo, of_remedy in groupby(answer.warnings, key=lambda warning: warning.todo):
-        yield from (Prose(Text.assemble(("! ", "yellow"), warning.seen), 2) for warning in of_remedy)
+        for warning in of_remedy:
+            yield from fold([*styled("! ", "yellow"), *styled(warning.seen)], width, 2)
         if todo:
-            yield Padding(Prose(Text(f"→ {todo}", style="dim"), 2), (0, 0, 0, 2))
+            yield from _indented(fold(styled(f"→ {todo}", "dim"), width - 2, 2))
     if answer.settings:
-        yield Text()
-        yield Columns([
-            Column("variant", [Text(setting.name) for setting in answer.settings], "name"),
-            Column("sets", [Text(setting.text or "-", style="dim") for setting in answer.settings], "remark"),
-        ])  # fmt: skip
+        yield []
+        sets = [styled(setting.text or "-", "dim") for setting in answer.settings]
+        variants = Column("variant", [styled(setting.name) for setting in answer.settings], "name")
+        yield from table([variants, Column("sets", sets, "remark")], width)
     for part in answer.parts:
-        yield from _separated(part)
+        yield from _separated(_part(part, width))
     if answer.facts:
-        yield Text()
+        yield []
     for name, fact in answer.facts:
-        yield Prose(Text(f"{name}: {fact}", style="dim"), 2)
+        yield from fold(styled(f"{name}: {fact}", "dim"), width, 2)
     if answer.commands:
-        yield Text("\nNext", style="bold")
+        yield []
+        yield styled("Next", "bold")
     for command in answer.commands:
-        yield Text(f"  {command.command}", no_wrap=True, overflow="ignore")
-        yield Padding(Prose(Text(command.reason, style="dim")), (0, 0, 0, 4))
+        # A command is not folded, so that it can be copied.
+        yield styled(f"  {command.command}")
+        yield from _indented(fold(styled(command.reason, "dim"), width - 4), 4)
 
 
-def _separated(part: document.Part) -> Iterator[RenderableType]:
-    """Yield a part below an empty line."""
-    made = list(_part(part))
-    if made:
-        yield Text()
-    yield from made
+def _separated(lines: Iterator[Text]) -> Iterator[Text]:
+    """Yield lines below an empty line, if there are any."""
+    for number, line in enumerate(lines):
+        if not number:
+            yield []
+        yield line
 
 
-def _part(part: document.Part) -> Iterator[RenderableType]:
+def _indented(lines: Iterable[Text], by: int = 2) -> Iterator[Text]:
+    return ([*styled(" " * by), *line] for line in lines)
+
+
+def _part(part: document.Part, width: int) -> Iterator[Text]:
     match part:
         case document.Paragraph(text, style):
-            yield Prose(Text(text, style=_STYLES[style]))
+            yield from fold(styled(text, _STYLES[style]), width)
         case document.Listing():
-            yield from _listing(part)
+            yield from _listing(part, width)
         case document.Code(lines):
-            yield from (Text(line, no_wrap=True, overflow="ignore") for line in lines)
+            yield from map(styled, lines)
         case document.Table():
-            yield from _table(part)
+            yield from _table(part, width)
         case document.Section(title, parts, page_only=False):
-            yield Prose(Text(title, style="bold"))
-            for number, inner in enumerate(parts):
-                made = [Padding(each, (0, 0, 0, 2)) for each in _part(inner)]
-                if made and number:
-                    yield Text()
-                yield from made
+            yield from fold(styled(title, "bold"), width)
+            inner = [made for each in parts if (made := list(_part(each, width - 2)))]
+            for number, of_part in enumerate(inner):
+                if number:
+                    yield []
+                yield from _indented(of_part)
 
 
-def _listing(listing: document.Listing) -> Iterator[RenderableType]:
-    if listing.title and listing.items:
-        yield Prose(Text(listing.title, style="bold"))
+def _listing(listing: document.Listing, width: int) -> Iterator[Text]:
+    if listing.items:
+        yield from fold(styled(listing.title, "bold"), width)
     for item in listing.items[: listing.most]:
-        yield Prose(Text(item, style=_STYLES[listing.style]), 2)
+        yield from fold(styled(item, _STYLES[listing.style]), width, 2)
     if listing.most is not None and len(listing.items) > listing.most:
-        yield Text(f"and {len(listing.items) - listing.most} more", style="dim")
+        yield styled(f"and {len(listing.items) - listing.most} more", "dim")
 
 
-def _table(table: document.Table) -> Iterator[RenderableType]:
-    if table.title:
-        yield Prose(Text(table.title, style="bold"))
-    lines = table.lines[: table.most]
-    if any(column.group for column in table.columns):
+def _table(part: document.Table, width: int) -> Iterator[Text]:
+    yield from fold(styled(part.title, "bold"), width)
+    lines = part.lines[: part.most]
+    if any(column.group for column in part.columns):
         for number, (_, of_group) in enumerate(groupby(lines, key=lambda line: line.group)):
             if number:
-                yield Text()
+                yield []
             group = list(of_group)
-            yield _group_heading(table.columns, group[0])
-            yield Padding(_columns(table.columns, group), (0, 0, 0, 2))
+            yield from fold(_group_heading(part.columns, group[0]), width, 2)
+            yield from _indented(table(_columns(part.columns, group), width - 2))
     else:
-        yield _columns(table.columns, lines)
-    if table.hidden:
-        yield Text(f"and {table.hidden} more {table.more}", style="dim")
-    yield from (Prose(Text(note, style="dim")) for note in table.notes)
+        yield from table(_columns(part.columns, lines), width)
+    if part.hidden:
+        yield styled(f"and {part.hidden} more {part.more}", "dim")
+    for note in part.notes:
+        yield from fold(styled(note, "dim"), width)
 
 
-def _group_heading(columns: Sequence[document.Column], line: document.Line) -> Prose:
+def _group_heading(columns: Sequence[document.Column], line: document.Line) -> Text:
     """Return the cells that a group shares, the first in bold, figures with the heading of their column."""
     shared = [(column, cell) for column, cell in zip(columns, line.cells, strict=True) if column.group]
-    heading = Text(shared[0][1].text, style="bold")
-    for column, cell in shared[1:]:
-        name = f"{column.heading} " if column.kind == "number" else ""
-        heading.append(f", {name}{cell.whole}", style="not bold")
-    return Prose(heading, 2)
+    others = (f", {f'{column.heading} ' if column.kind == 'number' else ''}{cell.whole}" for column, cell in shared[1:])
+    return [*styled(shared[0][1].text, "bold"), *styled("".join(others))]
 
 
-def _columns(columns: Sequence[document.Column], lines: Sequence[document.Line]) -> Columns:
-    return Columns([
+def _columns(columns: Sequence[document.Column], lines: Sequence[document.Line]) -> list[Column]:
+    return [
         Column(column.heading, [_cell(line, line.cells[place]) for line in lines], column.kind, column.beside)
         for place, column in enumerate(columns)
         if not (column.page_only or column.group) and column.kind != "bar"
-    ])  # fmt: skip
+    ]
 
 
 def _cell(line: document.Line, cell: document.Cell) -> Text:
-    text = Text(cell.text, style=STYLES.get(cell.tone or line.tone, ""))
-    return text.append(f"{' ' if cell.text else ''}{cell.remark}", style="dim") if cell.remark else text
+    text = styled(cell.text, STYLES.get(cell.tone or line.tone, ""))
+    return [*text, *styled(f"{' ' if cell.text else ''}{cell.remark}", "dim")] if cell.remark else text
