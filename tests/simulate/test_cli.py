@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from schedlab.cli.app import app
+from schedlab.report.fields.simulation import Fields
 from schedlab.simulation import models
 
 
@@ -23,12 +25,34 @@ SMALL = ("sim", "run", "hackbench", "groups=1", "fds=3", "loops=10", "--machine"
 
 def test_text_is_labelled_and_has_metrics_ledger_latencies_and_counters() -> None:
     output = schedlab(*SMALL, "--kernel", "linux-4.5").stdout
-    assert output.startswith("SIMULATED hackbench groups=1 fds=3 loops=10 on xeon-e5-2670v3 (48 CPUs) under linux-4.5")
+    title = "hackbench groups=1 fds=3 loops=10 on xeon-e5-2670v3 (48 CPUs) under linux-4.5 [simulated]"
+    assert " ".join(output.split()).startswith(title)
     assert "no kernel was measured" in output
-    for part in ("metric", "where all CPUs' time went", "distribution", "counter"):
+    for part in (
+        "hackbench: time ",
+        "wake-ups: half of",
+        "metric ",
+        "Where all CPUs' time went",
+        "system calls (syscall)",
+    ):
         assert f"\n{part}" in output
-    # The first line may contain a command to copy, so it is not wrapped.
-    assert all(len(line) <= 80 for line in output.splitlines()[1:])
+    for part in ("distribution ", "counter "):
+        assert f"\n  {part}" in output
+    # A command is not wrapped, so that it can be copied.
+    (command,) = (line for line in output.splitlines() if "--timeline hackbench.perfetto" in line)
+    assert command.split()[:5] == ["schedlab", "sim", "run", "hackbench", "groups=1"]
+    assert all(len(line) <= 80 for line in output.splitlines() if line != command)
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_every_format_has_the_sentence(form: str) -> None:
+    assert "of the CPUs' time was idle; " in unescape(schedlab(*SMALL, "--format", form).stdout)
+
+
+def test_the_fields_are_those_of_the_documented_model() -> None:
+    fields = json.loads(schedlab(*SMALL, "--format", "json", "--proc", "schedstat").stdout)
+    shown = {name: value for name, value in fields.items() if name not in ("schema", "answer")}
+    assert Fields.model_validate(shown).model_dump(mode="json", by_alias=True) == shown
 
 
 def test_json_has_a_ledger_whose_parts_sum_to_the_total() -> None:
@@ -51,8 +75,8 @@ def test_contended_locks_are_shown() -> None:
     assert row["locks"] == 1
     assert 0 < row["contended"] <= row["acquired"]
     assert 0 < row["longest_ns"] <= row["waited_ns"] == row["worst_waited_ns"]
-    assert "\nlock " in schedlab(*words, "--machine", "laptop-4").stdout
-    assert "\nlock " not in schedlab(*SMALL).stdout
+    assert "\n  lock " in schedlab(*words, "--machine", "laptop-4").stdout
+    assert "\n  lock " not in schedlab(*SMALL).stdout
 
 
 @pytest.mark.slow
@@ -81,7 +105,8 @@ def test_a_tunable_changes_at_its_time_and_is_shown() -> None:
     whole = json.loads(schedlab(*SMALL, "--cmdline", "schedstats=enable", "--format", "json").stdout)
     assert output["counters"]["retunes"] == 2
     assert 0 < output["counters"]["schedstat_updates"] < whole["counters"]["schedstat_updates"]
-    assert "changes kernel.sched_schedstats = 1 from 300.0 µs on, sched.migr" in schedlab(*SMALL, *at).stdout
+    shown = " ".join(schedlab(*SMALL, *at).stdout.split())
+    assert "this simulation kernel.sched_schedstats 1 from 300.0 µs on, sched.migration_cost_ns 100000 from" in shown
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.echo import echo
-from schedlab.cli.options import GivenFormat, OutputFormat
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import Output
 
 
 class Policy(StrEnum):
@@ -101,7 +101,8 @@ def run(
             "program's tasks from 1; may be repeated.",
         ),
     ] = None,
-    form: GivenFormat = OutputFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
+    output: Output = None,
 ) -> None:
     """Run a program on a simulated machine: its metrics, counters, where all CPUs' time went, wake-up latencies.
 
@@ -129,9 +130,7 @@ def run(
         proc=proc or [],
     )
     result = simulation_run.simulate(request)
-    if form is OutputFormat.JSON:
-        echo(simulation_run.as_json(result))
-    elif proc:
+    if proc and form is AnswerFormat.TEXT and output is None:
         simulation_run.show_files(result)
     else:
-        simulation_run.show(result)
+        present(simulation_run.answer(result, form), form, output)

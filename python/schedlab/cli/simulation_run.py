@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.cli.answering import AnswerFormat
 from schedlab.cli.echo import echo
-from schedlab.cli.plain_page import Page
-from schedlab.extension import build, extension
-from schedlab.report.numbers import figure
+from schedlab.report.answer import Answer
+from schedlab.report.answers.simulation import compose
 from schedlab.simulation import models, schedstats
 from schedlab.simulation.errors import ProgramError, SettingRefused, TimelineError
 from schedlab.simulation.programs import Program, program, program_file
 from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings, attributes, memory_of, nanoseconds, seed_of, tunable
+from schedlab.simulation.summary import summary
 from schedlab.workloads.declarations import names as native_names
-
-QUANTILES = ("p50_ns", "p90_ns", "p99_ns", "p99.9_ns")
-"""Quantiles that fit the width of a terminal; JSON has more."""
 
 
 @dataclass(frozen=True)
@@ -128,139 +126,21 @@ def _value(text: str) -> Any:
     return value if isinstance(value, int | float) else text
 
 
-def as_json(result: Result) -> str:
-    """The outcome as JSON, without samples and buckets, which the Python API returns."""
-    simulation, outcome = result.simulation, result.outcome
-    settings, ledger = simulation.settings, outcome["ledger"]
-    distributions = {
-        name: {key: value for key, value in each.items() if key != "buckets"}
-        for name, each in outcome["latencies"].items()
-    }
-    document = {
-        "kind": "simulated",
-        "simulator": {"version": extension().__version__, "build": build()},
-        "program": simulation.program.name,
-        "parameters": result.parameters,
-        "notes": list(simulation.program.notes),
-        "machine": simulation.machine.name,
-        "kernel": simulation.kernel.name,
-        "tunables": settings.tunables,
-        "changes": [{"at_ns": at, "tunable": name, "value": value} for at, name, value in settings.changes],
-        "command_line": settings.command_line,
-        "seed": settings.seed,
-        **{key: outcome[key] for key in ("end", "end_ns", "elapsed_ns", "user_ns", "system_ns", "digest")},
-        "metrics": [{k: v for k, v in metric.items() if k != "samples"} for metric in outcome["metrics"]],
-        "counters": outcome["counters"],
-        "program_counters": outcome["program_counters"],
-        "ledger": {
-            "closed_ns": ledger["closed_ns"],
-            "total_ns": ledger["closed_ns"] * len(ledger["cpus"]),
-            "accounts": totals(outcome),
-            "cpus": [dict(zip(ledger["accounts"], times, strict=True)) for times in ledger["cpus"]],
-        },
-        "latencies": distributions,
-        "locks": outcome["locks"],
-        "schedstats": {
-            "state": outcome["schedstats"]["state"],
-            "note": schedstats.note(outcome),
-            "counters": schedstats.counters(outcome),
-        },
-        "proc": schedstats.files(outcome, result.proc),
-    }
-    return json.dumps(document, indent=2)
-
-
-def totals(outcome: Outcome) -> dict[str, int]:
-    """Nanoseconds of each account over all CPUs."""
-    ledger = outcome["ledger"]
-    columns = zip(*ledger["cpus"], strict=True)
-    return {name: sum(column) for name, column in zip(ledger["accounts"], columns, strict=True)}
+def answer(result: Result, form: AnswerFormat) -> Answer:
+    """Compose the answer; only JSON names the simulator's build."""
+    identified = form is AnswerFormat.JSON
+    return compose(summary(result.simulation, result.outcome, result.proc, identified=identified))
 
 
 def show_files(result: Result) -> None:
-    """Print the files on standard output in the kernel's format. Print the title on standard error."""
-    page = Page(stderr=True)
-    _title(page, result)
+    """Print the files on standard output in the kernel's format, and what they are of on standard error."""
+    composed = answer(result, AnswerFormat.TEXT)
+    echo(f"SIMULATED {composed.title}, seed {result.simulation.settings.seed}", err=True)
     if note := schedstats.note(result.outcome):
-        page.say("note", note, "yellow")
-    page.write()
+        echo(f"note {note}", err=True)
     files = schedstats.files(result.outcome, result.proc)
     for name, text in files.items():
         if len(files) > 1:
             echo(f"==> {name} <==")
         if text is not None:
             echo(text, nl=False)
-
-
-def _title(page: Page, result: Result) -> None:
-    simulation = result.simulation
-    parameters = " ".join(f"{key}={value}" for key, value in result.parameters.items())
-    title = f"{simulation.program.name} {parameters}".strip()
-    place = f"{simulation.machine.name} ({simulation.machine.cpus} CPUs) under {simulation.kernel.name}"
-    page.say("SIMULATED", f"{title} on {place}, seed {simulation.settings.seed}", "bold")
-
-
-def show(result: Result) -> None:
-    """Print the outcome as tables."""
-    page, simulation, outcome = Page(), result.simulation, result.outcome
-    _title(page, result)
-    set_to = ", ".join(f"{name} = {value}" for name, value in simulation.settings.tunables.items())
-    changes = ", ".join(f"{name} = {value} from {_time(at)} on" for at, name, value in simulation.settings.changes)
-    for label, text in (("tunables", set_to), ("changes", changes), ("command line", simulation.settings.command_line)):
-        if text:
-            page.say(label, text, "dim")
-    for note in simulation.program.notes:
-        page.say("note", note, "yellow")
-    how = "finished" if outcome["end"] == "finished" else "stopped at the horizon"
-    page.text(f"{how} after {_time(outcome['elapsed_ns'])} of virtual time; no kernel was measured\n")
-    page.table(("metric", "value", "unit", "better"), list(_metrics(outcome)))
-    page.table(("where all CPUs' time went", "time", "share"), list(_ledger(outcome)), dims_last=True)
-    quantiles = [name.removesuffix("_ns") for name in QUANTILES]
-    page.table(("distribution", "count", *quantiles, "max"), list(_latencies(outcome)))
-    if any(lock["contended"] for lock in outcome["locks"]):
-        page.table(("lock", "locks", "acquired", "waited for", "waiting", "longest"), list(_locks(outcome)))
-    page.table(("counter (not 0)", "value"), list(_counters(outcome)))
-    page.write()
-
-
-def _metrics(outcome: Outcome) -> Iterator[Sequence[str]]:
-    for metric in outcome["metrics"]:
-        value = "-" if metric["value"] is None else figure(metric["value"])
-        yield metric["name"], value, metric["unit"], metric["direction"]
-
-
-def _ledger(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """Accounts that are not empty, largest first, and their sum."""
-    accounts = totals(outcome)
-    total = sum(accounts.values())
-    for name, ns in sorted(accounts.items(), key=lambda item: -item[1]):
-        if ns:
-            yield name, _time(ns), f"{100 * ns / total:.2f} %"
-    yield "sum", _time(total), "100.00 %"
-
-
-def _latencies(outcome: Outcome) -> Iterator[Sequence[str]]:
-    for name, each in outcome["latencies"].items():
-        if each["count"] and not name.startswith("wakeup.cpu"):
-            yield name, str(each["count"]), *(_time(each[key], 3) for key in (*QUANTILES, "max_ns"))
-
-
-def _locks(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """Locks by name. Waiting tasks sleep, so no CPU's ledger contains their waiting time."""
-    for lock in outcome["locks"]:
-        counts = (str(lock[key]) for key in ("locks", "acquired", "contended"))
-        yield lock["name"], *counts, _time(lock["waited_ns"]), _time(lock["longest_ns"])
-
-
-def _counters(outcome: Outcome) -> Iterator[Sequence[str]]:
-    for name, value in {**outcome["counters"], **outcome["program_counters"]}.items():
-        if value:
-            yield name, str(value)
-
-
-def _time(ns: int, digits: int = 4) -> str:
-    """Format nanoseconds in the largest unit in which the value is at least 1."""
-    for size, unit in ((10**9, "s"), (10**6, "ms"), (1000, "µs")):
-        if ns >= size:
-            return f"{figure(ns / size, digits)} {unit}"
-    return f"{ns} ns"

@@ -78,6 +78,14 @@ def gains(low: Number, high: Number, between: str = " to ") -> str:
     return last if first == last.removesuffix(" %") else f"{first}{between}{last}"
 
 
+def nanoseconds(ns: float, digits: int = 4) -> str:
+    """Format nanoseconds in the largest unit in which the value is at least 1: ``11.22 ms``."""
+    for size, unit in ((10**9, "s"), (10**6, "ms"), (1000, "µs")):
+        if ns >= size:
+            return f"{figure(ns / size, digits)} {unit}"
+    return f"{ns} ns"
+
+
 def spread(percent: float) -> str:
     """Format a spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
     return f"{figure(percent, 2)}%"

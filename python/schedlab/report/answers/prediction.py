@@ -34,7 +34,7 @@ def compose(predicted: Predicted, machine: str, store: Sequence[str] | None) -> 
     scores = backtest.scores
     compared = f"{counted(backtest.twins, 'twin')} with {counted(scores.effects, 'effect')}, skill {scores.skill:+z.2f}"
     return Answer(
-        kind="predict",
+        kind="sim predict",
         title=f"{run.name}: predicted by {run.target}",
         data=Fields.model_validate(predicted),
         question=run.design.question,

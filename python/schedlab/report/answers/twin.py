@@ -1,10 +1,9 @@
-"""The answer of ``schedlab sim twin``: measured beside predicted effects and levels (documented in ``docs/twin.md``)."""
+"""The answer of ``schedlab sim twin``: measured beside predicted figures (documented in ``docs/twin.md``)."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 from schedlab.analysis.rows import Question
 from schedlab.findings.twin import Effect, Level, Twin
@@ -15,7 +14,6 @@ from schedlab.report.answer import (
     Answer,
     Cell,
     Column,
-    Kind,
     Line,
     Next,
     Part,
@@ -24,6 +22,7 @@ from schedlab.report.answer import (
     Sentence,
     Table,
     Warning,
+    headings,
     table,
 )
 from schedlab.report.answers.rows import names, settings
@@ -41,17 +40,15 @@ LEVELS = "Geometric means over the blocks."
 MISSES = "The error lies in the model of one of these accounts of CPU time, or in what the model lacks."
 
 
-NUMBER: Literal["number"] = "number"
-NAMES: dict[str, Kind] = {"row": "name", "variant": "name"}
-COUNTER: dict[str, Kind] = {"counter": "name"}
-FIGURES: dict[str, Kind] = dict.fromkeys(("measured", "predicted", "predicted / measured"), NUMBER)
+NAMES = headings("name", "row", "variant")
+FIGURES = headings("number", "measured", "predicted", "predicted / measured")
 
 
 def compose(twin: Twin, store: Sequence[str] | None) -> Answer:
     """Compose the answer; ``store`` has the words that name the store in further commands, None if it does not last."""
     measured, predicted = twin.measured.run, twin.predicted.run
     return Answer(
-        kind="twin",
+        kind="sim twin",
         title=f"{measured.name}: measured on {measured.target}, predicted by {predicted.target}",
         data=Fields.model_validate(twin),
         question=measured.design.question,
@@ -146,12 +143,10 @@ def _effects(twin: Twin) -> list[Part]:
     ]  # fmt: skip
     caption = "Predicted over measured changes; filled: beyond the noise of the measurement"
     skill = f"Skill {twin.scores.skill or 0:+z.2f}: 1 is perfect, 0 is predicting no change."
-    figures = dict.fromkeys(("measured", "95 % interval", "predicted"), NUMBER)
+    columns = NAMES | headings("number", "measured", "95 % interval", "predicted") | headings("name", "direction")
     return [
         Plot("scatter-changes", caption, plotted, {"@x": "measured change, %", "@y": "predicted change, %"}),
-        table(
-            NAMES | figures | {"direction": "name"}, lines, notes=[skill, _perfect(points(twin.scores.median_noise))]
-        ),
+        table(columns, lines, notes=[skill, _perfect(points(twin.scores.median_noise))]),
     ]
 
 
@@ -193,7 +188,7 @@ def _perfect(noise: str) -> str:
 def _misses(twin: Twin) -> Table:
     named = names(each.question for each in twin.levels)
     return table(
-        NAMES | {"predicted / measured": NUMBER, "simulated CPU time": "remark"},
+        NAMES | headings("number", "predicted / measured") | headings("remark", "simulated CPU time"),
         [
             [
                 named[each.question], each.variant, factor(each.ratio),
@@ -208,7 +203,7 @@ def _misses(twin: Twin) -> Table:
 
 def _counters(twin: Twin) -> Table:
     return table(
-        COUNTER | FIGURES,
+        headings("name", "counter") | FIGURES,
         [
             [each.name, f"{each.measured:,.0f}", f"{each.predicted:,.0f}", factor(each.factor)]
             for each in twin.counter_totals

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from schedlab.experiment.plan import Trial
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric, NotUnderstood
-from schedlab.simulation import interruptions, schedstats
+from schedlab.simulation import interruptions, schedstats, summary
 from schedlab.simulation.errors import SimulationFailed
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Running, Simulation
@@ -20,7 +20,7 @@ from schedlab.workloads.base import Output
 
 def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: Running) -> Measurement:
     """Wait for the outcome. ``elapsed`` is the simulation's real time; virtual times are among the counters."""
-    command = tuple(repeat(simulation, row))
+    command = tuple(summary.command(simulation))
     try:
         outcome = running.result()
     except SimulationFailed as error:
@@ -78,7 +78,6 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     continues on another CPU.
     """
     simulated: Mapping[str, int] = outcome["counters"]
-    ledger = outcome["ledger"]
     as_kernel = {
         "context-switches": simulated["switches"],
         "cpu-migrations": sum(value for name, value in simulated.items() if "_migrations." in name),
@@ -92,10 +91,7 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     }
     if "kernel.numa_balancing" in kernel.tunables:
         as_kernel |= {f"vmstat.{name}": simulated[name] for name in NUMA}
-    accounts = {
-        f"ledger.{name}_ns": sum(times)
-        for name, times in zip(ledger["accounts"], zip(*ledger["cpus"], strict=True), strict=True)
-    }
+    accounts = {f"ledger.{name}_ns": ns for name, ns in summary.accounts(outcome).items()}
     virtual = {f"sim.{name}": outcome[name] for name in ("elapsed_ns", "user_ns", "system_ns")}
     program = {f"program.{name}": value for name, value in outcome["program_counters"].items()}
     named = {f"sim.{name}": value for name, value in simulated.items()}
@@ -104,30 +100,3 @@ def counters(outcome: Mapping[str, Any], kernel: Model) -> dict[str, float]:
     means = {"sim.balance_pass_ns": sum(each["sum_ns"] for each in passes) / number} if number else {}
     everything = as_kernel | accounts | virtual | named | means | program | schedstats.counters(outcome)
     return {name: float(value) for name, value in everything.items()}
-
-
-def repeat(simulation: Simulation, row: RowProgram) -> Sequence[str]:
-    """Return the command that repeats the simulation, for shipped models."""
-    settings, attributes = simulation.settings, simulation.settings.attributes
-    parameters = row.program.parameters.items()
-    words = ["schedlab", "sim", "run", row.program.name, *(f"{key}={_word(value)}" for key, value in parameters)]
-    words += ["--machine", simulation.machine.name, "--kernel", simulation.kernel.name, "--seed", str(settings.seed)]
-    for name, number in settings.tunables.items():
-        words += ["--set", f"{name}={number}"]
-    if settings.command_line:
-        words += ["--cmdline", settings.command_line]
-    if attributes is not None:
-        values = {
-            "--policy": None if attributes.policy == "other" else attributes.policy,
-            "--priority": attributes.priority,
-            "--nice": attributes.nice or None,
-            "--slice": None if attributes.slice_ns is None else f"{attributes.slice_ns}ns",
-            "--cpus": None if attributes.cpus is None else ",".join(map(str, attributes.cpus)),
-        }
-        words += [f"{option}={value}" for option, value in values.items() if value is not None]
-    return words
-
-
-def _word(value: object) -> str:
-    """Format a value in the notation of ``schedlab sim run``."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else str(value)
