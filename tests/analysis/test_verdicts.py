@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isnan
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from schedlab.analysis.judging import judge
 from schedlab.analysis.resolution import Rule
-from schedlab.analysis.verdicts import Options, Question, Verdict, event_share, with_exact, word
+from schedlab.analysis.verdicts import Options, Question, Verdict, event_share, word
 from schedlab.results.words import Word
 
 TIME = Question("w", "{}", "time", "s", "lower")
@@ -333,33 +332,6 @@ def test_without_a_ratio_the_means_are_arithmetic() -> None:
     assert (verdict.baseline_mean, verdict.mean) == (-2 / 3, 2.0)
     assert isnan(verdict.ratio)
     assert isnan(verdict.arithmetic_ratio)
-
-
-INSTRUCTIONS = Question("w", "{}", "time", "instructions", "lower")
-
-
-@pytest.mark.parametrize(
-    ("factor", "word"), [(1.032, "worse"), (0.9, "better"), (1.004, "equivalent"), (1, "equivalent")]
-)
-def test_equal_ratios_of_counted_instructions_decide_with_few_random_seeds(factor: float, word: str) -> None:
-    verdict = verdict_of({"base": [9750.0, 9800.0], "new": [factor * 9750.0, factor * 9800.0]}, INSTRUCTIONS)
-    assert verdict.word == "inconclusive"
-    (exact,) = with_exact([verdict], 0.01)
-    assert (exact.word, exact.exact, exact.reason) == (word, True, "")
-
-
-@pytest.mark.parametrize(
-    ("new", "question"),
-    [([1.1, 1.2], INSTRUCTIONS), ([1.1], INSTRUCTIONS), ([1.1, 1.1], TIME)],
-)
-def test_other_ratios_stay_as_they_are_judged(new: list[float], question: Question) -> None:
-    verdict = verdict_of({"base": [1.0] * len(new), "new": new}, question)
-    assert with_exact([verdict], 0.01) == [verdict]
-
-
-def test_a_row_with_lost_trials_is_not_exact() -> None:
-    verdict = replace(verdict_of({"base": [1.0, 1.0], "new": [1.1, 1.1]}, INSTRUCTIONS), failed=1)
-    assert with_exact([verdict], 0.01) == [verdict]
 
 
 @pytest.mark.parametrize(

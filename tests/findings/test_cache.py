@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
-from types import SimpleNamespace
 from typing import Any, cast
 
 import polars as pl
 import pytest
-from rich.console import Console
 
 from schedlab.findings.cache import Cache, Latencies, cache
 from schedlab.findings.cost import Cell, Cost
-from schedlab.report.cache import render, to_json
-from schedlab.report.render.html import cost as page
+from schedlab.report.answers.cost import compose
+from schedlab.report.fields.cost import fields
+from schedlab.report.render.html import page as answer_page
+from schedlab.report.render.text import to_text
 from schedlab.simulation import models
 from schedlab.store import reader
-from tests.report.test_cost import FIGURES, table
+from tests.report.test_cost import FIGURES, Stored, table
 
 XEON = models.machine("xeon-e5-2670v3")
 
@@ -25,6 +24,14 @@ COUNTERS = {
     "on": {"lines.private.user": 9.0, "lines.llc.kernel.pipe_read": 4.0, "lines.cache-far.kernel.try_to_wake_up": 2.0},
 }
 """Lines of an operation by column, equal under both random seeds."""
+
+
+SIZES = {"off": 10_000.0, "on": 10_100.0}
+PATHS = "pipe-round", "tcp"
+CELLS = {(path, name): Cell(path, name, {0: size, 1: size}, {}) for path in PATHS for name, size in SIZES.items()}
+RUN = Stored({("pipe-round", name): (size, size) for name, size in SIZES.items()}).run
+MEASURED = Cost(cast(Any, RUN), PATHS, ("off", "on"), {"on": "off"}, CELLS, ())
+"""Two paths in two columns. Lines were counted in the first path only."""
 
 
 @pytest.fixture
@@ -38,10 +45,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Cache:
     ]
     names = ["block", "variant", "workload", "parameters", "counter", "value"]
     monkeypatch.setattr(reader, "counters", lambda _engine, _run: pl.DataFrame(rows, schema=names, orient="row"))
-    sizes = {"off": 10_000.0, "on": 10_100.0}
-    cells = {("pipe-round", name): Cell("pipe-round", name, {0: size, 1: size}, {}) for name, size in sizes.items()}
-    run = cast(Any, SimpleNamespace(id=1))
-    return cache(cast(Any, None), Cost(run, ("pipe-round",), ("off", "on"), {"on": "off"}, cells, ()), XEON)
+    return cache(cast(Any, None), MEASURED, XEON)
 
 
 def test_every_machine_has_a_latency_for_each_source_of_lines() -> None:
@@ -79,25 +83,25 @@ def test_waits_belong_to_the_function_of_the_access(found: Cache) -> None:
 
 
 def test_the_text_has_the_sources_that_occur_and_the_change(found: Cache) -> None:
-    console = Console(file=io.StringIO(), width=160)
-    console.print(render(found))
-    text = cast(io.StringIO, console.file).getvalue()
+    _, text = to_text(compose(MEASURED, None, found), 160).split("Cache lines on xeon-e5-2670v3")
     assert found.sources == ["private", "llc", "cache-far"]
-    assert "on xeon-e5-2670v3" in text
-    assert "memory" not in text.partition("Lines:")[0]
+    assert "cache-far" in text
+    assert "memory" not in text.partition("Lines by their source")[0]
     assert f"+{100 * (found.share('pipe-round', 'on') or 0):.1f} %" in text
 
 
 def test_the_page_has_the_lines_and_the_waits(found: Cache) -> None:
-    shown = page.render(table(cast(Any, FIGURES)), None, found)
-    assert '<th scope="col">cache-far</th>' in shown
-    assert "Waits for cache lines of pipe-round" in shown
+    shown = answer_page.render(compose(table(cast(Any, FIGURES)), None, found))
+    assert "cache-far" in shown
+    assert "Waits for cache lines" in shown
     assert "Caches, stalls and remote memory are not counted" not in shown
 
 
 def test_json_has_lines_times_and_functions(found: Cache) -> None:
-    fields = to_json(found, "pipe-round", "on")["cache"]
-    assert (fields["machine"], fields["lines"]["cache-far"]) == ("xeon-e5-2670v3", 2.0)
-    assert fields["ns"] == fields["instructions_ns"] + fields["lines_ns"]
-    assert {each["name"] for each in fields["functions"]} == {"pipe_read", "try_to_wake_up"}
-    assert to_json(found, "tcp", "on") == {"cache": None}
+    paths = {path.path: path.columns[1].cache for path in fields(MEASURED, None, found).paths}
+    lines = paths["pipe-round"]
+    assert lines is not None
+    assert (lines.machine, lines.lines["cache-far"]) == ("xeon-e5-2670v3", 2.0)
+    assert lines.ns == (lines.instructions_ns or 0) + (lines.lines_ns or 0)
+    assert {each.name for each in lines.functions} == {"pipe_read", "try_to_wake_up"}
+    assert paths["tcp"] is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import json
 import re
 from dataclasses import dataclass, field
 from html import unescape
@@ -11,14 +11,21 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
-from rich.console import Console
 
+from schedlab.analysis.exact import with_exact
+from schedlab.analysis.judging import judge
+from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Options, Verdict
 from schedlab.cli.cost_command import Compared, draft_of, measurable_paths
 from schedlab.errors import ExperimentError
 from schedlab.experiment.plan import rows
-from schedlab.findings.cost import Cost, cost, disagreeing, label
-from schedlab.report.cost import render, to_json
-from schedlab.report.render.html import cost as page
+from schedlab.findings.cost import METRIC, Cost, cost, disagreeing, label
+from schedlab.report.answer import Answer
+from schedlab.report.answers.cost import compose
+from schedlab.report.render import json as as_json
+from schedlab.report.render.html import page as answer_page
+from schedlab.report.render.text import to_text
+from schedlab.results.words import Word
 
 AGAINST = {"debian-6.12 stats": "debian-6.12", "debian-7.2": "debian-6.12"}
 FIGURES = {
@@ -44,14 +51,22 @@ class Stored:
 
     figures: dict[tuple[str, str], tuple[float | None, ...]]
     columns: list[Any] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)
+    doubt: str = ""
+    options: Options = field(default_factory=lambda: Options(delta=0.001))
 
     def __post_init__(self) -> None:
         names = dict.fromkeys(column for _, column in self.figures)
         self.columns = [SimpleNamespace(variant=name) for name in names]
         paths = dict.fromkeys(path for path, _ in self.figures)
-        questions = tuple(SimpleNamespace(parameters=f'{{"loops":300,"path":"{path}"}}') for path in paths)
-        design = SimpleNamespace(questions=questions, control="control", blocks=2)
-        self.run = SimpleNamespace(design=design, id=4, target="vm:x@1x1/1", kind="deterministic", seed=9)
+        questions = tuple(
+            Question("kernel-path", f'{{"loops":300,"path":"{path}"}}', METRIC, "instructions", "lower")
+            for path in paths
+        )
+        design = SimpleNamespace(questions=questions, control="control", blocks=2, question="How many instructions?")
+        self.run = SimpleNamespace(
+            design=design, id=4, target="vm:x@1x1/1", kind="deterministic", seed=9, experiment_file=""
+        )
 
     @property
     def values(self) -> pl.DataFrame:
@@ -64,6 +79,12 @@ class Stored:
         names = ["workload", "parameters", "metric", "variant", "block", "value"]
         return pl.DataFrame(rows, schema=names, orient="row")
 
+    @property
+    def verdicts(self) -> list[Verdict]:
+        names = [column.variant for column in self.columns]
+        judged = judge(self.values, self.run.design.questions, names, "control", self.options)
+        return with_exact(judged, self.values, names[0], self.options.delta)
+
 
 PATHS = measurable_paths(None, "1x1/1", has_plugin=False)
 """All paths of one CPU."""
@@ -73,10 +94,13 @@ def table(figures: dict[tuple[str, str], Any]) -> Cost:
     return cost(cast(Any, Stored(figures)), AGAINST)
 
 
-def text_of(shown: Cost) -> str:
-    console = Console(file=io.StringIO(), width=120)
-    console.print(render(shown))
-    return cast(io.StringIO, console.file).getvalue()
+def answer() -> Answer:
+    """Return the answer of two kernels and a variant over three paths."""
+    return compose(table(FIGURES), repeat=["schedlab", "cost", "debian-6.12"], report=["schedlab", "report", "4"])
+
+
+def text_of(shown: Cost, width: int = 120) -> str:
+    return to_text(compose(shown), width)
 
 
 def test_a_difference_is_exact_if_both_seeds_agree() -> None:
@@ -94,10 +118,10 @@ def test_one_seed_alone_is_not_exact() -> None:
 def test_the_text_marks_exact_figures_and_figures_that_depend_on_the_seed() -> None:
     text = text_of(table(FIGURES))
     assert "+10 (+0.5 %)" in text
-    assert "~+167 … +215" in text
+    assert "? +167 … +215" in text
     assert "~12,588" in text
-    assert "?-100 (-5.0 %)" in text
-    assert "?: only one random seed" in text
+    assert "? -100 (-5.0 %)" in text
+    assert "! Only one random seed" in text
     assert "equal in all 3 paths" in text
 
 
@@ -108,22 +132,65 @@ def test_a_range_over_seeds_is_in_whole_instructions_and_an_exact_difference_in_
         ("none", "debian-6.12 stats"): (71.1, 71.4),
     }
     text = text_of(table(figures))
-    assert "~+167 … +215 (" in text
+    assert "? +167 … +215 (" in text
     assert "+10.5 (" in text
-    assert re.search(r"none .*~\+0 \(", text)
+    assert re.search(r"none .*\? \+0 \(", text)
 
 
 def test_a_control_that_differs_is_reported() -> None:
     figures = FIGURES | {("pipe", "control"): (2000, 2001)}
     assert [cell.path for cell in disagreeing(table(figures).control)] == ["pipe"]
-    assert "DIFFERS in pipe" in text_of(table(figures))
-    assert "DIFFERS in none" in text_of(table(FIGURES | {("none", "control"): (None, None)}))
+    assert "differs in pipe" in text_of(table(figures))
+    assert "differs in none" in text_of(table(FIGURES | {("none", "control"): (None, None)}))
+
+
+def test_the_verdicts_are_those_of_the_report() -> None:
+    shown, reported = table(FIGURES), Stored(FIGURES).verdicts
+    for verdict in reported:
+        if verdict.variant in AGAINST:
+            assert shown.cells[label(verdict.question.parameters), verdict.variant].verdict == verdict
+    words = {key: cell.word for key, cell in shown.cells.items() if cell.word}
+    assert words["pipe", "debian-6.12 stats"] is Word.WORSE
+    assert words["none", "debian-7.2"] is Word.EQUIVALENT
+    assert words["pipe-round", "debian-7.2"] is words["pipe", "debian-7.2"] is Word.INCONCLUSIVE
+
+
+def test_a_column_that_the_report_does_not_compare_is_judged_in_the_same_way() -> None:
+    shown = cost(cast(Any, Stored(FIGURES)), {"debian-7.2": "debian-6.12 stats"})
+    cell = shown.cells["none", "debian-7.2"]
+    assert (cell.word, cell.exact) == (Word.EQUIVALENT, True)
+    assert shown.cells["pipe-round", "debian-7.2"].word is Word.INCONCLUSIVE
+
+
+def test_the_seeds_that_decide_grow_with_the_spread_of_the_differences() -> None:
+    figures = FIGURES | {("pipe-round", "debian-6.12 stats"): (12600, 12610)}
+    few, many = (table(each).cells["pipe-round", "debian-6.12 stats"] for each in (FIGURES, figures))
+    assert few.seeds_needed is not None
+    assert many.seeds_needed is not None
+    assert 2 < few.seeds_needed < many.seeds_needed
+    assert table(FIGURES).cells["pipe", "debian-6.12 stats"].seeds_needed is None
+
+
+def test_the_answer_has_a_sentence_for_each_compared_column_and_the_seeds_that_decide() -> None:
+    shown = answer()
+    stats = "more instructions in pipe (+0.5 %); equivalent in none; inconclusive in pipe-round"
+    assert [(each.subject, each.text, each.tone) for each in shown.sentences] == [
+        ("debian-6.12 stats", stats, "worse"),
+        ("debian-7.2", "equivalent in none; inconclusive in pipe and pipe-round", "inconclusive"),
+    ]
+    assert [command.command for command in shown.commands] == [
+        "schedlab cost debian-6.12 --seeds 6",
+        "schedlab cost debian-6.12 --seeds 2 --functions",
+        "schedlab report 4",
+    ]
+    assert "inconclusive, as in the report" in " ".join(to_text(shown, 80).split())
 
 
 def test_the_json_has_every_seed() -> None:
-    fields = to_json(table(FIGURES))
+    fields = json.loads(as_json.render(compose(table(FIGURES))))
     pipe = next(each for each in fields["paths"] if each["path"] == "pipe")
     assert [column["exact"] for column in pipe["columns"]] == [False, True, False]
+    assert [column["verdict"] for column in pipe["columns"]] == [None, "worse", "inconclusive"]
     assert pipe["columns"][2]["by_seed"] == [{"block": 0, "instructions": 1900.0}]
     assert pipe["control"]["differences"] == [0, 0]
     assert fields["columns"][1] == {"name": "debian-6.12 stats", "compared_with": "debian-6.12", "title": None}
@@ -132,8 +199,8 @@ def test_the_json_has_every_seed() -> None:
 def test_a_kernel_of_a_series_has_the_subject_of_its_patch() -> None:
     figures = {("pipe", "built:x"): (10, 10), ("pipe", "built:x+01"): (12, 12)}
     shown = cost(cast(Any, Stored(figures)), {"built:x+01": "built:x"}, {"built:x+01": "sched: test two bits"})
-    assert "built:x+01: sched: test two bits" in text_of(shown)
-    assert to_json(shown)["columns"][1]["title"] == "sched: test two bits"
+    assert re.search(r"built:x\+01 +sched: test two bits", text_of(shown))
+    assert json.loads(as_json.render(compose(shown)))["columns"][1]["title"] == "sched: test two bits"
 
 
 def test_a_kernel_can_be_compared_with_the_kernel_before() -> None:
@@ -142,17 +209,12 @@ def test_a_kernel_can_be_compared_with_the_kernel_before() -> None:
     assert against == {"debian-6.12": "debian-6.1", "debian-7.2": "debian-6.12"}
 
 
-def test_the_page_colours_differences_and_needs_no_script() -> None:
-    text = unescape(page.render(table(FIGURES)))
-    assert "<script" not in text
-    assert "script-src 'none'" in text
-    assert text.count('class="worse"') + text.count('class="better"') == 4
-    more = re.search(r'class="worse" style="--strength: ([0-9.]+)"[^>]*>\+10 ', text)
-    fewer = re.search(r'class="better" style="--strength: ([0-9.]+)"[^>]*>\?-100 ', text)
+def test_the_page_colours_decided_differences() -> None:
+    text = unescape(answer_page.render(compose(table(FIGURES))))
+    more = re.search(r'class="number worse"[^>]*style="--strength: ([0-9.]+)"[^>]*>\+10 ', text)
     assert more is not None
-    assert fewer is not None
     assert float(more[1]) == pytest.approx(10 / 2000 / 0.1)
-    assert float(fewer[1]) == pytest.approx(100 / 2000 / 0.1)
+    assert re.search(r'class="number inconclusive"[^>]*>\? -100 ', text)
     assert "by seed: 12,573, 12,602" in text
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from rich.console import Console
 
 from schedlab.cli.console import Console as CommandConsole
 from schedlab.cli.cost_gate import Gate, require_functions
@@ -16,8 +14,12 @@ from schedlab.errors import Exit, SchedlabError
 from schedlab.findings.cost import Cell, Cost
 from schedlab.findings.functions import Functions, folded
 from schedlab.findings.run import Findings
-from schedlab.report.functions import SHOWN, render, rows, to_json
+from schedlab.report.answer import Section, Table
+from schedlab.report.answers.cost import SHOWN, compose
+from schedlab.report.fields.cost import CellFields, fields
+from schedlab.report.render.text import to_text
 from schedlab.results.instructions import KERNEL, USER
+from tests.report.test_cost import Stored
 
 BASE, STATS = "debian-6.12", "debian-6.12 stats"
 
@@ -41,28 +43,48 @@ GROWN = functions(
 )
 
 
+def measured(shown: Functions) -> Cost:
+    """Return a table of instructions with the columns of the functions."""
+    columns = tuple(shown.columns)
+    cells = {("pipe-round", name): Cell("pipe-round", name, {0: 1000.0, 1: 1000.0}, {}) for name in columns}
+    run = Stored({("pipe-round", name): (1000.0, 1000.0) for name in columns}).run
+    return Cost(run, ("pipe-round",), columns, shown.against, cells, ())
+
+
 def text_of(shown: Functions) -> str:
-    console = Console(file=io.StringIO(), width=120)
-    console.print(render(shown))
-    return cast(io.StringIO, console.file).getvalue()
+    return to_text(compose(measured(shown), shown), 120)
+
+
+def rows(shown: Functions) -> list[list[str]]:
+    """Return the cells of the path's table of functions."""
+    _, section = compose(measured(shown), shown).parts
+    assert isinstance(section, Section)
+    (table,) = (part for part in section.parts if isinstance(part, Table))
+    return [[cell.text for cell in line.cells] for line in table.lines]
+
+
+def of_column(shown: Functions, column: str) -> CellFields:
+    """Return the fields of a column in JSON."""
+    (path,) = fields(measured(shown), shown).paths
+    return next(each for each in path.columns if each.name == column)
 
 
 def test_functions_that_differ_are_shown_with_user_and_kernel_apart() -> None:
-    assert [(row.name.strip(), *row.texts) for row in rows(GROWN, "pipe-round")] == [
-        ("user", "1,154", "0"),
-        ("kernel", "524", "+68"),
-        ("update_stats", "0", "+58"),
-        ("try_to_wake_up", "94", "+40"),
-        ("old_path", "30", "-30"),
+    assert rows(GROWN) == [
+        ["user", "1,154", "0"],
+        ["kernel", "524", "+68"],
+        ["update_stats", "0", "+58"],
+        ["try_to_wake_up", "94", "+40"],
+        ["old_path", "30", "-30"],
     ]
     assert "pipe_write" not in text_of(GROWN)
 
 
 def test_without_a_compared_column_the_largest_functions_are_shown() -> None:
     many = functions({f"function_{number:02}": float(number) for number in range(1, SHOWN + 4)}, None)
-    shown = rows(many, "pipe-round")
-    assert shown[2].name.strip() == f"function_{SHOWN + 3:02}"
-    assert (shown[-1].name.strip(), *shown[-1].texts) == ("3 other functions", "6")
+    shown = rows(many)
+    assert shown[2][0] == f"function_{SHOWN + 3:02}"
+    assert shown[-1] == ["3 other functions", "6"]
 
 
 def test_long_names_of_functions_stay_on_one_line() -> None:
@@ -72,22 +94,21 @@ def test_long_names_of_functions_stay_on_one_line() -> None:
 
 def test_a_column_without_figures_has_no_figure() -> None:
     lacking = Functions(["pipe-round"], [BASE, STATS], {STATS: BASE}, {("pipe-round", BASE): {USER: 5.0}})
-    assert [row.texts for row in rows(lacking, "pipe-round")] == [["5", "-"], ["0", "-"]]
+    assert rows(lacking) == [["user", "5", "-"], ["kernel", "0", "-"]]
 
 
 def test_a_function_that_is_called_more_often_says_so() -> None:
     calls = {("pipe-round", BASE): {"try_to_wake_up": 2.0}, ("pipe-round", STATS): {"try_to_wake_up": 3.0}}
     shown = replace(GROWN, calls=calls)
-    (row,) = (row for row in rows(shown, "pipe-round") if row.name.strip() == "try_to_wake_up")
-    assert row.texts == ["94", "+40 (+1 call)"]
-    (fields,) = (x for x in to_json(shown, "pipe-round", STATS)["functions"] if x["name"] == "try_to_wake_up")
-    assert fields["calls"] == 3
+    assert ["try_to_wake_up", "94", "+40 (+1 call)"] in rows(shown)
+    (wake_up,) = (each for each in of_column(shown, STATS).functions or [] if each.name == "try_to_wake_up")
+    assert wake_up.calls == 3
 
 
 def test_the_json_has_every_function() -> None:
-    fields = to_json(GROWN, "pipe-round", STATS)
-    assert (fields["user"], fields["kernel"]) == (1154, 592)
-    assert {each["name"]: (each["instructions"], each["difference"]) for each in fields["functions"]} == {
+    stats = of_column(GROWN, STATS)
+    assert (stats.user, stats.kernel) == (1154, 592)
+    assert {each.name: (each.instructions, each.difference) for each in stats.functions or []} == {
         "old_path": (0, -30),
         "pipe_write": (400, 0),
         "try_to_wake_up": (134, 40),

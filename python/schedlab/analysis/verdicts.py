@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf, isclose, isnan, nan
+from dataclasses import dataclass
+from math import inf, isnan, nan
 from typing import Literal
 
 from schedlab.analysis.labels import LABELS
@@ -13,7 +13,6 @@ from schedlab.analysis.resolution import Rule
 from schedlab.analysis.rows import Question as Question  # noqa: PLC0414 - re-exported for callers that judge
 from schedlab.analysis.scales import Kind
 from schedlab.analysis.sequential import nominal
-from schedlab.results.kinds import is_counted
 from schedlab.results.words import Word
 
 Family = Literal["variant", "run"]
@@ -106,7 +105,8 @@ class Verdict:
         within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
             have produced the ratio, so that a difference is unconfirmed (:mod:`schedlab.analysis.confirmation`). Never
             in rows whose test the control takes part in.
-        exact: whether every block has the same ratio of counted instructions, so that the ratio has no error.
+        exact: whether all random seeds have the same difference of counted instructions, see
+            :mod:`schedlab.analysis.exact`.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.
         statistic: ``logs``, or in paired rows ``aligned-ranks``: with a control, the ratio is the pseudo-median of the
             ratios variant / baseline and control (:func:`schedlab.analysis.labels.centre`); ``ranks`` for worst cases:
@@ -148,8 +148,8 @@ class Verdict:
 
     @property
     def event_share(self) -> float:
-        """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`."""
-        return event_share(self.word, self.n)
+        """The share of blocks in which a rare event cannot be excluded, see :func:`event_share`; nan if exact."""
+        return nan if self.exact else event_share(self.word, self.n)
 
     @property
     def opposite_means(self) -> float | None:
@@ -173,30 +173,6 @@ def families(comparing: Sequence[str], control: str | None, options: Options) ->
     """Return the sets of variants whose rows are corrected together."""
     variants = [set(comparing)] if options.family == "run" else [{name} for name in comparing]
     return variants + ([{control}] if control is not None else [])
-
-
-def with_exact(verdicts: Sequence[Verdict], delta: float) -> list[Verdict]:
-    """Decide the rows of counted instructions in which all blocks have the same ratio.
-
-    A block is a random seed of a deterministic guest. Equal ratios under all seeds are a fact about a kernel build, for
-    which a test has nothing to add. Rows with lost trials are left as they are.
-    """
-    return [_exact(verdict, delta) for verdict in verdicts]
-
-
-def _exact(verdict: Verdict, delta: float) -> Verdict:
-    same = verdict.n > 1 and isclose(verdict.low, verdict.high, rel_tol=_ROUNDING)
-    if not same or verdict.failed or not is_counted(verdict.question.unit):
-        return verdict
-    ratio = verdict.ratio
-    result = Word.EQUIVALENT
-    if abs(ratio - 1) > delta:
-        result = Word.BETTER if (ratio > 1) == (verdict.question.direction == "higher") else Word.WORSE
-    return replace(verdict, word=result, exact=True, reason="")
-
-
-_ROUNDING = 1e-12
-"""Relative rounding error of ratios from equal numbers."""
 
 
 def word(question: Question, ratio: float, p_different: float, p_same: float, alpha: float) -> Word:

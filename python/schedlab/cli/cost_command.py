@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -10,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.appearance import appearance
-from schedlab.cli.options import (
-    GivenPageFormat,
-    NoStore,
-    Output,
-    PageFormat,
-    Store,
-    again,
-    measured_path,
-    store_words,
-)
+from schedlab.cli.options import NoStore, Output, Store, again, measured_path, store_words
 
 if TYPE_CHECKING:
     from schedlab.experiment.draft import Draft
@@ -75,7 +66,7 @@ def cost(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and missing requirements; boot nothing.")
     ] = False,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run of the same words, or print a complete run again.")
@@ -111,16 +102,14 @@ def cost(
     schedlab cost debian-6.12 --variant stats:cmdline=schedstats=enable --path pipe-round
     """
     from schedlab.cli import cost_gate, experiment_run
+    from schedlab.cli.answering import present
     from schedlab.cli.console import make
-    from schedlab.cli.json_output import json_text
     from schedlab.cli.output_file import remedy, write_whole
-    from schedlab.cli.report_output import present_text, write
     from schedlab.findings import cache as line_counting
     from schedlab.findings import functions as counting
     from schedlab.findings.cost import cost as cost_of
     from schedlab.kernels.build_cache import BuildCache
-    from schedlab.report import cost as report
-    from schedlab.report.render.html import cost as page
+    from schedlab.report.answers.cost import compose
     from schedlab.simulation import models
     from schedlab.store.file import open_store
 
@@ -132,22 +121,20 @@ def cost(
     drafted, against = draft_of(booted, variant or [], paths, loops, seeds, topology, delta, functions, compare, cache)
     gate.require_comparison(against)
     experiment, text = drafted.parsed(), drafted.text
-    words = [
-        *kernels,
-        *_repeated("--variant", variant),
-        *_repeated("--path", path),
-        *("--loops", str(loops), "--seeds", str(seeds), "--topology", topology, "--delta", delta),
+    repeat = [
+        "cost", *kernels, *_repeated("--variant", variant), *_repeated("--path", path),
+        "--loops", str(loops), "--topology", topology, "--delta", delta,
         *(["--functions"] if functions else []),
         *(["--cache", cache] if cache else []),
         *(["--compare", compare.value] if compare is not Compared.FIRST else []),
-        *(["--folded", str(folded)] if folded else []),
-        *_repeated("--fail-on", fail_on),
-    ]
-    source = experiment_run.Source("cost.toml", ["cost", *words], lambda: (experiment, text))
+    ]  # fmt: skip
+    ends = [*(["--folded", str(folded)] if folded else []), *_repeated("--fail-on", fail_on)]
+    words = [*repeat, "--seeds", str(seeds), *ends]
+    source = experiment_run.Source("cost.toml", words, lambda: (experiment, text))
     where = measured_path(store, no_store=no_store, resume=resume)
     request = experiment_run.Request(source, where, False, seed, resume, None)
     if dry_run:
-        as_json = form is PageFormat.JSON
+        as_json = form is AnswerFormat.JSON
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     found = experiment_run.judged(request, make(stderr=True), complete=True)
     stored = open_store(request.store, create=False)
@@ -155,17 +142,12 @@ def cost(
     table = cost_of(found, against, BuildCache.of().titles(booted), counted)
     by_function = counting.functions(stored, table) if functions else None
     by_line = line_counting.cache(stored, table, models.machine(cache)) if cache else None
-    match form:
-        case PageFormat.TEXT:
-            present_text(report.render(table, by_function, by_line), output)
-        case PageFormat.JSON:
-            write(json_text(report.to_json(table, by_function, by_line)), output)
-        case PageFormat.HTML:
-            write(page.render(table, by_function, by_line), output)
+    at = store_words(request.store)
+    shown = again(request.store, ["schedlab", "report", str(found.run.id), *at])
+    answer = compose(table, by_function, by_line, ["schedlab", *repeat, *again(request.store, at)], shown)
+    present(answer, form, output)
     if folded is not None and by_function is not None:
         write_whole(folded, "".join(f"{line}\n" for line in counting.folded(by_function)), remedy("--folded"))
-    shown = ["schedlab", "report", str(found.run.id), *store_words(request.store)]
-    make(stderr=True).hint("verdicts:", shlex.join(again(request.store, shown)))
     raise typer.Exit(gate.code(found, table, by_function, make(stderr=True)))
 
 

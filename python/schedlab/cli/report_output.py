@@ -121,7 +121,7 @@ def present_text(content: RenderableType, output: Path | None, width: int | None
     if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
         console = make()
         console.width = width or console.width
-        console.print(content)
+        console.print(content, crop=False)
     else:
         write(plain_text(content, width or PIPE_WIDTH), output)
 

@@ -25,6 +25,9 @@ Figures = Mapping[str, float]
 
 _INSTRUCTIONS = (USER, KERNEL)
 
+_DIGITS = 6
+"""Decimals of sums, which differ in their last bits."""
+
 _Reading = Callable[[Figures], float]
 
 
@@ -33,7 +36,7 @@ class Line:
     """A function, or the user code, in the columns of one path.
 
     Attributes:
-        name: the function; empty for user code.
+        name: the function, or ``user``, ``kernel`` and ``N other functions`` for sums.
         values: mean instructions by column; columns that were not measured are left out.
         differences: by compared column.
         calls: mean calls of the function by column; empty for a sum of functions.
@@ -49,6 +52,10 @@ class Line:
         """Largest absolute difference; without a compared column, the largest number of instructions."""
         return max(map(abs, (self.differences or self.values).values()), default=0.0)
 
+    def more_calls(self, column: str, compared: str) -> float:
+        """Return the difference in calls between two columns."""
+        return round(self.calls.get(column, 0.0) - self.calls.get(compared, 0.0), _DIGITS)
+
 
 @dataclass(frozen=True)
 class Functions:
@@ -60,13 +67,10 @@ class Functions:
     figures: Mapping[tuple[str, str], Figures]
     calls: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
 
-    def user(self, path: str) -> Line:
-        """Return the line of all user code."""
-        return self._line("", path, lambda figures: figures.get(USER, 0.0))
-
-    def kernel(self, path: str) -> Line:
-        """Return the sum over all functions of the kernel."""
-        return self._line("", path, lambda figures: sum(figures.values()) - figures.get(USER, 0.0))
+    def sums(self, path: str) -> tuple[Line, Line]:
+        """Return the lines of all user code, and of all functions of the kernel."""
+        user = self._line("user", path, lambda figures: figures.get(USER, 0.0))
+        return user, self._line("kernel", path, lambda figures: sum(figures.values()) - figures.get(USER, 0.0))
 
     def lines(self, path: str) -> list[Line]:
         """Return the kernel's functions: the largest differences first, or without a compared column the largest."""
@@ -74,6 +78,19 @@ class Functions:
         names = sorted({name.removeprefix(KERNEL) for figures in measured for name in figures if name != USER})
         lines = [replace(self._line(name, path, _reading(name)), calls=self._calls(name, path)) for name in names]
         return sorted(lines, key=lambda line: (-line.size, line.name))
+
+    def by_name(self, path: str) -> list[Line]:
+        """Return the kernel's functions in the order of their names."""
+        return sorted(self.lines(path), key=lambda line: line.name)
+
+    def table(self, path: str, most: int) -> list[Line]:
+        """Return the lines of a path's table: user code, the kernel, its ``most`` functions that differ most (without a
+        compared column: the largest), and the sum of the others."""
+        lines = self.lines(path)
+        if any(line.differences for line in lines):
+            lines = [line for line in lines if line.size]
+        rest = lines[most:]
+        return [*self.sums(path), *lines[:most], *([_sum(rest)] if rest else [])]
 
     def executed(self, name: str) -> bool:
         """Return whether any column executes this function of the kernel."""
@@ -86,14 +103,24 @@ class Functions:
 
     def _line(self, name: str, path: str, value: _Reading) -> Line:
         values = {
-            column: value(self.figures[path, column]) for column in self.columns if (path, column) in self.figures
+            column: round(value(self.figures[path, column]), _DIGITS)
+            for column in self.columns
+            if (path, column) in self.figures
         }
         differences = {
-            column: values[column] - values[other]
+            column: round(values[column] - values[other], _DIGITS)
             for column, other in self.against.items()
             if column in values and other in values
         }
         return Line(name, values, differences)
+
+
+def _sum(lines: Sequence[Line]) -> Line:
+    def added(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return {name: round(sum(part[name] for part in parts), _DIGITS) for name in parts[0]}
+
+    others = f"{len(lines)} other functions"
+    return Line(others, added([line.values for line in lines]), added([line.differences for line in lines]))
 
 
 def _reading(name: str) -> _Reading:
@@ -145,7 +172,8 @@ def folded(functions: Functions) -> Iterator[str]:
     others = [column for column in functions.columns if column in functions.against]
     for column in others or functions.columns:
         for path in functions.paths:
-            lines = [("user", functions.user(path)), *((f"kernel;{line.name}", line) for line in functions.lines(path))]
+            user, _ = functions.sums(path)
+            lines = [("user", user), *((f"kernel;{line.name}", line) for line in functions.lines(path))]
             for frames, line in sorted(lines, key=lambda pair: pair[0]):
                 shown = [functions.against[column], column] if column in functions.against else [column]
                 counts = [round(line.values.get(each, 0.0)) for each in shown]

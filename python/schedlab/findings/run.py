@@ -15,6 +15,7 @@ from schedlab.analysis.confirmation import confirmed, confirmed_effects, of_cond
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.duplicates import remark as remark_on_duplicates
+from schedlab.analysis.exact import with_exact
 from schedlab.analysis.factorial import SwitchEffect, effects
 from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Unmatched
@@ -22,7 +23,7 @@ from schedlab.analysis.sequential import Course, course
 from schedlab.analysis.summaries import Level, levels
 from schedlab.analysis.tables import Checked, check
 from schedlab.analysis.ties import ties
-from schedlab.analysis.verdicts import Options, Question, Verdict, with_exact
+from schedlab.analysis.verdicts import Options, Question, Verdict
 from schedlab.analysis.warnings import Warning
 from schedlab.findings.settings import settings_of_columns
 from schedlab.results.imported import Table
@@ -118,7 +119,7 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
     samples = _iterations(engine, run) if options.interval == "bootstrap" else values
     verdicts = judge(samples, questions, design.variants, design.control, options, recorded, done)
     if run.kind == DETERMINISTIC:
-        verdicts = with_exact(verdicts, options.delta)
+        verdicts = with_exact(verdicts, values, design.variants[0], options.delta)
     planned = run.recorded if stopped else run.planned
     printed = () if design.paired else printed_tables(engine, run.id)
     facts = RunFacts(

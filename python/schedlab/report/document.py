@@ -33,7 +33,7 @@ _internal = partial(Field, exclude=True)
 
 EVENT_SHARE = Field(
     description="`equivalent`: share of the blocks (unpaired: values) up to which a rare event cannot be excluded, "
-    "3 / `n` (rule of three); null for other verdicts"
+    "3 / `n` (rule of three); null for other verdicts and exact differences"
 )
 
 
@@ -145,7 +145,7 @@ class Row(Part):
         description="origin of the figures, as of a run; `real/simulated` if the columns differ; `counted` for "
         "instructions of a deterministic guest"
     )
-    exact: bool = Field(description="counted instructions have the same ratio under all random seeds")
+    exact: bool = Field(description="the difference of counted instructions is the same under all random seeds")
     statistic: str = Field(
         description="`logs`: log-ratios of means; `aligned-ranks`: the A/A control takes part, `ratio` is the "
         "pseudo-median of the ratios to baseline and control; `ranks`: worst cases, whose `baseline` and `value` are "
