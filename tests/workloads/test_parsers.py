@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from schedlab.experiment.draft import draft
+from schedlab.experiment.plan import rows
 from schedlab.results.metrics import NotUnderstood
 from schedlab.workloads.base import Output
 from schedlab.workloads.noise.adapter import group
@@ -150,7 +152,7 @@ def test_cyclictest_percentiles_cover_all_threads_together() -> None:
 
 def test_noise_has_the_time_of_each_group_of_causes_and_the_named_cause() -> None:
     metrics_by_name = values("noise")
-    groups = {name: value for name, value in metrics_by_name.items() if name.startswith("stolen-")}
+    groups = {name: value for name, value in metrics_by_name.items() if name.startswith("lost-")}
     document = json.loads(recorded("noise").stdout)
     total = sum(cause["total_ns"] for cause in document["causes"])
     (cpu,) = document["cpus"]
@@ -159,27 +161,39 @@ def test_noise_has_the_time_of_each_group_of_causes_and_the_named_cause() -> Non
     assert metrics_by_name["cause-per-second"] == named["rate"]
     absent = adapter("noise").parameters.model_validate({"cause": "no_such_work"})
     metrics = {metric.spec.name: metric.value for metric in adapter("noise").parse(absent, recorded("noise"))}
-    assert metrics["cause-per-second"] == metrics["cause-stolen"] == metrics["cause-longest"] == 0
+    assert metrics["cause-per-second"] == metrics["cause-lost"] == metrics["cause-longest"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "judged"),
+    [
+        ("duration=5", ("gap-p99.9", "gap-longest", "gaps-per-second", "lost")),
+        ("cause=tick", ("cause-per-second", "cause-lost", "cause-longest")),
+    ],
+)
+def test_a_named_cause_is_judged_in_place_of_all_interruptions(words: str, judged: tuple[str, ...]) -> None:
+    (row,) = rows(draft(["noise", words], ["quiet:nice=1"], {}).parsed())
+    assert row.judged == judged
 
 
 @pytest.mark.parametrize(
     ("cause", "metric"),
     [
-        ("tick", "stolen-tick"),
-        ("timer interrupt", "stolen-timers"),
-        ("hrtimer hrtimer_wakeup", "stolen-timers"),
-        ("softirq RCU", "stolen-softirqs"),
-        ("irq virtio1", "stolen-irqs"),
-        ("reschedule interrupt", "stolen-ipis"),
-        ("call do_sync_core", "stolen-ipis"),
-        ("task kworker", "stolen-tasks"),
-        ("idle", "stolen-tasks"),
-        ("kernel entry and exit", "stolen-entry"),
-        ("hypervisor", "stolen-hypervisor"),
-        ("unexplained", "stolen-unexplained"),
-        ("vmstat_update", "stolen-work"),
-        ("timer_work", "stolen-work"),
-        ("call", "stolen-work"),
+        ("tick", "lost-tick"),
+        ("timer interrupt", "lost-timers"),
+        ("hrtimer hrtimer_wakeup", "lost-timers"),
+        ("softirq RCU", "lost-softirqs"),
+        ("irq virtio1", "lost-irqs"),
+        ("reschedule interrupt", "lost-ipis"),
+        ("call do_sync_core", "lost-ipis"),
+        ("task kworker", "lost-tasks"),
+        ("idle", "lost-tasks"),
+        ("kernel entry and exit", "lost-entry"),
+        ("hypervisor", "lost-hypervisor"),
+        ("unexplained", "lost-unexplained"),
+        ("vmstat_update", "lost-work"),
+        ("timer_work", "lost-work"),
+        ("call", "lost-work"),
     ],
 )
 def test_each_cause_of_noise_has_a_group(cause: str, metric: str) -> None:

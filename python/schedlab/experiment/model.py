@@ -365,11 +365,11 @@ class WorkloadTable(BaseModel):
         """The metrics that the table declares."""
         return tuple(metric for metric in self.metrics or () if isinstance(metric, Figure))
 
-    def judged(self, workload: AnyAdapter) -> tuple[str, ...]:
-        """Return the names of the metrics that get a verdict; by default the workload's default metrics."""
+    def judged(self, workload: AnyAdapter, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the metrics that get a verdict in a row; by default the workload's choice."""
         names = [metric if isinstance(metric, str) else metric.name
                  for metric in self.metrics or () if isinstance(metric, str) or metric.judged]  # fmt: skip
-        return tuple(names or (spec.name for spec in workload.metrics if spec.judged))
+        return tuple(names) or workload.judged(parameters)
 
     @property
     def parameters(self) -> dict[str, Any]:

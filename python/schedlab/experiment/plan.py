@@ -122,9 +122,8 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
         workload, timeout = adapter(table.use), experiment.design.timeout if table.timeout is None else table.timeout
         for values in combinations(table, quick=quick):
             around = {key: values.pop(key) for key in workload.surroundings & values.keys()}
-            row = Row(
-                table.label or table.use, table.use, values, table.judged(workload), timeout, table.figures, around
-            )
+            judged = table.judged(workload, values)
+            row = Row(table.label or table.use, table.use, values, judged, timeout, table.figures, around)
             expanded.append(row)
     return tuple(expanded)
 

@@ -190,6 +190,11 @@ class Adapter(ABC, Generic[P]):
         """Return the native program with the same behaviour, or None."""
         return None
 
+    def judged(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the metrics that get a verdict in a row with these parameters, as written in the file,
+        unless the experiment names metrics."""
+        return tuple(spec.name for spec in self.metrics if spec.judged)
+
     def spec(self, name: str) -> MetricSpec:
         """Return the metric of this name; KeyError when the adapter has no such metric."""
         for spec in self.metrics:

@@ -17,42 +17,42 @@ SCHEMA = 1
 """Version of schedload's document that this adapter reads."""
 
 ALONE = {
-    "tick": "stolen-tick",
-    "idle": "stolen-tasks",
-    "hypervisor": "stolen-hypervisor",
-    "hardware": "stolen-hardware",
-    "unexplained": "stolen-unexplained",
+    "tick": "lost-tick",
+    "idle": "lost-tasks",
+    "hypervisor": "lost-hypervisor",
+    "hardware": "lost-hardware",
+    "unexplained": "lost-unexplained",
 }
 """The metric of causes with a name of one word."""
 
 GROUPS = {
-    "timer": "stolen-timers",
-    "hrtimer": "stolen-timers",
-    "softirq": "stolen-softirqs",
-    "irq": "stolen-irqs",
-    "reschedule": "stolen-ipis",
-    "call-function": "stolen-ipis",
-    "call": "stolen-ipis",
-    "ipi": "stolen-ipis",
-    "irq-work": "stolen-ipis",
-    "task": "stolen-tasks",
-    "kernel": "stolen-entry",
-    "nmi": "stolen-irqs",
-    "APIC": "stolen-irqs",
-    "machine-check": "stolen-irqs",
-    "platform": "stolen-irqs",
-    "posted": "stolen-irqs",
-    "spurious": "stolen-irqs",
-    "thermal": "stolen-irqs",
+    "timer": "lost-timers",
+    "hrtimer": "lost-timers",
+    "softirq": "lost-softirqs",
+    "irq": "lost-irqs",
+    "reschedule": "lost-ipis",
+    "call-function": "lost-ipis",
+    "call": "lost-ipis",
+    "ipi": "lost-ipis",
+    "irq-work": "lost-ipis",
+    "task": "lost-tasks",
+    "kernel": "lost-entry",
+    "nmi": "lost-irqs",
+    "APIC": "lost-irqs",
+    "machine-check": "lost-irqs",
+    "platform": "lost-irqs",
+    "posted": "lost-irqs",
+    "spurious": "lost-irqs",
+    "thermal": "lost-irqs",
 }
 """The metric of each group of causes, by the first of several words."""
 
-WORK = "stolen-work"
+WORK = "lost-work"
 """The metric of all other causes, items of work queues: their names are functions."""
 
 GROUP_METRICS = tuple(dict.fromkeys([*ALONE.values(), *GROUPS.values(), WORK]))
 
-COUNT, SHARE, LONGEST = "cause-per-second", "cause-stolen", "cause-longest"
+COUNT, SHARE, LONGEST = "cause-per-second", "cause-lost", "cause-longest"
 """Metrics of the cause that the parameter ``cause`` names."""
 
 
@@ -64,7 +64,7 @@ class NoiseParameters(Parameters):
         None, description="the CPU under test; default the last CPU that the trial may use"
     )
     cause: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
-        None, description="a cause by name, such as vmstat_update or tick, which gets metrics of its own"
+        None, description="a cause by name, such as vmstat_update or tick, which is judged in place of all interruptions"
     )
     threshold: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
         None, description="nanoseconds from which an interruption is a gap; default ten turns of the loop, at least 150"
@@ -78,20 +78,24 @@ class Noise(Adapter[NoiseParameters]):
     """Lengths and number of the gaps of a loop, and the time of each group of causes."""
 
     name = "noise"
-    summary = "interruptions of a CPU: longest gap, 99.9th percentile, gaps per second, stolen time, time by cause"
+    summary = "interruptions of a CPU: longest gap, 99.9th percentile, gaps per second, lost time, time by cause"
     parameters = NoiseParameters
     metrics = (
         MetricSpec("gap-p99.9", "us", "lower"),
         MetricSpec("gap-longest", "us", "lower", worst=True),
         MetricSpec("gaps-per-second", "gaps/s", "lower", per="duration"),
-        MetricSpec("stolen", "%", "lower"),
+        MetricSpec("lost", "%", "lower"),
         *(MetricSpec(name, "%", "lower", judged=False) for name in GROUP_METRICS),
         MetricSpec(COUNT, "1/s", "lower", judged=False, per="duration"),
         MetricSpec(SHARE, "%", "lower", judged=False),
         MetricSpec(LONGEST, "us", "lower", judged=False, worst=True),
     )
     tools = (SCHEDLOAD,)
-    note = "causes need root and the kernel's trace; without it all time is stolen-unexplained"
+    note = "causes need root and the kernel's trace; without it all time is lost-unexplained"
+
+    def judged(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """The metrics of the named cause, or of all interruptions."""
+        return super().judged(parameters) if parameters.get("cause") is None else (COUNT, SHARE, LONGEST)
 
     def command(self, parameters: NoiseParameters, place: Place) -> Command:
         """``schedload noise`` on the CPU under test."""
@@ -131,7 +135,7 @@ def _values(
     yield "gap-p99.9", cpu["p999_ns"] / 1e3
     yield "gap-longest", cpu["worst_ns"] / 1e3
     yield "gaps-per-second", cpu["gaps"] / cpu["seconds"]
-    yield "stolen", 100 * cpu["stolen_ns"] / ns
+    yield "lost", 100 * cpu["stolen_ns"] / ns
     groups = dict.fromkeys(GROUP_METRICS, 0.0)
     for cause in causes:
         groups[group(cause["name"])] += 100 * cause["total_ns"] / ns
