@@ -70,6 +70,8 @@ def specifications() -> dict[str, Any]:
         "curve-log": _curve("log"),
         "scatter-changes": _scatter("symlog", values=_TICKS, tickCount=len(_TICKS), format="+d"),
         "scatter-levels": _scatter("log"),
+        "interruptions": _interruptions(),
+        "lengths": _lengths(),
     }
     return {name: _complete(chart.to_dict(validate=False)) for name, chart in charts.items()}
 
@@ -195,6 +197,30 @@ def _scatter(scale: Literal["symlog", "log"], **axis: Any) -> Layers:
     points = _table().mark_point(size=42, fill="var(--series-1)", stroke="var(--series-1)")
     filled = alt.condition("datum.significant", alt.value(0.75), alt.value(0))
     return alt.layer(equal, points.encode(fillOpacity=filled, tooltip=_TIP, **axes("x", "y"))).properties(height=300)
+
+
+def _interruptions() -> alt.Chart:
+    """The length of each gap over time, coloured by its largest cause; the last colour is that of other causes."""
+    x = alt.X("seconds:Q", title="time [s]", axis=alt.Axis(grid=False), scale=alt.Scale(nice=False, padding=8))
+    y = alt.Y("us:Q", title="length [µs]", axis=alt.Axis(format="~g"), scale=alt.Scale(type="log"))
+    # Vega takes as many colours as there are names.
+    colours = [*(f"var(--series-{number})" for number in range(1, 8)), "var(--ink-3)"]
+    names = alt.Scale(domain=alt.ExprRef("causes"), range=colours)
+    legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=260, labelColor="var(--ink-2)")
+    points = _table().mark_point(filled=True, size=24, opacity=0.75)
+    coloured = points.encode(x=x, y=y, color=alt.Color("cause:N", scale=names, legend=legend), tooltip=_TIP)
+    chart: alt.Chart = coloured.add_params(alt.param(name="causes", value="@causes"))
+    return chart
+
+
+def _lengths() -> alt.Chart:
+    """The number of gaps in each class of lengths."""
+    x = alt.X("low:Q", title="length [µs]", axis=alt.Axis(format="~g", grid=False), scale=alt.Scale(type="log"))
+    # Below one gap a bar has no height.
+    y = alt.Y("gaps:Q", title="gaps", axis=alt.Axis(format="~g"), scale=alt.Scale(type="log", domainMin=0.5))
+    bars = _table().mark_bar(color="var(--series-1)", strokeWidth=0).encode(y2=alt.datum(0.5), tooltip=_TIP)
+    chart: alt.Chart = bars.encode(x=x, x2="high:Q", y=y)
+    return chart
 
 
 def _history(x: alt.X) -> Layers:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from schedlab.cli import quiet_doctor
+from schedlab.cli.answering import AnswerFormat
 from schedlab.cli.doctor import doctor, missing_requirements
 from schedlab.cli.noise_run import stored
-from schedlab.cli.options import OutputFormat
 from schedlab.errors import SchedlabError
+from schedlab.findings.quiet import gain_ns
 from schedlab.observe.quiet import Finding
 from schedlab.targets.vm import host_files, initramfs, qemu
 from schedlab.workloads.kernbench import build as kernel_build
@@ -73,14 +74,16 @@ def test_doctor_reports_whether_guests_can_read_host_files(
 
 def test_doctor_names_what_disturbs_a_cpu(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet_doctor, "SECONDS", 0.01)
-    doctor(form=OutputFormat.JSON, quiet="0")
+    doctor(form=AnswerFormat.JSON, quiet="0")
     document = json.loads(capsys.readouterr().out)
     assert document["cpus"] == [0]
-    assert {"subject", "text", "remedy", "boot", "per_second", "causes", "gain"} == set(document["findings"][0])
+    assert {"subject", "text", "remedy", "boot", "per_second", "causes", "gain"} <= set(document["findings"][0])
+    rates = [each["per_second"] for each in document["findings"]]
+    assert rates == sorted(rates, key=lambda rate: -1 if rate is None else rate, reverse=True)
     doctor(quiet="0")
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("CPU 0 is not quiet: ")
-    assert sum(document["findings"][0]["text"].split(":")[0] in line for line in lines) == 1
+    assert any(line.startswith("CPU 0: not quiet: ") for line in lines)
+    assert "  schedlab noise --cpus 0 --for 60s" in lines
 
 
 def test_a_measurement_shows_the_gain_of_each_remedy(
@@ -88,18 +91,23 @@ def test_a_measurement_shows_the_gain_of_each_remedy(
 ) -> None:
     noise = stored(NOISE)
     measured = {cause.name: cause.total_ns for cause in noise.causes}
-    time_ns = 1e9 * sum(cpu.seconds for cpu in noise.cpus)
     timers, absent = (Finding("timers", "", causes=(name,)) for name in ("timer ", "irq "))
     of_timers = sum(ns for name, ns in measured.items() if name.startswith("timer "))
-    assert quiet_doctor.gain(timers, noise) == pytest.approx(of_timers / time_ns)
-    assert quiet_doctor.gain(absent, noise) == 0
-    assert quiet_doctor.gain(timers, None) is quiet_doctor.gain(Finding("idle", ""), noise) is None
+    assert gain_ns(timers, noise) == pytest.approx(of_timers)
+    assert gain_ns(absent, noise) == 0
+    assert gain_ns(timers, None) is gain_ns(Finding("idle", ""), noise) is None
     file, document = tmp_path / "noise.json", json.loads(NOISE.read_text())
     document["cpus"] = document["cpus"][:1]
     file.write_text(json.dumps(document))
     monkeypatch.setattr(quiet_doctor, "SECONDS", 0.01)
     doctor(quiet="0", noise=file)
-    assert "of the time, as measured" in capsys.readouterr().out
+    assert "remedies, by the share of the time that their causes took" in capsys.readouterr().out
+    doctor(form=AnswerFormat.JSON, quiet="0", noise=file)
+    gains = [each["gain"] for each in json.loads(capsys.readouterr().out)["findings"]]
+    assert gains == sorted(gains, key=lambda gain: -1 if gain is None else gain, reverse=True)
+    (cpu,) = document["cpus"]
+    of_ticks = next(each["total_ns"] for each in document["causes"] if each["name"] == "tick")
+    assert of_ticks / (1e9 * cpu["seconds"]) in [pytest.approx(gain) for gain in gains if gain is not None]
 
 
 def test_a_measurement_of_other_cpus_or_without_cpus_is_refused() -> None:

@@ -82,7 +82,7 @@ def in_namespace(script: str, document: Path) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("form", ["text", "json", "html"])
+@pytest.mark.parametrize("form", ["text", "json", "html", "markdown"])
 def test_a_stored_measurement_is_shown_in_each_format(schedlab: Schedlab, form: str, tmp_path: Path) -> None:
     output = tmp_path / "noise"
     done = schedlab("noise", "--read", RECORDED, "--format", form, "--output", output)
@@ -126,6 +126,8 @@ def test_a_measurement_without_a_trace_needs_no_rights(schedlab: Schedlab) -> No
     assert fields["attribution"] == "correlation"
     (measured,) = fields["cpus"]
     assert measured["cpu"] == int(cpu())
+    assert {remedy["gain"] for remedy in fields["remedies"]} <= {None}
+    assert "use" not in {remedy["subject"] for remedy in fields["remedies"]}
     assert measured["turns"] > 0
     assert measured["minimum_cycles"] > 0
     assert sum(number for _, _, number in measured["histogram"]) == measured["gaps"] - measured["lost"]
@@ -308,6 +310,6 @@ def test_a_stopped_measurement_leaves_no_trace(tmp_path: Path) -> None:
     assert in_namespace(script, tmp_path / "noise.json") == ["143"]
 
 
-def test_start_up_does_not_import_the_report() -> None:
-    code = "import sys, schedlab.cli.noise_command; sys.exit('schedlab.report.noise' in sys.modules)"
+def test_start_up_does_not_import_the_answer() -> None:
+    code = "import sys, schedlab.cli.noise_command; sys.exit('schedlab.results.interruptions' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

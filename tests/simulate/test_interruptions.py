@@ -13,7 +13,7 @@ from schedlab.execution.loop import execute
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import plan
 from schedlab.findings.run import findings
-from schedlab.report.noise import noise_of
+from schedlab.results.interruptions import noise_of
 from schedlab.simulation import interruptions, models
 from schedlab.simulation.run import Simulation
 from schedlab.simulation.settings import Settings, attributes
@@ -54,7 +54,7 @@ def test_vmstat_update_appears_with_periodic_workers_and_disappears_under_the_sh
 def test_the_figures_are_marked_as_simulated_in_every_format(schedlab: Schedlab) -> None:
     words = [word for word in NOISE if word not in ("--format", "json")]
     assert "[simulated]" in schedlab(*words).out
-    assert "[simulated]" in schedlab(*words, "--format", "html").out
+    assert '<span class="badge">SIMULATED</span>' in schedlab(*words, "--format", "html").out
     fields = measured(schedlab)
     assert (fields["kind"], fields["attribution"]) == ("simulated", "ledger")
 

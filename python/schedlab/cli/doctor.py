@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
 from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
-from schedlab.cli.options import GivenFormat, OutputFormat, SshConfig
+from schedlab.cli.options import Output, SshConfig
 from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    form: GivenFormat = OutputFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
+    output: Output = None,
     target: Annotated[
         str, typer.Option("--target", metavar="TARGET", help="host, or another machine: ssh:[USER@]HOST[:PORT].")
     ] = "host",
@@ -52,12 +54,14 @@ def doctor(
     if quiet is not None:
         from schedlab.cli.quiet_doctor import examine_quiet
 
-        examine_quiet(quiet, _checked(target), noise, as_json=form is OutputFormat.JSON)
+        present(examine_quiet(quiet, _checked(target), noise), form, output)
         return
     if noise is not None:
         raise SchedlabError("gains belong to CPUs", where="--noise", todo="name the measured CPUs: --quiet 3")
+    if form not in (AnswerFormat.TEXT, AnswerFormat.JSON) or output is not None:
+        raise SchedlabError("only the answer about CPUs is a page or a file", todo="name the CPUs: --quiet 3")
     examined = _here() if _checked(target) == "host" else _there(target)
-    if form is OutputFormat.JSON:
+    if form is AnswerFormat.JSON:
         print_json({"checks": list(map(vars, examined.checks)), "workloads": list(map(vars, examined.workloads))})
     else:
         _print(examined)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from schedlab.cli.options import NoiseFormat, Output, SshConfig
+from schedlab.cli.options import Output, SshConfig
+
+
+class NoiseFormat(StrEnum):
+    """The formats of every answer, and the trace."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+    PERFETTO = "perfetto"
 
 
 def noise(
@@ -56,14 +67,15 @@ def noise(
         NoiseFormat,
         typer.Option(
             "--format",
-            help="text for people, json for scripts, html for a browser, perfetto for the viewer at ui.perfetto.dev.",
+            help="text for a terminal, markdown for a mail, html for a browser, json for scripts, perfetto for the "
+            "viewer at ui.perfetto.dev.",
         ),
     ] = NoiseFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Measure what interrupts CPUs: a loop on each CPU finds the gaps, the kernel's trace names their causes.
 
-    Prints causes with count, rate, longest time, total and share, and the longest gaps with their parts. The machine is
+    Prints the lost time, the remedies by their gain, the causes, and the longest gaps with their parts. The machine is
     not changed; the private instance of the trace is removed at the end, also after a kill. On a simulated machine the
     simulator's ledger divides every gap into its causes.
     """
@@ -71,12 +83,10 @@ def noise(
 
     from schedlab.cli import noise_perfetto as perfetto
     from schedlab.cli import noise_run
+    from schedlab.cli.answering import AnswerFormat, present
     from schedlab.cli.console import make
     from schedlab.cli.interruption import INTERRUPTED, ending
-    from schedlab.cli.json_output import json_text
-    from schedlab.cli.report_output import present_text, write
-    from schedlab.report import noise as report
-    from schedlab.report.render.html import noise as html
+    from schedlab.report.answers.noise import compose
 
     if form is NoiseFormat.PERFETTO:
         perfetto.require_file(output)
@@ -86,14 +96,7 @@ def noise(
     wanted = noise_run.Wanted(cpus, time, threshold, priority, target, cmdline, trace, parts, tuple(set_ or ()), seed)
     with ending(make(stderr=True), INTERRUPTED):
         measured = noise_run.stored(read) if read else noise_run.measured(wanted)
-    match form:
-        case NoiseFormat.TEXT:
-            from schedlab.report.noise_text import render
-
-            present_text(render(measured), output)
-        case NoiseFormat.JSON:
-            write(json_text(report.to_json(measured)), output)
-        case NoiseFormat.HTML:
-            write(html.render(measured), output)
-        case NoiseFormat.PERFETTO:
-            perfetto.write(measured, output)
+    if form is NoiseFormat.PERFETTO:
+        perfetto.write(measured, output)
+    else:
+        present(compose(measured, read), AnswerFormat(form.value), output)

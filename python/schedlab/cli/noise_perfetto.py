@@ -8,7 +8,7 @@ from pathlib import Path
 from schedlab.cli.output_file import output, remedy
 from schedlab.errors import SchedlabError
 from schedlab.extension import extension
-from schedlab.report.noise import Noise
+from schedlab.results.interruptions import Noise
 
 
 def require_file(path: Path | None) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.cli.noise_correlation import with_correlations, with_foreign_ticks
 from schedlab.errors import CannotRunHere, SchedlabError
+from schedlab.findings.noise import with_correlations, with_foreign_ticks
+from schedlab.findings.quiet import remedies
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
 from schedlab.notation.units import parse_time_ns
-from schedlab.report.noise import Noise, noise_of
+from schedlab.observe.quiet import FILES, Machine
+from schedlab.results.interruptions import Noise, noise_of
 from schedlab.targets.selection import SIM, SSH, VM
 from schedlab.tunables.journal.client import Client
 from schedlab.workloads.base import Command
@@ -79,18 +82,26 @@ def measured(wanted: Wanted) -> Noise:
         from schedlab.cli import noise_guest
 
         text = noise_guest.measured(target, wanted.cmdline, words, seconds + AROUND_GUEST)
-    else:
-        text = _on_machine(target, words, seconds + AROUND)
+        return _judged(text, target)
+    text, machine = _on_machine(target, words, seconds + AROUND)
+    noise = _judged(text, target)
+    return noise.model_copy(update={"remedies": remedies(machine, noise, meanwhile=True)})
+
+
+def _judged(text: str, target: str) -> Noise:
     return with_foreign_ticks(with_correlations(noise_of(json.loads(text), target)))
 
 
-def _on_machine(target: str, words: list[str], limit: float) -> str:
+def _on_machine(target: str, words: list[str], limit: float) -> tuple[str, Machine]:
+    """Return the document, and the files of the machine before and after the measurement."""
     with _agent(target) as agent:
+        before, began = agent.read(FILES)[0], time.monotonic()
         launched = run_by(agent, Command((agent.program, "noise", *words)), limit)
+        seconds, after = time.monotonic() - began, agent.read(FILES)[0]
     if launched.status != 0:
         lines = [line.removeprefix("schedload: ") for line in launched.stderr.strip().splitlines()]
         raise CannotRunHere(lines[-1] if lines else f"schedload ended with {launched.status}", where=target)
-    return launched.stdout
+    return launched.stdout, Machine(before, after, seconds, parse_cpu_list(words[1]))
 
 
 def _simulated(wanted: Wanted, seconds: float) -> Noise:

@@ -32,15 +32,6 @@ class PageFormat(StrEnum):
     HTML = "html"
 
 
-class NoiseFormat(StrEnum):
-    """Formats of a measurement of interruptions."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-    PERFETTO = "perfetto"
-
-
 class SweepFormat(StrEnum):
     """Formats of the report of a sweep."""
 

@@ -10,16 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from schedlab.cli.json_output import print_json
 from schedlab.errors import SchedlabError
+from schedlab.findings.quiet import quiet
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
-from schedlab.notation.units import counted
-from schedlab.observe.quiet import FILES, Finding, Machine, boot_parameters, findings
-
-if TYPE_CHECKING:
-    from schedlab.report.noise import Noise
+from schedlab.observe.quiet import FILES, Machine
+from schedlab.report.answer import Answer
+from schedlab.report.answers.quiet import compose
+from schedlab.results.interruptions import Noise
 
 SECONDS = 2.0
 """Time between the two readings: eight ticks of the slowest usual kernel (CONFIG_HZ_100) would be 0.08 s, but workers
@@ -28,8 +26,8 @@ such as vmstat_update run about once a second."""
 Read = Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
-def examine_quiet(cpus: str, target: str, measured: Path | None, *, as_json: bool) -> None:
-    """Print the findings about CPUs of this machine, or of the machine of an ssh target.
+def examine_quiet(cpus: str, target: str, measured: Path | None) -> Answer:
+    """Return what disturbs CPUs of this machine, or of the machine of an ssh target.
 
     Args:
         measured: file of ``schedlab noise --format json`` about the same CPUs, which gives the gains.
@@ -38,27 +36,7 @@ def examine_quiet(cpus: str, target: str, measured: Path | None, *, as_json: boo
         examined = _cpus(cpus, read)
         noise = None if measured is None else _measurement(measured, examined, target)
         machine = observed(read, examined)
-    found = findings(machine)
-    if as_json:
-        print_json({
-            "cpus": list(machine.examined),
-            "seconds": machine.seconds,
-            "findings": [{**vars(each), "gain": gain(each, noise)} for each in found],
-            "boot_parameters": boot_parameters(found),
-        })  # fmt: skip
-    else:
-        _print(machine, found, noise)
-
-
-def gain(finding: Finding, noise: Noise | None) -> float | None:
-    """Return the share of the CPUs' time that the causes of a finding took in a measurement.
-
-    None without a trace, or if no cause of the trace belongs to the finding.
-    """
-    if noise is None or not noise.tracing.traced or not finding.causes:
-        return None
-    time_ns = sum(cause.total_ns for cause in noise.causes if finding.removes(cause.name))
-    return time_ns / (1e9 * sum(cpu.seconds for cpu in noise.cpus))
+    return compose(quiet(target, machine, noise))
 
 
 def _measurement(path: Path, cpus: Sequence[int], target: str) -> Noise:
@@ -104,31 +82,3 @@ def _reader(target: str) -> Iterator[Read]:
     with closing(Remote(target.removeprefix(SSH))) as remote:
         agent = remote.reached()
         yield lambda paths: agent.read(paths)[0]
-
-
-def _print(machine: Machine, found: Sequence[Finding], noise: Noise | None) -> None:
-    from schedlab.cli.console import make
-    from schedlab.report.noise import percent
-
-    console = make()
-    names = format_cpu_list(machine.examined)
-    subject = f"CPU {names} is" if len(machine.examined) == 1 else f"CPUs {names} are"
-    if not found:
-        console.print(f"{subject} quiet, as far as settings and counters show")
-        return
-    console.print(
-        f"{subject} not quiet: {counted(len(found), 'finding')}; rates were observed for {machine.seconds:.0f} s\n"
-    )
-    for finding in found:
-        rate = "" if finding.per_second is None else f" ({finding.per_second:,.1f}/s)"
-        console.say(f"{finding.subject:<10}", f"{finding.text}{rate}")
-        for label, line in (("now:", finding.remedy), ("boot:", finding.boot)):
-            if line:
-                console.print(f"           {label:<5} {line}", soft_wrap=True)
-        if (share := gain(finding, noise)) is not None:
-            console.print(f"           gain: at most {percent(share)} of the time, as measured")
-    if words := boot_parameters(found):
-        console.print(f"\nboot parameters together:\n  {words}", soft_wrap=True)
-    if noise is None:
-        console.print(f"\n'schedlab noise --cpus {names}' measures how long each interruption takes; with")
-        console.print("--format json --output FILE, and --noise FILE here, the gain of each remedy is printed")

@@ -34,6 +34,19 @@ def percent(value: Number, decimals: int = 1, *, signed: bool = False, unit: str
     return f"{value:{'+' if signed else ''}z.{decimals}f}{unit}"
 
 
+def duration(ns: float) -> str:
+    """Format a duration in ns with three significant digits: ``8.70 ns``, ``4.01 µs``, ``58.7 ms``."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size * 0.9995:
+            return f"{figure(ns / size, 3)} {unit}"
+    return f"{figure(ns, 3)} ns"
+
+
+def share(part: float) -> str:
+    """Format a share as per cent with two decimals; a share below 0.005 % is marked as such."""
+    return "<0.01 %" if 0 < part < 0.00005 else percent(100 * part, 2)
+
+
 def change(ratio: Number) -> str:
     """Format a ratio as a signed change in per cent: ``-1.6 %``. A ratio below 0 is not a change."""
     if ratio is None or not 0 <= ratio < inf:

@@ -146,7 +146,7 @@ def test_each_setting_that_disturbs_is_found_with_its_rate_and_its_remedy() -> N
     assert texts["idle"] == "states that wake up slowly: C6 (133 µs)"
     assert texts["checks"] == "machine check banks are polled every 300 s"
     assert texts["timers"] == "high-resolution timers armed there: hrtimer_wakeup × 2"
-    assert texts["steal"] == "a hypervisor took 10% of the time of CPU 3"
+    assert texts["steal"] == "a hypervisor took 10% of the time of CPU 3: pin the virtual CPU on the machine below"
     assert texts["real time"].startswith("a real-time task may run 950 of 1000 ms")
     assert boot_parameters(found) == "isolcpus=managed_irq,domain,3 nohz_full=3 irqaffinity=0-2 rcu_nocbs=3"
 

@@ -31,6 +31,9 @@ FAIR_SERVER_SINCE = (6, 12)
 SHORT_LATENCY_US = 10
 """Microseconds of exit latency up to which an idle state hardly delays a wake-up."""
 
+USE = "use"
+"""Subject of the finding that tasks use a CPU."""
+
 SHOWN = 8
 """Most names that a finding lists."""
 
@@ -332,10 +335,10 @@ def _use(machine: Machine) -> Iterator[Finding]:
     for cpu in machine.examined:
         busy, stolen = machine.shares(cpu)
         if busy >= 0.005:
-            yield Finding("use", f"CPU {cpu} was {busy:.0%} busy while nothing was measured")
+            yield Finding(USE, f"CPU {cpu} was {busy:.0%} busy while nothing was measured")
         if stolen >= 0.005:
-            text = f"a hypervisor took {stolen:.0%} of the time of CPU {cpu}"
-            yield Finding("steal", text, "pin the virtual CPU, on the machine below", causes=("hypervisor",))
+            text = f"a hypervisor took {stolen:.0%} of the time of CPU {cpu}: pin the virtual CPU on the machine below"
+            yield Finding("steal", text, causes=("hypervisor",))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ class NoiseParameters(Parameters):
         None, description="the CPU under test; default the last CPU that the trial may use"
     )
     cause: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
-        None, description="a cause by name, such as vmstat_update or tick, which is judged in place of all interruptions"
+        None, description="a cause by name, such as vmstat_update or tick, judged in place of all interruptions"
     )
     threshold: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
         None, description="nanoseconds from which an interruption is a gap; default ten turns of the loop, at least 150"
