@@ -207,7 +207,8 @@ def _interruptions() -> alt.Chart:
     colours = [*(f"var(--series-{number})" for number in range(1, 8)), "var(--ink-3)"]
     names = alt.Scale(domain=alt.ExprRef("causes"), range=colours)
     legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=260, labelColor="var(--ink-2)")
-    points = _table().mark_point(filled=True, size=24, opacity=0.75)
+    units = _table().transform_calculate(seconds="datum.at / 1e9", us="max(datum.ns, 1) / 1e3")
+    points = units.mark_point(filled=True, size=24, opacity=0.75)
     coloured = points.encode(x=x, y=y, color=alt.Color("cause:N", scale=names, legend=legend), tooltip=_TIP)
     chart: alt.Chart = coloured.add_params(alt.param(name="causes", value="@causes"))
     return chart
@@ -218,7 +219,9 @@ def _lengths() -> alt.Chart:
     x = alt.X("low:Q", title="length [µs]", axis=alt.Axis(format="~g", grid=False), scale=alt.Scale(type="log"))
     # Below one gap a bar has no height.
     y = alt.Y("gaps:Q", title="gaps", axis=alt.Axis(format="~g"), scale=alt.Scale(type="log", domainMin=0.5))
-    bars = _table().mark_bar(color="var(--series-1)", strokeWidth=0).encode(y2=alt.datum(0.5), tooltip=_TIP)
+    # Four classes in each doubling (crates/load/src/noise/summary.rs). A logarithmic axis has no 0.
+    classes = _table().transform_calculate(low="max(datum.ns, 0.1) / 1e3", high="datum.low * pow(2, 1 / 4)")
+    bars = classes.mark_bar(color="var(--series-1)", strokeWidth=0).encode(y2=alt.datum(0.5), tooltip=_TIP)
     chart: alt.Chart = bars.encode(x=x, x2="high:Q", y=y)
     return chart
 

@@ -28,9 +28,6 @@ LEVEL = 0.05
 DECADES_NS = (1e3, 1e4, 1e5, 1e6, 1e7)
 """Limits of the lengths in the table of lengths."""
 
-CLASS = 2 ** (1 / 4)
-"""Ratio of the ends of a class of lengths (crates/load/src/noise/summary.rs: four classes in each doubling)."""
-
 POINTS = 4_000
 """Most gaps of a CPU in a time line; the longest remain."""
 
@@ -168,38 +165,11 @@ def decades(cpu: Cpu) -> list[int]:
     return row
 
 
-@dataclass(frozen=True)
-class Class:
-    """A class of lengths: its ends in µs, the least length in ns and in cycles, and its gaps."""
-
-    low_us: float
-    high_us: float
-    ns: float
-    cycles: int
-    gaps: int
-
-
-def classes(cpu: Cpu) -> list[Class]:
-    """Return the classes of lengths that occur."""
-    # A logarithmic axis has no 0.
-    lows = [(max(ns, 0.1), cycles, number) for ns, cycles, number in cpu.histogram]
-    return [Class(ns / 1e3, ns * CLASS / 1e3, ns, cycles, number) for ns, cycles, number in lows]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A gap in a time line: its start in seconds, its length in µs and ns, and the index of its main cause."""
-
-    seconds: float
-    us: float
-    ns: int
-    cause: int
-
-
-def points(noise: Noise, cpu: Cpu) -> list[Point]:
-    """Return the gaps of a CPU in their order, at most the longest :data:`POINTS`."""
+def longest(noise: Noise, cpu: Cpu) -> list[tuple[int, int, int]]:
+    """Return start, length (both in ns) and main cause of a CPU's gaps in their order, at most the longest
+    :data:`POINTS`."""
     gaps = sorted((gap for gap in noise.timeline if gap[0] == cpu.cpu), key=lambda gap: -gap[2])[:POINTS]
-    return [Point(at / 1e9, max(ns, 1) / 1e3, ns, cause) for _, at, ns, cause in sorted(gaps)]
+    return [(at, ns, cause) for _, at, ns, cause in sorted(gaps)]
 
 
 def correlated(correlations: Correlations) -> list[Correlation]:

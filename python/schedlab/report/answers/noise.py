@@ -64,7 +64,7 @@ def compose(noise: Noise, file: Path | None = None) -> Answer:
         data=noise,
         facts=[*_facts(noise)],
         sentences=[*_sentences(noise, names)],
-        warnings=[*_warnings(noise)],
+        warnings=_warnings(noise),
         parts=[
             *quiet.table(noise.remedies or [], REMEDIES),
             _cpus(noise),
@@ -116,44 +116,39 @@ def _facts(noise: Noise) -> Iterator[tuple[str, str]]:
         yield "tick", f"stopped, or kept by a dependency: {stops}"
 
 
-def _warnings(noise: Noise) -> Iterator[Warning]:
-    """Yield the limits of the figures."""
+def _warnings(noise: Noise) -> list[Warning]:
+    """Return the limits of the figures."""
     counter, tracing, lost = noise.counter, noise.tracing, found.lost(noise)
-    if not tracing.traced:
-        seen = f"The causes are unknown without a trace: {tracing.reason}. Counters show causes by correlation at most."
-        yield Warning("untraced", seen, "run as root, without --no-trace")
-    if (stolen := found.lost(noise).stolen) > MUCH:
-        seen = (
-            f"The hypervisor stole up to {share(stolen)} of a CPU's time: gaps are longer than the kernel makes them."
-        )
-        yield Warning("steal", seen, "measure while the host is quiet, or on a real machine")
-    if not counter.invariant:
-        seen = "The cycle counter may change its rate with the frequency of the processor: times are not reliable."
-        yield Warning("counter-rate", seen)
-    if counter.difference_ns is not None and counter.differs:
-        difference = duration(counter.difference_ns)
-        yield Warning("counters", f"The counters of the CPUs differ by {difference}: their time lines are shifted.")
-    if counter.jumps:
-        times = counted(counter.jumps, "time")
-        yield Warning(
-            "jumps", f"The cycle counter jumped ahead of the clock {times}: a hypervisor stopped this machine."
-        )
-    if not noise.memory_locked:
-        yield Warning("memory", "The memory of the loop could not be locked: page faults may be among the gaps.")
-    if tracing.lost:
-        many = counted(tracing.lost, "event")
-        yield Warning(
-            "lost-events", f"{many} of the trace were lost: their gaps are unexplained.", "measure for less time"
-        )
-    if tracing.requests_lost:
-        many = counted(tracing.requests_lost, "request")
-        yield Warning("lost-requests", f"{many} of other CPUs were lost: senders of interrupts may be wrong.")
-    if lost.unexplained:
-        seen = f"{counted(lost.unexplained, 'gap')} did not fit into the buffer: they count, but have no cause."
-        yield Warning("lost-gaps", seen, "measure for less time, or with a larger --threshold")
-    if tracing.removed:
-        many = counted(len(tracing.removed), "trace instance")
-        yield Warning("removed", f"{many} of killed measurements were removed first.")
+    difference = duration(counter.difference_ns or 0)
+    limits = [
+        (not tracing.traced, "untraced",
+         f"The causes are unknown without a trace: {tracing.reason}. Counters show causes by correlation at most.",
+         "run as root, without --no-trace"),
+        (lost.stolen > MUCH, "steal",
+         f"The hypervisor stole up to {share(lost.stolen)} of a CPU's time: gaps are not the kernel's alone.",
+         "measure while the host is quiet, or on a real machine"),
+        (not counter.invariant, "counter-rate",
+         "The cycle counter may change its rate with the frequency of the processor: times are not reliable.", ""),
+        (counter.differs, "counters",
+         f"The counters of the CPUs differ by {difference}: their time lines are shifted.", ""),
+        (counter.jumps, "jumps",
+         f"The cycle counter jumped ahead of the clock {counted(counter.jumps, 'time')}: a hypervisor stopped this "
+         "machine.", ""),
+        (not noise.memory_locked, "memory",
+         "The memory of the loop could not be locked: page faults may be among the gaps.", ""),
+        (tracing.lost, "lost-events",
+         f"{counted(tracing.lost, 'event')} of the trace were lost: their gaps are unexplained.",
+         "measure for less time"),
+        (tracing.requests_lost, "lost-requests",
+         f"{counted(tracing.requests_lost, 'request')} of other CPUs were lost: senders of interrupts may be wrong.",
+         ""),
+        (lost.unexplained, "lost-gaps",
+         f"{counted(lost.unexplained, 'gap')} did not fit into the buffer: they count, but have no cause.",
+         "measure for less time, or with a larger --threshold"),
+        (tracing.removed, "removed",
+         f"{counted(len(tracing.removed), 'trace instance')} of killed measurements were removed first.", ""),
+    ]  # fmt: skip
+    return [Warning(kind, seen, todo) for applies, kind, seen, todo in limits if applies]
 
 
 def _table(headings: Sequence[str], lines: Sequence[Sequence[str]], names: int = 1, **options: object) -> Table:
@@ -257,14 +252,14 @@ def _timeline(noise: Noise, place: int) -> Plot | None:
     """Return the length over time of a CPU's gaps; None without gaps."""
     cpu = noise.cpus[place]
     names = [cause.name for cause in noise.causes[:COLOURS]]
-    points = found.points(noise, cpu)
+    points = found.longest(noise, cpu)
     if not points:
         return None
-    rows = []
-    for point in points:
-        cause = names[point.cause] if point.cause < len(names) else OTHERS
-        tip = f"{duration(point.ns)} after {point.seconds:.6f} s: {_name(noise, point.cause)}"
-        rows.append({"seconds": point.seconds, "us": point.us, "cause": cause, "tip": tip})
+    rows = [
+        {"at": at, "ns": ns, "cause": names[cause] if cause < len(names) else OTHERS,
+         "tip": f"{duration(ns)} after {at / 1e9:.6f} s: {_name(noise, cause)}"}
+        for at, ns, cause in points
+    ]  # fmt: skip
     is_whole = cpu.gaps == len(points) and noise.timeline_is_complete
     shown = "" if is_whole else f"; the longest {len(points):,} of {cpu.gaps:,}"
     caption = f"CPU {cpu.cpu}: length of each gap, coloured by its largest part{shown}"
@@ -280,9 +275,8 @@ def _histogram(noise: Noise, place: int) -> Plot:
     """Return the number of a CPU's gaps by length."""
     cpu = noise.cpus[place]
     rows = [
-        {"low": each.low_us, "high": each.high_us, "gaps": each.gaps,
-         "tip": f"from {duration(each.ns)} ({each.cycles:,} cycles): {counted(each.gaps, 'gap')}"}
-        for each in found.classes(cpu)
+        {"ns": ns, "gaps": gaps, "tip": f"from {duration(ns)} ({cycles:,} cycles): {counted(gaps, 'gap')}"}
+        for ns, cycles, gaps in cpu.histogram
     ]  # fmt: skip
     return Plot("lengths", f"CPU {cpu.cpu}: number of gaps by length", rows)
 
