@@ -27,7 +27,7 @@ from schedlab.report.answer import (
 )
 from schedlab.report.answers.rows import names, settings
 from schedlab.report.fields.twin import Fields
-from schedlab.report.numbers import UNKNOWN, change, factor, figure, interval, points, share
+from schedlab.report.numbers import UNKNOWN, change, factor, figure, interval, points, rounded_share
 from schedlab.results.words import Word
 from schedlab.simulation import models
 from schedlab.store.run_rows import Run
@@ -79,7 +79,10 @@ def _sentences(twin: Twin) -> Iterator[Sentence]:
     if scores.error_median is not None:
         near = f"{scores.near} of {scores.effects} are within 3 points or a tenth of the effect"
         yield Sentence("sizes", f"off by {points(scores.error_median)} at the median; {near}")
-    yield Sentence("levels", f"off by {share(error.median)} at the median; one in ten by more than {share(error.p90)}")
+    yield Sentence(
+        "levels",
+        f"off by {rounded_share(error.median)} at the median; one in ten by more than {rounded_share(error.p90)}",
+    )
 
 
 def _warnings(twin: Twin) -> Iterator[Warning]:
@@ -161,7 +164,7 @@ def _levels(twin: Twin) -> list[Part]:
         ]
         for each in twin.levels
     ]  # fmt: skip
-    notes = [f"Geometric means over the blocks. {_perfect(share(twin.error.median_noise))}"]
+    notes = [f"Geometric means over the blocks. {_perfect(rounded_share(twin.error.median_noise))}"]
     return [
         Plot("scatter-levels", "Predicted over measured levels", plotted, {"@x": "measured", "@y": "predicted"}),
         table(NAMES | FIGURES, lines, notes=notes),
@@ -192,7 +195,7 @@ def _misses(twin: Twin) -> Table:
         [
             [
                 named[each.question], each.variant, factor(each.ratio),
-                ", ".join(f"{account} {share(part)}" for account, part in each.accounts.items()),
+                ", ".join(f"{account} {rounded_share(part)}" for account, part in each.accounts.items()),
             ]
             for each in twin.misses
             if each.accounts
