@@ -33,9 +33,10 @@ class PageFormat(StrEnum):
 
 
 class SweepFormat(StrEnum):
-    """Formats of the report of a sweep."""
+    """Formats of the answer of a sweep: of every answer, and of the table of cells."""
 
     TEXT = "text"
+    MARKDOWN = "markdown"
     JSON = "json"
     CSV = "csv"
     PARQUET = "parquet"

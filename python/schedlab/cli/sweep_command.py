@@ -33,7 +33,8 @@ def sweep(
         SweepFormat,
         typer.Option(
             "--format",
-            help="text for people, json for scripts, html for a browser; csv and parquet have a line for each cell.",
+            help="text for a terminal, markdown for a mail, html for a browser, json for scripts; csv and parquet have "
+            "a line for each cell.",
         ),
     ] = SweepFormat.TEXT,
     output: Output = None,

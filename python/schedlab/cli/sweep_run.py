@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping
@@ -13,13 +14,13 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sqlalchemy import Engine
 
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.experiment_run import show_download
 from schedlab.cli.interruption import INTERRUPTED, ending
-from schedlab.cli.json_output import json_text
-from schedlab.cli.options import SweepFormat, again
-from schedlab.cli.report_output import present_text, write
+from schedlab.cli.options import SweepFormat, again, store_words
+from schedlab.cli.report_output import write
 from schedlab.errors import Exit, ExperimentError, StoreError
 from schedlab.execution.cells import target_of
 from schedlab.execution.loop import require_runnable
@@ -29,10 +30,10 @@ from schedlab.execution.workers import Place, require_ray
 from schedlab.experiment.load import load
 from schedlab.experiment.sweep import Sweep
 from schedlab.experiment.sweep import sweep as expand
-from schedlab.findings.sweep import shown, sweep_findings
+from schedlab.findings.sweep import sweep_findings
 from schedlab.notation.units import counted
 from schedlab.observe.fingerprint import differences, stable_hash
-from schedlab.report import sweep as report
+from schedlab.report.answers.sweep import compose, size
 from schedlab.results.kinds import SIMULATED
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
@@ -79,9 +80,9 @@ def show_points(request: Request) -> None:
     experiment, _ = load(request.file)
     seed = experiment.design.seed if request.seed is None else request.seed
     whole, console = expand(experiment, seed or 0), make()
-    console.print(f"{experiment.experiment.name}: {report.size_of(whole)}, {len(whole.plan.trials):,} cells")
+    console.print(f"{experiment.experiment.name}: {size(whole)}, {len(whole.plan.trials):,} cells")
     for point in whole.points[:SHOWN_POINTS]:
-        values = (f"{factor.name} = {shown(factor, point.values[factor.name])}" for factor in whole.factors)
+        values = (f"{factor.label} {factor.shown(point.values[factor.name])}" for factor in whole.factors)
         console.print(f"  {point.variant.name}  {', '.join(values)}", soft_wrap=True)
     if len(whole.points) > SHOWN_POINTS:
         console.print(f"  and {len(whole.points) - SHOWN_POINTS:,} more")
@@ -130,19 +131,14 @@ def sweep_and_print(request: Request, form: SweepFormat, output: Path | None) ->
 def print_report(store: Location, run_id: int, form: SweepFormat, output: Path | None) -> int:
     """Print the report of a stored sweep, or write the report to a file; return the number of failed cells."""
     found = sweep_findings(open_store(store, create=False), run_id)
-    match form:
-        case SweepFormat.TEXT:
-            present_text(report.render(found), output)
-        case SweepFormat.JSON:
-            write(json_text(report.to_json(found)), output)
-        case SweepFormat.CSV:
-            write(report.to_csv(found), output)
-        case SweepFormat.PARQUET:
-            write(report.to_parquet(found), output)
-        case SweepFormat.HTML:
-            from schedlab.report.render.html import sweep as page
-
-            write(page.render(found), output)
+    if form is SweepFormat.CSV:
+        write(found.table.write_csv(), output)
+    elif form is SweepFormat.PARQUET:
+        content = io.BytesIO()
+        found.table.write_parquet(content)
+        write(content.getvalue(), output)
+    else:
+        present(compose(found, store_words(store)), AnswerFormat(form.value), output)
     return len(found.failures)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import floor, isfinite, log
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
-from schedlab.notation.units import parse_time_ns
-from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting
+from schedlab.notation.units import parse_time_ns, with_unit
+from schedlab.tunables import BadValue, Setting, UnknownTunable, lookup, model_setting
 
 TARGET, MACHINE, KERNEL = "target", "machine", "kernel"
 """Factors whose values are names: of targets, as in ``--target``, and of models of machines and kernels."""
@@ -62,6 +63,21 @@ class Factor:
     def is_attribute(self) -> bool:
         """Whether the factor is a scheduling attribute of the variants."""
         return self.name.startswith(VARIANT)
+
+    @property
+    def label(self) -> str:
+        """The name for readers: ``groups`` of ``workload.groups``."""
+        return self.name.removeprefix(WORKLOAD).removeprefix(VARIANT)
+
+    def shown(self, value: Value) -> str:
+        """Return a value with its unit, for readers: ``0.5 ms``."""
+        if isinstance(value, str | bool):
+            return str(value)
+        unit = self.unit
+        if self.is_tunable:
+            with suppress(UnknownTunable):
+                unit = lookup(self.name).unit or ""
+        return with_unit(value, "" if unit == "count" else unit)
 
     def at(self, share: float) -> Value:
         """Return the value at a share, from 0 to 1, of a range or a list."""

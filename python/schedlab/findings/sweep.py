@@ -12,7 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
+from schedlab.analysis.rows import Question
 from schedlab.analysis.sensitivity import (
+    HIGHER,
+    SEEDS,
     Floats,
     Index,
     Level,
@@ -29,7 +32,7 @@ from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.seeds import simulation_seed
 from schedlab.experiment.sweep import Point, Sweep, sweep
-from schedlab.experiment.sweep_table import Factor, Value
+from schedlab.experiment.sweep_table import Factor
 from schedlab.results.metrics import Direction
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
@@ -41,6 +44,9 @@ BINS = 5
 FEWEST_DRAWN = 32
 """Drawn points below which first-order indices mean little."""
 
+LEAST_SHARE = 0.01
+"""Share of the variance below which a source hardly matters, even if its effect is certain."""
+
 
 @dataclass(frozen=True)
 class FactorLevels:
@@ -49,6 +55,29 @@ class FactorLevels:
     factor: Factor
     labels: tuple[str, ...]
     of_point: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of variance: a factor, factors together, or what remains; see :class:`Share`. ``share`` is at least 0.
+
+    ``matters`` is true for factors whose effect is significant and at least :data:`LEAST_SHARE` of the variance.
+    """
+
+    factors: tuple[str, ...]
+    share: float
+    p: float
+    matters: bool
+
+
+@dataclass(frozen=True)
+class Square:
+    """The mean at a pair of levels: whether it is better than the middle of all pairs (None: equal), and its distance
+    from the middle as a part of the largest distance."""
+
+    mean: Mean
+    better: bool | None
+    strength: float
 
 
 @dataclass(frozen=True)
@@ -64,6 +93,7 @@ class Response:
         levels: response at each level, by factor.
         shares: sources of variance of a complete grid; [] otherwise.
         indices: first-order indices of drawn points; [] for a grid.
+        sources: the shares or indices, the largest first.
         best: indices of the points that may be the best, the best mean first.
     """
 
@@ -76,12 +106,27 @@ class Response:
     levels: dict[str, list[Level]]
     shares: list[Share]
     indices: list[Index]
+    sources: list[Source]
     best: list[int]
 
-    def surface(self, first: FactorLevels, second: FactorLevels) -> dict[tuple[int, int], Mean]:
+    def surface(self, first: FactorLevels, second: FactorLevels) -> dict[tuple[int, int], Square]:
         """Return the response at each pair of levels of two factors."""
         of_points = [[each.of_point[point] for point in self.points] for each in (first, second)]
-        return {pair: self.figure(value) for pair, value in surface(self.values, *of_points).items()}
+        means = {pair: self.figure(value) for pair, value in surface(self.values, *of_points).items()}
+        middle = sum(each.value for each in means.values()) / len(means)
+        reach = max(abs(each.value - middle) for each in means.values())
+
+        def square(value: Mean) -> Square:
+            difference = value.value - middle
+            better = (difference > 0) == (self.direction == "higher") if difference else None
+            return Square(value, better, abs(difference) / reach if reach else 0.0)
+
+        return {pair: square(value) for pair, value in means.items()}
+
+    def ends(self, factor: str) -> tuple[Level, Level]:
+        """Return the best and the worst level of a factor."""
+        ordered = sorted(self.levels[factor], key=lambda level: level.mean.value, reverse=self.direction == "higher")
+        return ordered[0], ordered[-1]
 
     def of_point(self, point: int) -> Mean:
         """Return the mean of a point."""
@@ -108,6 +153,21 @@ class SweepFindings:
         failed = self.table.filter(pl.col("state") != "ok")
         return failed.select("point", "block", "state", "reason").unique(maintain_order=True)
 
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """The reasons of failed cells, each with the number of its cells."""
+        return self.failures.group_by("reason", maintain_order=True).len().rows()
+
+    @property
+    def left_out(self) -> int:
+        """Number of points without a value in each block, which are not analysed."""
+        return len(self.sweep.points) - min((len(each.points) for each in self.responses), default=0)
+
+    def region(self, response: Response, levels: FactorLevels) -> list[str]:
+        """Return the levels of a factor in the best region; [] for every level."""
+        present = sorted({levels.of_point[point] for point in response.best})
+        return [] if len(present) == len(levels.labels) else [levels.labels[level] for level in present]
+
 
 def sweep_findings(engine: Engine, run_id: int | None) -> SweepFindings:
     """Return the findings of a stored sweep; StoreError for any other run."""
@@ -121,7 +181,7 @@ def sweep_findings(engine: Engine, run_id: int | None) -> SweepFindings:
     metrics = {question.metric: question for question in run.design.questions}
     responses = tuple(
         found for question in metrics.values()
-        if (found := _response(table, whole, factors, question.metric, question.unit, question.direction))
+        if (found := _response(table, whole, factors, question, run.design.alpha))
     )  # fmt: skip
     return SweepFindings(run, whole, table, factors, responses)
 
@@ -178,28 +238,22 @@ def _type(factor: Factor, points: Sequence[Point]) -> type[pl.DataType]:
 def _levels(factor: Factor, points: Sequence[Point]) -> FactorLevels:
     values = [point.values[factor.name] for point in points]
     if factor.levels:
-        labels = tuple(shown(factor, level) for level in factor.levels)
+        labels = tuple(factor.shown(level) for level in factor.levels)
         return FactorLevels(factor, labels, tuple(factor.levels.index(value) for value in values))
-    edges = [shown(factor, factor.at(part / BINS)) for part in range(BINS + 1)]
+    edges = [factor.shown(factor.at(part / BINS)) for part in range(BINS + 1)]
     labels = tuple(f"{low} to {high}" for low, high in pairwise(edges))
     places = [factor.share_of(value) for value in values if isinstance(value, int | float)]
     return FactorLevels(factor, labels, tuple(min(int(place * BINS), BINS - 1) for place in places))
 
 
-def shown(factor: Factor, value: Value) -> str:
-    """Return a value with the factor's unit, as in an experiment file."""
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return f"{text}{factor.unit}"
-
-
 def _response(
-    table: pl.DataFrame, whole: Sweep, factors: Sequence[FactorLevels], metric: str, unit: str, direction: Direction
+    table: pl.DataFrame, whole: Sweep, factors: Sequence[FactorLevels], question: Question, alpha: float
 ) -> Response | None:
     """Return the response of a metric; None if no point has a value in each block."""
     blocks = whole.plan.experiment.design.blocks
     grid = np.full((len(whole.points), blocks), np.nan)
     number = {each.variant.name: index for index, each in enumerate(whole.points)}
-    of_metric = table.filter(pl.col("metric") == metric, pl.col("value").is_not_null())
+    of_metric = table.filter(pl.col("metric") == question.metric, pl.col("value").is_not_null())
     for point, block, value in of_metric.select("point", "block", "value").iter_rows():
         grid[number[point], block - 1] = value
     points = np.flatnonzero(np.isfinite(grid).all(axis=1))
@@ -214,19 +268,33 @@ def _response(
     if drawn and len(points) >= FEWEST_DRAWN and float(values.std()) > 0:
         places = {each.factor.name: _places(each, whole, points) for each in factors}
         indices = first_order(values, places)
-    best = best_points(values, higher=direction == "higher")
+    best = best_points(values, higher=question.direction == "higher")
+    shared = shares(values, levels) if complete_grid else []
     return Response(
-        metric,
-        unit,
-        direction,
+        question.metric,
+        question.unit,
+        question.direction,
         tuple(map(int, points)),
         logs,
         values,
         {name: response(values, of_point) for name, of_point in levels.items()},
-        shares(values, levels) if complete_grid else [],
+        shared,
         indices,
+        _sources(shared, indices, alpha),
         [int(points[place]) for place in best],
     )
+
+
+def _sources(of_grid: Sequence[Share], indices: Sequence[Index], alpha: float) -> list[Source]:
+    estimates = [(share.factors, share.share, share.p) for share in of_grid]
+    estimates += [((index.factor,), index.first, index.p) for index in indices]
+    sources = [
+        Source(
+            factors, max(share, 0.0), p, share >= LEAST_SHARE and p <= alpha and factors not in ((HIGHER,), (SEEDS,))
+        )
+        for factors, share, p in estimates
+    ]
+    return sorted(sources, key=lambda source: -source.share)
 
 
 def _places(levels: FactorLevels, whole: Sweep, points: NDArray[np.intp]) -> Floats:

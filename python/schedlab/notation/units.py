@@ -118,6 +118,16 @@ def format_time(seconds: float) -> str:
     return f"{hours} h {minutes} min"
 
 
+def with_unit(number: float, unit: str) -> str:
+    """Return a quantity with its unit, four digits of a fraction, and a time in the unit that suits it: ``0.5 µs``."""
+    if unit in TIME_NS and number:
+        ns = number * TIME_NS[unit]
+        unit, size = next(((name, TIME_NS[name]) for name in ("s", "ms", "µs") if abs(ns) >= TIME_NS[name]), ("ns", 1))
+        number = ns / size
+    text = f"{number:.4g}" if isinstance(number, float) else str(number)
+    return f"{text} {unit}".strip()
+
+
 def counted(number: int, singular: str, plural: str = "") -> str:
     """``1 block``, ``3 blocks``; ``plural`` is the form to use where the plural is not ``singular`` with an s."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -70,7 +70,7 @@ def interval(low: Number, high: Number) -> str:
     return " … ".join(ends).strip() if any(ends) else UNKNOWN
 
 
-def rounded_share(share: Number) -> str:
+def rough(share: Number) -> str:
     """Format a share in per cent with two significant digits: ``12 %``."""
     return UNKNOWN if share is None else f"{figure(100 * share, 2)} %"
 

@@ -14,7 +14,6 @@ from schedlab.analysis.verdicts import Verdict
 from schedlab.execution.tuning import SearchedPoint, Tuning
 from schedlab.experiment.sweep_table import Factor, Value
 from schedlab.experiment.tuning import winner_names
-from schedlab.findings.sweep import shown
 from schedlab.notation.units import counted
 from schedlab.report.campaign import sentence
 from schedlab.report.numbers import change
@@ -212,4 +211,4 @@ def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions:
 
 
 def _values(point: SearchedPoint, factors: Mapping[str, Factor]) -> str:
-    return ", ".join(f"{name} = {shown(factors[name], value)}" for name, value in point.values.items())
+    return ", ".join(f"{factors[name].label} {factors[name].shown(value)}" for name, value in point.values.items())

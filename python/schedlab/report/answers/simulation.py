@@ -24,7 +24,7 @@ from schedlab.report.answer import (
     headings,
     table,
 )
-from schedlab.report.numbers import UNKNOWN, figure, nanoseconds, rounded_share
+from schedlab.report.numbers import UNKNOWN, figure, nanoseconds, rough
 
 Summary = Mapping[str, Any]
 """See :func:`schedlab.simulation.summary.summary`."""
@@ -75,10 +75,8 @@ def _sentences(summary: Summary) -> Iterator[Sentence]:
         if metric["value"] is not None
     ][:MOST_METRICS]
     shares: Mapping[str, float] = summary["ledger"]["shares"]
-    spent = [f"{rounded_share(part)} {_account(name)}" for name, part in shares.items() if name != "idle"][
-        :MOST_ACCOUNTS
-    ]
-    idle = f"{rounded_share(shares['idle'])} of the CPUs' time was idle" if "idle" in shares else "no CPU was idle"
+    spent = [f"{rough(part)} {_account(name)}" for name, part in shares.items() if name != "idle"][:MOST_ACCOUNTS]
+    idle = f"{rough(shares['idle'])} of the CPUs' time was idle" if "idle" in shares else "no CPU was idle"
     yield Sentence(summary["program"], "; ".join(filter(None, (", ".join(metrics), idle, ", ".join(spent)))))
     wakeup = summary["latencies"]["wakeup"]
     if wakeup["count"]:

@@ -27,7 +27,7 @@ from schedlab.report.answer import (
 )
 from schedlab.report.answers.rows import names, settings
 from schedlab.report.fields.twin import Fields
-from schedlab.report.numbers import UNKNOWN, change, factor, figure, interval, points, rounded_share
+from schedlab.report.numbers import UNKNOWN, change, factor, figure, interval, points, rough
 from schedlab.results.words import Word
 from schedlab.simulation import models
 from schedlab.store.run_rows import Run
@@ -81,7 +81,7 @@ def _sentences(twin: Twin) -> Iterator[Sentence]:
         yield Sentence("sizes", f"off by {points(scores.error_median)} at the median; {near}")
     yield Sentence(
         "levels",
-        f"off by {rounded_share(error.median)} at the median; one in ten by more than {rounded_share(error.p90)}",
+        f"off by {rough(error.median)} at the median; one in ten by more than {rough(error.p90)}",
     )
 
 
@@ -164,7 +164,7 @@ def _levels(twin: Twin) -> list[Part]:
         ]
         for each in twin.levels
     ]  # fmt: skip
-    notes = [f"Geometric means over the blocks. {_perfect(rounded_share(twin.error.median_noise))}"]
+    notes = [f"Geometric means over the blocks. {_perfect(rough(twin.error.median_noise))}"]
     return [
         Plot("scatter-levels", "Predicted over measured levels", plotted, {"@x": "measured", "@y": "predicted"}),
         table(NAMES | FIGURES, lines, notes=notes),
@@ -195,7 +195,7 @@ def _misses(twin: Twin) -> Table:
         [
             [
                 named[each.question], each.variant, factor(each.ratio),
-                ", ".join(f"{account} {rounded_share(part)}" for account, part in each.accounts.items()),
+                ", ".join(f"{account} {rough(part)}" for account, part in each.accounts.items()),
             ]
             for each in twin.misses
             if each.accounts

@@ -1,0 +1,35 @@
+"""What the answers about one stored run share: title, marks, facts, and commands on its store."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from schedlab.notation.units import format_time
+from schedlab.report.answer import Next
+from schedlab.results.kinds import REAL
+from schedlab.store.run_rows import Run
+
+
+def title(run: Run) -> str:
+    """Return the number and the name of a run."""
+    return f"run {run.id}: {run.name}"
+
+
+def badges(run: Run) -> list[str]:
+    """Return the marks of a run: the kind of its figures if no real kernel made them, its state if incomplete."""
+    kind = [] if run.kind == REAL else [run.kind]
+    return [*kind, *(["quick"] if run.quick else []), *([] if run.state == "complete" else [run.state])]
+
+
+def facts(run: Run, design: str) -> Iterator[tuple[str, str]]:
+    """Yield where, how and when a run was measured."""
+    yield "measured", f"{design} on {run.target}, random seed {run.seed}"
+    began = datetime.fromtimestamp(run.started, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    yield "began", began if run.finished is None else f"{began}, took {format_time(run.finished - run.started)}"
+
+
+def follow_up(words: Sequence[object], at: Sequence[str], reason: str) -> Next:
+    """Return a command of schedlab on a store, which the words ``at`` name."""
+    return Next(shlex.join(["schedlab", *map(str, words), *at]), reason)
