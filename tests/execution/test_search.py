@@ -14,14 +14,15 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.changepoint import START
 from schedlab.errors import CannotRunHere, StoreError
-from schedlab.execution.bisection import bisection, pilot_noise
+from schedlab.execution.bisection import Times, bisection, pilot_noise
 from schedlab.execution.loop import Measure, pause_of, recorded
 from schedlab.execution.pairs import Pairs
 from schedlab.execution.search import REFERENCE_FAILURES, Budget, search
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, rows, variants
 from schedlab.experiment.states import of_file
-from schedlab.report.bisection import sentence, to_json
+from schedlab.report.answers.bisection import sentence
+from schedlab.report.fields.bisection import fields
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
@@ -222,10 +223,10 @@ def test_figures_in_coarse_steps_show_no_change_below_a_step(bench: Bench) -> No
     result = bisection(bench.engine, bench.run)
     assert (result.candidates, result.decided, result.all_equal) == ([None], True, False)
     assert result.least == pytest.approx(0.1, rel=0.1)
-    fields = to_json(result, {})
-    assert (fields["result"], fields["culprit"], fields["least_change"]) == ("ends equal", None, result.least)
+    found = fields(result, Times({}, 0.0, None, None))
+    assert (found.result, found.culprit, found.least_change) == ("ends equal", None, result.least)
     step = f"{100 * result.least:.3g} %, one step of its figures, or more"
-    assert f"'s11' does not differ from 's0' in time by {step}" in sentence(result)
+    assert f"'s11' does not differ from 's0' in time by {step}" in sentence(result).text
 
 
 def test_a_change_of_one_coarse_step_is_found(bench: Bench) -> None:
@@ -241,7 +242,7 @@ def test_equal_figures_say_that_the_last_state_equals_the_first(bench: Bench) ->
     bench.search()
     result = bisection(bench.engine, bench.run)
     assert (result.candidates, result.all_equal, result.blocks) == ([None], True, START)
-    assert sentence(result).startswith("'s11' equals 's0': all figures of time are equal, whose steps are unknown")
+    assert sentence(result).text.startswith("'s11' equals 's0': all figures of time are equal, whose steps are unknown")
 
 
 def test_a_change_that_a_later_state_takes_back_is_not_denied(bench: Bench) -> None:
@@ -250,7 +251,8 @@ def test_a_change_that_a_later_state_takes_back_is_not_denied(bench: Bench) -> N
     bench.search()
     result = bisection(bench.engine, bench.run)
     assert (result.candidates, result.least) == ([None], result.run.design.delta)
-    assert sentence(result).startswith("'s11' does not differ from 's0' in time by 1 % or more (probability 9")
+    assert sentence(result).text.startswith("'s11' does not differ from 's0' in time by 1 % or more (probability ")
+    assert result.probability > 0.9
 
 
 def test_another_kind_of_run_is_not_a_bisection(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from math import inf
 from pathlib import Path
 
+from schedlab.execution.bisection import Bisection, Times, bisection, times
 from schedlab.execution.loop import execute
+from schedlab.execution.search import Budget, search
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Trial
+from schedlab.experiment.plan import Plan, Trial, rows, variants
+from schedlab.experiment.states import of_file
 from schedlab.experiment.sweep import sweep
 from schedlab.findings.sweep import SweepFindings, sweep_findings
 from schedlab.report.answer import Answer
+from schedlab.report.answers import bisection as of_bisection
 from schedlab.report.answers import sweep as of_sweep
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
@@ -59,3 +64,41 @@ def by_groups(trial: Trial) -> float | Measurement:
     groups = trial.row.parameters["groups"]
     assert isinstance(groups, int)
     return groups * random.Random(trial.index).lognormvariate(0, 0.01)
+
+
+BISECTION = """
+[experiment]
+name = "slower"
+question = "Which state is slower?"
+[design]
+warmup = 0
+[[workload]]
+use = "hackbench"
+groups = 1
+""" + "".join(
+    f'[[variant]]\nname = "s{index}"\nnice = {index}\ndescription = "change {index}"\n' for index in range(12)
+)
+
+
+def bisection_answer(folder: Path, blocks: int = 200) -> Answer:
+    """Answer of a bisection of twelve states, the eighth of which is slower; undecided after few blocks."""
+    result, times = bisection_found(folder, blocks)
+    return of_bisection.compose(result, times)
+
+
+def bisection_found(folder: Path, blocks: int = 200, script: Script | None = None) -> tuple[Bisection, Times]:
+    """Result of a bisection, by default of :func:`slower_from_7`, and its times."""
+    experiment, text = of_file(BISECTION, "states.toml", None, None)
+    plan = Plan(experiment, 3, variants(experiment), rows(experiment), ())
+    engine = open_store(folder / "bisection.sqlite", create=True)
+    new = writer.NewRun(plan, "scripted", "scripted", False, text, "states.toml", {}, "scripted", bisection=True)
+    run = writer.begin(engine, new)
+    search(plan, Scripted(script or slower_from_7), engine, run, Budget(blocks, inf), lambda *_: None, lambda _: "")
+    result = bisection(engine, run)
+    return result, times(engine, result.run)
+
+
+def slower_from_7(trial: Trial) -> float | Measurement:
+    """10 % more from the state s7 on, with noise of 1 %."""
+    changed = int(trial.variant.name.removeprefix("s")) >= 7
+    return random.Random(trial.index).lognormvariate(0, 0.01) * (1.1 if changed else 1.0)

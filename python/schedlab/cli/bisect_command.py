@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.options import (
-    GivenPageFormat,
     GivenTarget,
     NoStore,
     Output,
-    PageFormat,
     Store,
     Sysroot,
     measured_path,
@@ -94,21 +93,23 @@ def bisect(
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default a new seed.")] = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Find the first of many states that changed a figure, although every measurement is noisy.
 
     States are the variants of a file, commits (--commits; with --config commits of a kernel) or commands (--states).
     Each block measures the first state and the state that is expected to reveal most about the change. The search ends
-    at a probability of 95 %.
+    at a probability of 99 %.
     """
     from schedlab.cli import bisection_run
     from schedlab.cli.console import make
     from schedlab.store.file import open_store
 
     if show is not None:
-        bisection_run.print_result(open_store(store_path(store), create=False), run_number(store, show), form, output)
+        where = store_path(store)
+        engine = open_store(where, create=False)
+        bisection_run.print_result(engine, run_number(store, show), form, output, where)
         return
     where = measured_path(store, no_store=no_store, resume=resume)
     request = bisection_run.Request(
@@ -118,4 +119,4 @@ def bisect(
     )  # fmt: skip
     if dry_run:
         raise typer.Exit(bisection_run.show_plan(request, None if pilot is None else run_number(store, pilot)))
-    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=form is not PageFormat.TEXT), form, output))
+    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=form is not AnswerFormat.TEXT), form, output))

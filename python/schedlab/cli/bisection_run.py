@@ -13,14 +13,13 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.changepoint import simulated_blocks
 from schedlab.cli import experiment_run
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
-from schedlab.cli.json_output import json_text
-from schedlab.cli.options import PageFormat, again, seconds_of, store_words
-from schedlab.cli.report_output import present_text, write
+from schedlab.cli.options import again, lasting, seconds_of, store_words
 from schedlab.errors import Exit, ExperimentError
-from schedlab.execution.bisection import bisection, measuring_seconds, pilot_noise
+from schedlab.execution.bisection import bisection, pilot_noise, times
 from schedlab.execution.loop import require_runnable
 from schedlab.execution.pairs import Build
 from schedlab.execution.search import Budget, search
@@ -35,7 +34,7 @@ from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix
 from schedlab.kernels.source import SeriesRequest, open_series
 from schedlab.notation.units import counted
-from schedlab.report import bisection as result_of
+from schedlab.report.answers.bisection import compose
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.checkouts import Checkouts
@@ -87,7 +86,7 @@ class Request:
         return ["bisect", *([str(self.file)] if self.file else []), *words]
 
 
-def search_and_print(request: Request, aside: Console, form: PageFormat, output: Path | None) -> int:
+def search_and_print(request: Request, aside: Console, form: AnswerFormat, output: Path | None) -> int:
     """Search, and print the result; return the exit code. ``aside`` is the console of progress and hints."""
     budget = Budget(request.blocks, seconds_of(request.budget, "--budget"))
     experiment, text = _experiment(request)
@@ -111,7 +110,7 @@ def search_and_print(request: Request, aside: Console, form: PageFormat, output:
         engine = open_store(request.store, create=True)
         run_id = begun.id if begun else experiment_run.begin(engine, of_run, plan, text, target, bisection=True)
         search(plan, target, engine, run_id, budget, Points(aside, {plan.variants[0].name}), build)
-    print_result(engine, run_id, form, output)
+    print_result(engine, run_id, form, output, request.store, request)
     shown = ["schedlab", "bisect", "--show", str(run_id), *store_words(request.store)]
     aside.hint("again:", shlex.join(again(request.store, shown)))
     return Exit.FINE
@@ -149,18 +148,13 @@ def show_plan(request: Request, pilot: int | None) -> int:
     return Exit.CANNOT_RUN if missing else Exit.FINE
 
 
-def print_result(engine: Engine, run: int, form: PageFormat, output: Path | None) -> None:
-    """Print the result of a stored search, or write the result into a file."""
+def print_result(
+    engine: Engine, run: int, form: AnswerFormat, output: Path | None, store: Location, request: Request | None = None
+) -> None:
+    """Print the result of a stored search, or write the result into a file. ``request`` made the search, if known."""
     result = bisection(engine, run)
-    match form:
-        case PageFormat.TEXT:
-            present_text(result_of.render(result), output)
-        case PageFormat.JSON:
-            write(json_text(result_of.to_json(result, measuring_seconds(engine, run))), output)
-        case PageFormat.HTML:
-            from schedlab.report.render.html import bisection as page
-
-            write(page.render(result, measuring_seconds(engine, run)), output)
+    resume = [*replace(request, blocks=result.more_blocks).words, "--resume"] if request else []
+    present(compose(result, times(engine, result.run), lasting(store), resume), form, output)
 
 
 def _experiment(request: Request) -> tuple[Experiment, str]:

@@ -148,6 +148,11 @@ def store_words(store: Location) -> list[str]:
     return [] if store == location.default() else ["--store", str(store)]
 
 
+def lasting(store: Location) -> list[str] | None:
+    """Return the words with which further commands use this store; None if the store ends with this command."""
+    return None if store.temporary else store_words(store)
+
+
 def again(store: Location, words: Sequence[str]) -> Sequence[str]:
     """Return the words of a further command on this store; no words if the store ends with this command."""
     return [] if store.temporary else words

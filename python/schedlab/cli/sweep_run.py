@@ -19,7 +19,7 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console, make
 from schedlab.cli.experiment_run import show_download
 from schedlab.cli.interruption import INTERRUPTED, ending
-from schedlab.cli.options import SweepFormat, again, store_words
+from schedlab.cli.options import SweepFormat, again, lasting
 from schedlab.cli.report_output import write
 from schedlab.errors import Exit, ExperimentError, StoreError
 from schedlab.execution.cells import target_of
@@ -138,7 +138,7 @@ def print_report(store: Location, run_id: int, form: SweepFormat, output: Path |
         found.table.write_parquet(content)
         write(content.getvalue(), output)
     else:
-        present(compose(found, store_words(store)), AnswerFormat(form.value), output)
+        present(compose(found, lasting(store)), AnswerFormat(form.value), output)
     return len(found.failures)
 
 

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import Blocks, Cell, average_blocks, block_means
-from schedlab.analysis.changepoint import CONFIDENCE, Evidence, Floats, Posterior
+from schedlab.analysis.changepoint import CONFIDENCE, START, Evidence, Floats, Posterior
 from schedlab.analysis.paired import Estimate, estimate, log_ratios
 from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Word
 from schedlab.errors import StoreError
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Variant
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
 
 FAILED_BLOCKS = 2
 """Failed blocks after which a state is skipped, unless more blocks of the state succeeded."""
+
+LIKELY = 0.01
+"""Probability from which a state that was not measured is notable."""
+
+MOST = 24
+"""Most notable states."""
+
+Outcome = Literal["found", "skipped", "ends equal", "undecided"]
+"""``found``: one state changed the figure; ``skipped``: one of several states, which no measurement tells apart."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +81,14 @@ class Bisection:
         return sum(len(state.logs) for state in self.states)
 
     @property
+    def failed_blocks(self) -> int:
+        """Number of blocks without a ratio."""
+        return sum(state.failed for state in self.states)
+
+    @property
     def attempts(self) -> int:
         """Number of blocks, including failed blocks."""
-        return self.blocks + sum(state.failed for state in self.states)
+        return self.blocks + self.failed_blocks
 
     @property
     def skipped(self) -> list[int]:
@@ -102,6 +121,72 @@ class Bisection:
     def decided(self) -> bool:
         """Whether the search has reached its goal."""
         return self.posterior.decides(self.blocks, self.skipped)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The result in one word."""
+        if not self.decided:
+            return "undecided"
+        if self.candidates == [None]:
+            return "ends equal"
+        return "found" if len(self.candidates) == 1 else "skipped"
+
+    @property
+    def changed(self) -> list[int]:
+        """The states of :attr:`candidates`; [] for no change."""
+        return [state for state in self.candidates if state is not None]
+
+    @property
+    def culprit(self) -> int | None:
+        """The changed state; None unless the outcome is ``found``."""
+        return self.changed[0] if self.outcome == "found" else None
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """The ratio of the states from the change on to the reference; None without a likely change."""
+        if not self.changed:
+            return None
+        logs = np.concatenate([state.logs for state in self.states[self.changed[-1] :]])
+        return float(np.exp(logs.mean())) if len(logs) else None
+
+    @property
+    def word(self) -> Word:
+        """The verdict on the changed states."""
+        if self.outcome in ("undecided", "ends equal") or self.ratio is None:
+            return Word.EQUIVALENT if self.outcome == "ends equal" else Word.INCONCLUSIVE
+        return Word.BETTER if (self.ratio > 1) == (self.question.direction == "higher") else Word.WORSE
+
+    @property
+    def notable(self) -> list[int]:
+        """Indices of the states that were measured or tried, or are likely; at most :data:`MOST`, the likeliest."""
+        chances = self.posterior.culprit
+        tried = [i for i, state in enumerate(self.states) if len(state.logs) or state.failed or chances[i] >= LIKELY]
+        return sorted(sorted(tried, key=lambda i: -float(chances[i]))[:MOST])
+
+    @property
+    def last_measured(self) -> State:
+        """The last state that was measured."""
+        return next((state for state in reversed(self.states) if len(state.logs)), self.states[0])
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether a step of the metric is larger than the margin."""
+        return self.least > self.run.design.delta
+
+    @property
+    def more_blocks(self) -> int:
+        """Blocks with which an undecided search may continue: twice as many."""
+        return 2 * max(self.attempts, START)
+
+    @property
+    def likely_second(self) -> bool:
+        """Whether a second change is more likely than not."""
+        return self.posterior.two_changes > 0.5 and bool(self.changed)
+
+    @cached_property
+    def variants(self) -> Mapping[str, Variant]:
+        """The states as variants of the stored experiment, by name."""
+        return {each.name: each for each in parse(self.run.experiment_file, f"run {self.run.id}").variant}
 
     @property
     def all_equal(self) -> bool:
@@ -147,10 +232,24 @@ def bisection(engine: Engine, run: int | reader.Run | None) -> Bisection:
     return Bisection(run, question, states, _noise(measured[0], question), last, step)
 
 
-def measuring_seconds(engine: Engine, run: int) -> dict[str, float]:
-    """Return the seconds that the trials of each state took, without building and pauses."""
-    times = reader.times(engine, run).filter(pl.col("elapsed").is_finite())
-    return dict(times.group_by("variant").agg(pl.col("elapsed").sum()).iter_rows())
+@dataclass(frozen=True)
+class Times:
+    """Seconds of a search: in the trials of each state, by name, and in all trials; before the end of the search None
+    for the whole search, and for builds, pauses and interruptions."""
+
+    of_state: Mapping[str, float]
+    trials: float
+    total: float | None
+    rest: float | None
+
+
+def times(engine: Engine, run: reader.Run) -> Times:
+    """Return where the time of a search went."""
+    measured = reader.times(engine, run.id).filter(pl.col("elapsed").is_finite())
+    of_state = dict(measured.group_by("variant").agg(pl.col("elapsed").sum()).iter_rows())
+    trials = sum(of_state.values())
+    total = None if run.finished is None else run.finished - run.started
+    return Times(of_state, trials, total, None if total is None else max(total - trials, 0.0))
 
 
 def _ratios(reference: Cell, state: Cell, question: Question) -> Floats:

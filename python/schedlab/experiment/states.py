@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,12 @@ def of_commands(text: str | None, name: str, commands: Sequence[str], run: str |
 
 def _commit_name(index: int, commit: str) -> str:
     return f"{index} {commit[:12]}"
+
+
+def commit_of(state: str) -> str | None:
+    """Return the abbreviated hash of a commit from its state's name; None for the names of other states."""
+    match = re.fullmatch(r"\d+ ([0-9a-f]{12})", state)
+    return match[1] if match else None
 
 
 def _commands(

@@ -30,6 +30,11 @@ def facts(run: Run, design: str) -> Iterator[tuple[str, str]]:
     yield "began", began if run.finished is None else f"{began}, took {format_time(run.finished - run.started)}"
 
 
-def follow_up(words: Sequence[object], at: Sequence[str], reason: str) -> Next:
-    """Return a command of schedlab on a store, which the words ``at`` name."""
-    return Next(shlex.join(["schedlab", *map(str, words), *at]), reason)
+Store = Sequence[str] | None
+"""The words that name the store in commands; None for a store that ends with the command."""
+
+
+def follow_up(words: Sequence[object], at: Store, reason: str) -> Iterator[Next]:
+    """Yield a command of schedlab on a lasting store."""
+    if at is not None:
+        yield Next(shlex.join(["schedlab", *map(str, words), *at]), reason)

@@ -45,8 +45,8 @@ NO_EFFECT = (
 OTHERS = {HIGHER: "interactions of three or more factors", SEEDS: "blocks (random seeds, noise)"}
 
 
-def compose(found: SweepFindings, at: Sequence[str] = ()) -> Answer:
-    """Return the answer. ``at`` are the words that name the store."""
+def compose(found: SweepFindings, at: stored.Store = ()) -> Answer:
+    """Return the answer. ``at``: see :data:`.stored.Store`."""
     run, several = found.run, len(found.responses) > 1
     return Answer(
         kind="sweep",
@@ -232,9 +232,9 @@ def _failures(found: SweepFindings) -> Iterator[Part]:
         yield Listing(items, f"Failed cells: {len(found.failures)}", "warning", MOST_POINTS)
 
 
-def _commands(found: SweepFindings, at: Sequence[str]) -> Iterator[Next]:
+def _commands(found: SweepFindings, at: stored.Store) -> Iterator[Next]:
     file = found.run.experiment_path
     if found.run.state != "complete" or len(found.failures):
-        yield stored.follow_up(["sweep", file, "--resume"], at, "measure the cells that are missing")
-    yield stored.follow_up(["sweep", file, "--seed", found.run.seed + 1], at,
+        yield from stored.follow_up(["sweep", file, "--resume"], at, "measure the cells that are missing")
+    yield from stored.follow_up(["sweep", file, "--seed", found.run.seed + 1], at,
                            "measure again with another random seed: the best points should be the same")  # fmt: skip
