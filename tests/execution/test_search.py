@@ -21,8 +21,8 @@ from schedlab.execution.search import REFERENCE_FAILURES, Budget, search
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, rows, variants
 from schedlab.experiment.states import of_file
-from schedlab.report.answers.bisection import sentence
-from schedlab.report.fields.bisection import fields
+from schedlab.report.answers.bisect import sentence
+from schedlab.report.fields.bisect import fields
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+from sqlalchemy import Engine
+
 from schedlab.execution.bisection import Bisection, Times, bisection, times
+from schedlab.execution.campaign import ask
 from schedlab.execution.loop import execute
 from schedlab.execution.search import Budget, search
+from schedlab.experiment.candidates import propose
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Plan, Trial, rows, variants
+from schedlab.experiment.plan import Plan, Trial, of_one_row, rows, variants
 from schedlab.experiment.states import of_file
 from schedlab.experiment.sweep import sweep
+from schedlab.findings.campaign import Standing, standing
 from schedlab.findings.sweep import SweepFindings, sweep_findings
 from schedlab.report.answer import Answer
-from schedlab.report.answers import bisection as of_bisection
+from schedlab.report.answers import bisect as of_bisection
+from schedlab.report.answers import judge as of_campaign
 from schedlab.report.answers import sweep as of_sweep
 from schedlab.results.measurement import Measurement
-from schedlab.store import writer
+from schedlab.store import campaigns, writer
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
+from tests.conftest import TWO_VARIANTS
 
 SWEEP = """
 [experiment]
@@ -102,3 +110,37 @@ def slower_from_7(trial: Trial) -> float | Measurement:
     """10 % more from the state s7 on, with noise of 1 %."""
     changed = int(trial.variant.name.removeprefix("s")) >= 7
     return random.Random(trial.index).lognormvariate(0, 0.01) * (1.1 if changed else 1.0)
+
+
+CAMPAIGN = TWO_VARIANTS.replace('[[variant]]\nname = "changed"\nnice = 1\n', "").replace("[1, 4]", "1")
+CHANGES = {"b": 0.8, "w": 1.3, "o": 1.0}
+"""Time of each candidate of a campaign, as a part of the baseline's."""
+
+
+def campaign_found(folder: Path, blocks: int = 12) -> tuple[Engine, Standing]:
+    """A campaign with a better and a worse candidate, and a candidate that has too few blocks."""
+    engine = open_store(folder / "campaign.sqlite", create=True)
+    opened = campaigns.Campaign("c", 0.05, 0.01, blocks, CAMPAIGN, "base.toml")
+    campaign = campaigns.campaign(engine, campaigns.open_campaign(engine, opened))
+    for nice, name in enumerate(CHANGES, 1):
+        text = f'name = "{name}"\nnice = {nice}'
+        proposal = propose(campaign.experiment_file, text, name, name, campaign.alpha, campaign.delta)
+        candidate = campaigns.candidate(engine, campaign.id, proposal.content, proposal.name)
+        trials = of_one_row(proposal.experiment, 3)
+        content = proposal.content
+        new = writer.NewRun(trials, "scripted", "scripted", False, proposal.text, "f", {}, "", candidate=content)
+        candidate = replace(candidate, run_id=writer.begin(engine, new))
+        campaigns.set_run(engine, candidate.id, candidate.run_id, "run_id")
+        most = blocks if name != "o" else 3
+        ask(trials, Scripted(by_candidate), engine, campaign, candidate, most, lambda trial, measured: None)
+    return engine, standing(engine, campaign)
+
+
+def campaign_answer(folder: Path) -> Answer:
+    """Answer on all candidates of :func:`campaign_found`."""
+    return of_campaign.compose_status(campaign_found(folder)[1])
+
+
+def by_candidate(trial: Trial) -> float | Measurement:
+    """The change of the candidate, with noise of 1 %."""
+    return random.Random(trial.index).lognormvariate(0, 0.01) * CHANGES.get(trial.variant.name, 1.0)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.analysis.verdicts import Word
 from schedlab.report.answer import Answer, Section, Table
-from schedlab.report.answers.bisection import chance, compose
+from schedlab.report.answers.bisect import chance, compose
 from schedlab.report.render import text
+from schedlab.results.words import Word
 from tests.report.searches import bisection_answer, bisection_found
 
 

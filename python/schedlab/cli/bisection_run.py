@@ -34,7 +34,7 @@ from schedlab.kernels.config import recipe
 from schedlab.kernels.series_build import Outcome, Prefix
 from schedlab.kernels.source import SeriesRequest, open_series
 from schedlab.notation.units import counted
-from schedlab.report.answers.bisection import compose
+from schedlab.report.answers.bisect import compose
 from schedlab.store.file import open_store
 from schedlab.store.location import Location
 from schedlab.targets.checkouts import Checkouts

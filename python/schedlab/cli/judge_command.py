@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.commands import Commands
-from schedlab.cli.options import GivenFormat, GivenTarget, OutputFormat, Store, Sysroot, store_path
+from schedlab.cli.options import GivenTarget, Output, Store, Sysroot, store_path
 
 HOLDOUT = 20
 """Default number of blocks of a confirmation."""
@@ -18,7 +19,6 @@ app = Commands(help="Judge the candidates of a program that searches; the chance
 GivenCampaign = Annotated[
     int | None, typer.Option("--campaign", metavar="N", help="Number of the campaign; default the newest.")
 ]
-Answers = Annotated[OutputFormat, typer.Option("--format", help="json for programs, text for people.")]
 
 
 @app.command("open")
@@ -38,14 +38,13 @@ def open_(
     store: Store = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
-    form: Answers = OutputFormat.JSON,
+    form: AnswerForm = AnswerFormat.JSON,
+    output: Output = None,
 ) -> None:
     """Open a campaign: its baseline, its workload, and the chance of any false verdict."""
     from schedlab.cli import judge_run
 
-    judge_run.open_campaign(
-        baseline, alpha, delta, blocks, store_path(store), target, sysroot, as_json=form is OutputFormat.JSON
-    )
+    judge_run.open_campaign(baseline, alpha, delta, blocks, store_path(store), target, sysroot, form, output)
 
 
 @app.command()
@@ -56,7 +55,8 @@ def ask(
         int | None, typer.Option(metavar="N", min=0, help="Fresh blocks; default the campaign's. 0 measures nothing.")
     ] = None,
     store: Store = None,
-    form: Answers = OutputFormat.JSON,
+    form: AnswerForm = AnswerFormat.JSON,
+    output: Output = None,
 ) -> None:
     """Measure a candidate against the baseline in fresh blocks, and print what all its blocks show.
 
@@ -64,9 +64,7 @@ def ask(
     """
     from schedlab.cli import judge_run
 
-    raise typer.Exit(
-        judge_run.ask_and_print(store_path(store), campaign, candidate, blocks, as_json=form is OutputFormat.JSON)
-    )
+    raise typer.Exit(judge_run.ask_and_print(store_path(store), campaign, candidate, blocks, form, output))
 
 
 @app.command()
@@ -79,7 +77,8 @@ def confirm(
         int, typer.Option(metavar="N", min=6, help="Held-out blocks of the first confirmation.")
     ] = HOLDOUT,
     store: Store = None,
-    form: Answers = OutputFormat.JSON,
+    form: AnswerForm = AnswerFormat.JSON,
+    output: Output = None,
 ) -> None:
     """Measure the winner once more in held-out blocks, for a change that no selection has made larger.
 
@@ -87,14 +86,14 @@ def confirm(
     """
     from schedlab.cli import judge_run
 
-    raise typer.Exit(
-        judge_run.confirm_and_print(store_path(store), campaign, name, blocks, as_json=form is OutputFormat.JSON)
-    )
+    raise typer.Exit(judge_run.confirm_and_print(store_path(store), campaign, name, blocks, form, output))
 
 
 @app.command()
-def status(campaign: GivenCampaign = None, store: Store = None, form: GivenFormat = OutputFormat.TEXT) -> None:
+def status(
+    campaign: GivenCampaign = None, store: Store = None, form: AnswerForm = AnswerFormat.TEXT, output: Output = None
+) -> None:
     """Print the candidates of a campaign with their verdicts, and the share of alpha that is spent."""
     from schedlab.cli import judge_run
 
-    judge_run.show_status(store_path(store), campaign, as_json=form is OutputFormat.JSON)
+    judge_run.show_status(store_path(store), campaign, form, output)

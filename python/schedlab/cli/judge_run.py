@@ -9,10 +9,10 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from schedlab.cli import experiment_run
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, ending, measuring, show_failure
-from schedlab.cli.json_output import print_json
-from schedlab.cli.report_output import plain_text
+from schedlab.cli.options import lasting
 from schedlab.errors import Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.campaign import Answer, answer, ask
 from schedlab.execution.loop import execute, require_runnable
@@ -21,9 +21,10 @@ from schedlab.experiment.candidates import Proposal, check_baseline, propose
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load, parse
 from schedlab.experiment.plan import Plan, of_one_row, plan
+from schedlab.findings.campaign import standing
 from schedlab.findings.run import findings
-from schedlab.notation.units import counted, parse_share
-from schedlab.report import campaign as answers_of
+from schedlab.notation.units import parse_share
+from schedlab.report.answers.judge import compose_asked, compose_confirmation, compose_opened, compose_status
 from schedlab.results.words import Word
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
@@ -44,8 +45,8 @@ def open_campaign(
     store: Location,
     target: str | None,
     sysroot: Path | None,
-    *,
-    as_json: bool,
+    form: AnswerFormat,
+    output: Path | None,
 ) -> None:
     """``judge open``: check the baseline file and store the campaign."""
     _, text = load(baseline)
@@ -66,14 +67,12 @@ def open_campaign(
     )
     _ready(campaign, of_one_row(experiment, 0), None)
     number = campaigns.open_campaign(open_store(store, create=True), campaign)
-    if as_json:
-        print_json({"campaign": number, "name": campaign.name, "alpha": alpha, "delta": margin})
-    else:
-        size = counted(campaign.blocks, "block")
-        make().print(f"campaign {number}: {campaign.name}, alpha {alpha:g}, {size} a question")
+    present(compose_opened(replace(campaign, id=number), lasting(store)), form, output)
 
 
-def ask_and_print(store: Location, number: int | None, file: Path, blocks: int | None, *, as_json: bool) -> int:
+def ask_and_print(
+    store: Location, number: int | None, file: Path, blocks: int | None, form: AnswerFormat, output: Path | None
+) -> int:
     """``judge ask``: measure a candidate, and print the answer; return the exit code."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)
@@ -89,11 +88,7 @@ def ask_and_print(store: Location, number: int | None, file: Path, blocks: int |
     if candidate.run_id is None or not (result := answer(engine, campaign, candidate)).final:
         with ending(make(stderr=True), INTERRUPTED):
             result = _ask(engine, store, campaign, candidate, proposal, campaign.blocks if blocks is None else blocks)
-    if as_json:
-        print_json(answers_of.to_json(campaign, len(campaigns.candidates(engine, campaign.id)), result))
-    else:
-        sentence = answers_of.sentence(candidate.name, result, result.blocks)
-        make().print(sentence, *([result.reason] if result.reason else []))
+    present(compose_asked(standing(engine, campaign), result, str(file), lasting(store)), form, output)
     return Exit.FINE
 
 
@@ -118,7 +113,9 @@ def _ask(
         return ask(trial_plan, target, engine, campaign, candidate, blocks, partial(show_failure, aside))
 
 
-def confirm_and_print(store: Location, number: int | None, name: str | None, blocks: int, *, as_json: bool) -> int:
+def confirm_and_print(
+    store: Location, number: int | None, name: str | None, blocks: int, form: AnswerFormat, output: Path | None
+) -> int:
     """``judge confirm``: measure the winner in held-out blocks, and print the verdict; return the exit code."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)
@@ -128,10 +125,7 @@ def confirm_and_print(store: Location, number: int | None, name: str | None, blo
         with ending(make(stderr=True), INTERRUPTED):
             winner = _confirm(engine, store, campaign, winner, run, blocks)
     (verdict,) = findings(engine, winner.holdout_id).verdicts
-    if as_json:
-        print_json(answers_of.confirmation_json(campaign, winner, verdict))
-    else:
-        make().print(answers_of.sentence(winner.name, verdict, verdict.n))
+    present(compose_confirmation(standing(engine, campaign), winner, verdict, lasting(store)), form, output)
     return Exit.FINE
 
 
@@ -199,16 +193,8 @@ def _begin(
     return experiment_run.begin(engine, request, trial_plan, text, target, candidate=content)
 
 
-def show_status(store: Location, number: int | None, *, as_json: bool) -> None:
+def show_status(store: Location, number: int | None, form: AnswerFormat, output: Path | None) -> None:
     """``judge status``: print the candidates of a campaign."""
     engine = open_store(store, create=False)
     campaign = campaigns.campaign(engine, number)
-    listed = campaigns.candidates(engine, campaign.id)
-    asked = [answer(engine, campaign, each) for each in listed if each.run_id is not None]
-    if as_json:
-        fields = [answers_of.to_json(campaign, len(listed), each) for each in asked]
-        head = {"campaign": campaign.id, "name": campaign.name, "alpha": campaign.alpha, "delta": campaign.delta}
-        print_json(head | {"candidates": fields})
-        return
-    console = make()
-    console.out(plain_text(answers_of.render(campaign, asked), console.width), end="", highlight=False)
+    present(compose_status(standing(engine, campaign), lasting(store)), form, output)

@@ -16,10 +16,10 @@ from schedlab.analysis.cells import Blocks, Cell, average_blocks, block_means
 from schedlab.analysis.changepoint import CONFIDENCE, START, Evidence, Floats, Posterior
 from schedlab.analysis.paired import Estimate, estimate, log_ratios
 from schedlab.analysis.rows import Question
-from schedlab.analysis.verdicts import Word
 from schedlab.errors import StoreError
 from schedlab.experiment.load import parse
 from schedlab.experiment.model import Variant
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
 

@@ -70,6 +70,11 @@ class Answer:
         return log(self.ratio) if self.question.direction == "higher" else -log(self.ratio)
 
     @property
+    def needed(self) -> float:
+        """The evidence that a verdict needs."""
+        return 1 / self.alpha
+
+    @property
     def final(self) -> bool:
         """Whether no further block is measured."""
         return self.word is not Word.INCONCLUSIVE

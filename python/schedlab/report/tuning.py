@@ -15,7 +15,7 @@ from schedlab.execution.tuning import SearchedPoint, Tuning
 from schedlab.experiment.sweep_table import Factor, Value
 from schedlab.experiment.tuning import winner_names
 from schedlab.notation.units import counted
-from schedlab.report.campaign import sentence
+from schedlab.report.answers.judge import size_of
 from schedlab.report.numbers import change
 from schedlab.report.render.columns import Column, Columns
 from schedlab.results.metrics import finite
@@ -201,7 +201,7 @@ def _error_rate(found: Tuning, confirmed: Confirmed) -> str:
 
 def _verdict(found: Tuning, name: str, run_id: int, verdict: Verdict, questions: int) -> Iterator[Text]:
     metric = f"{verdict.question.metric}: " if questions > 1 else ""
-    words = sentence(name, verdict, verdict.n)
+    words = f"{name!r} is {verdict.word}: {size_of(verdict, verdict.n)}."
     yield Text(f"confirmed on fresh blocks (run {run_id}): {metric}{words}", style="bold")
     limits = {question.metric for question in found.constraints}
     if verdict.question.metric in limits and verdict.word not in (Word.BETTER, Word.EQUIVALENT):

@@ -24,7 +24,7 @@ from schedlab.report.answer import (
     Warning,
 )
 from schedlab.report.answers import stored
-from schedlab.report.fields.bisection import fields
+from schedlab.report.fields.bisect import fields
 from schedlab.report.numbers import change, interval, percent
 from schedlab.report.settings import sets
 from schedlab.report.words import listed
