@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, log1p
 from pathlib import Path
 
+import numpy as np
 from sqlalchemy import Engine
 
 from schedlab.execution.bisection import Bisection, Times, bisection, times
 from schedlab.execution.campaign import ask
 from schedlab.execution.loop import execute
 from schedlab.execution.search import Budget, search
+from schedlab.execution.tuning import Confirmed, SearchedPoint, Tuning
 from schedlab.experiment.candidates import propose
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Plan, Trial, of_one_row, rows, variants
+from schedlab.experiment.plan import Plan, Trial, of_one_row, plan, rows, variants
 from schedlab.experiment.states import of_file
 from schedlab.experiment.sweep import sweep
+from schedlab.experiment.sweep_table import Factor
 from schedlab.findings.campaign import Standing, standing
+from schedlab.findings.run import findings
 from schedlab.findings.sweep import SweepFindings, sweep_findings
 from schedlab.report.answer import Answer
 from schedlab.report.answers import bisect as of_bisection
 from schedlab.report.answers import judge as of_campaign
 from schedlab.report.answers import sweep as of_sweep
+from schedlab.report.answers import tune as of_tune
 from schedlab.results.measurement import Measurement
-from schedlab.store import campaigns, writer
+from schedlab.store import campaigns, reader, writer
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
 from tests.conftest import TWO_VARIANTS
@@ -97,11 +103,11 @@ def bisection_answer(folder: Path, blocks: int = 200) -> Answer:
 def bisection_found(folder: Path, blocks: int = 200, script: Script | None = None) -> tuple[Bisection, Times]:
     """Result of a bisection, by default of :func:`slower_from_7`, and its times."""
     experiment, text = of_file(BISECTION, "states.toml", None, None)
-    plan = Plan(experiment, 3, variants(experiment), rows(experiment), ())
+    trials = Plan(experiment, 3, variants(experiment), rows(experiment), ())
     engine = open_store(folder / "bisection.sqlite", create=True)
-    new = writer.NewRun(plan, "scripted", "scripted", False, text, "states.toml", {}, "scripted", bisection=True)
+    new = writer.NewRun(trials, "scripted", "scripted", False, text, "states.toml", {}, "scripted", bisection=True)
     run = writer.begin(engine, new)
-    search(plan, Scripted(script or slower_from_7), engine, run, Budget(blocks, inf), lambda *_: None, lambda _: "")
+    search(trials, Scripted(script or slower_from_7), engine, run, Budget(blocks, inf), lambda *_: None, lambda _: "")
     result = bisection(engine, run)
     return result, times(engine, result.run)
 
@@ -144,3 +150,52 @@ def campaign_answer(folder: Path) -> Answer:
 def by_candidate(trial: Trial) -> float | Measurement:
     """The change of the candidate, with noise of 1 %."""
     return random.Random(trial.index).lognormvariate(0, 0.01) * CHANGES.get(trial.variant.name, 1.0)
+
+
+TUNING = TWO_VARIANTS.replace("changed", "winner").replace("nice = 1", "").replace("[1, 4]", "1")
+COST = Factor("sched.migration_cost_ns", (), 1_000, 5_000_000, log=True)
+GAINS = (0.1, 0.2, -0.05)
+"""Gain of each point of a search, a log-ratio."""
+
+
+def tune_answer(folder: Path) -> Answer:
+    """Answer of a search whose winner is confirmed."""
+    found = tune_found(folder)
+    return of_tune.compose(found, DEFAULT, tune_confirmed(folder, 0.9), ())
+
+
+DEFAULT = parse(TUNING, "tune.toml").variant[0]
+
+
+def tune_found(folder: Path, gains: Sequence[float] = GAINS, limit: float | None = None) -> Tuning:
+    """A search with a point for each gain in time, in two blocks each; ``limit`` is the gain of all points in a
+    constraint."""
+    engine = open_store(folder / "tune.sqlite", create=True)
+    new = writer.NewRun(plan(parse(TUNING, "tune.toml"), 3), "sim", "simulated", False, TUNING, "tune.toml", {}, "",
+                        tuning="random")  # fmt: skip
+    run = reader.run(engine, writer.begin(engine, new))
+    time = run.design.questions[0]
+    latency = replace(time, metric="latency", unit="ms")
+    points = tuple(
+        SearchedPoint(
+            {COST.name: 1_234 * 3**place},
+            {time.metric: np.full(2, gain), **({} if limit is None else {"latency": np.full(2, limit)})},
+        )
+        for place, gain in enumerate(gains)
+    )
+    constraints = () if limit is None else (latency,)
+    return Tuning(run, {COST.name: COST}, (time,), constraints, log1p(run.design.delta), points, 2)
+
+
+def tune_confirmed(folder: Path, factor: float) -> Confirmed:
+    """The confirmation of a winner whose time is this part of the default's."""
+
+    def script(trial: Trial) -> float:
+        return random.Random(trial.index).lognormvariate(0, 0.01) * (factor if trial.variant.name == "winner" else 1)
+
+    engine = open_store(folder / "confirmation.sqlite", create=True)
+    trials = plan(parse(TUNING, "tune.toml"), 5)
+    run = writer.begin(engine, writer.NewRun(trials, "scripted", "scripted", False, TUNING, "tune.toml", {}, ""))
+    execute(trials, Scripted(script), engine, run, lambda trial, measured: None)
+    verdicts = [verdict for verdict in findings(engine, run).verdicts if not verdict.control]
+    return Confirmed(2, 1, 0.04, [verdicts])

@@ -46,7 +46,7 @@ def test_an_undecided_search_says_how_to_go_on(tmp_path: Path) -> None:
     answer = compose(*bisection_found(tmp_path, blocks=5), ["--store", "s.sqlite"])
     assert answer.sentences[0].subject == "undecided"
     assert [warning.kind for warning in answer.warnings] == ["undecided"]
-    assert answer.commands[0].command == "schedlab bisect states.toml --blocks 10 --resume --store s.sqlite"
+    assert answer.commands[0].command == "schedlab bisect states.toml --store s.sqlite --blocks 10 --resume"
     words = " ".join(text.to_text(answer, 80).split())
     assert "→ the same command with --resume and a larger --blocks or --budget" in words
 

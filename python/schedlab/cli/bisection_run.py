@@ -153,8 +153,8 @@ def print_result(
 ) -> None:
     """Print the result of a stored search, or write the result into a file. ``request`` made the search, if known."""
     result = bisection(engine, run)
-    resume = [*replace(request, blocks=result.more_blocks).words, "--resume"] if request else []
-    present(compose(result, times(engine, result.run), lasting(store), resume), form, output)
+    words = request.words if request else ()
+    present(compose(result, times(engine, result.run), lasting(store), words), form, output)
 
 
 def _experiment(request: Request) -> tuple[Experiment, str]:

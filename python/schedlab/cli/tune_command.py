@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
+from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.options import (
-    GivenFormat,
     GivenTarget,
     NoStore,
     Output,
-    OutputFormat,
     Store,
     Sysroot,
     measured_path,
@@ -96,7 +95,7 @@ def tune(
     ] = None,
     target: GivenTarget = None,
     sysroot: Sysroot = None,
-    form: GivenFormat = OutputFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Search for better values of tunables, and measure the winner again on fresh blocks.

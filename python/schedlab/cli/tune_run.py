@@ -10,17 +10,16 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.multiplicity import confirmation_share
 from schedlab.cli import experiment_run
+from schedlab.cli.answering import AnswerFormat, present
 from schedlab.cli.console import make
 from schedlab.cli.interruption import UNDONE, Points, ending, measuring
-from schedlab.cli.json_output import json_text
-from schedlab.cli.options import OutputFormat, again, seconds_of
-from schedlab.cli.report_output import present_text, write
+from schedlab.cli.options import again, lasting, seconds_of
 from schedlab.errors import CannotRunHere, Exit, ExperimentError, SchedlabError, StoreError
 from schedlab.execution.loop import execute, require_runnable
 from schedlab.execution.optimisation import Search, execute_blocks, tune
 from schedlab.execution.search import Budget
 from schedlab.execution.studies import Sampler, require_optuna
-from schedlab.execution.tuning import Tuning, tuning
+from schedlab.execution.tuning import WARM, Confirmed, Tuning, tuning
 from schedlab.execution.workers import Place, require_ray
 from schedlab.experiment import tuning as files
 from schedlab.experiment.load import parse
@@ -32,7 +31,7 @@ from schedlab.findings.history import machine_description
 from schedlab.findings.prediction import Backtest, comparisons, require_ranking
 from schedlab.findings.run import findings
 from schedlab.notation.units import counted
-from schedlab.report import tuning as report
+from schedlab.report.answers.tune import compose
 from schedlab.results.kinds import SIMULATED, in_time
 from schedlab.store import reader, writer
 from schedlab.store.file import open_store
@@ -84,7 +83,7 @@ class Request:
         return ["schedlab", "tune", str(self.file), *words]
 
 
-def tune_and_print(request: Request, form: OutputFormat, output: Path | None) -> int:
+def tune_and_print(request: Request, form: AnswerFormat, output: Path | None) -> int:
     """Search, confirm the winner, and print the result; return the exit code."""
     seconds = seconds_of(request.budget, "--budget")
     experiment, text = _experiment(request, ())
@@ -123,7 +122,7 @@ def tune_and_print(request: Request, form: OutputFormat, output: Path | None) ->
         found = tuning(engine, run_id, factors, constraints, request.blocks)
         if found.winners:
             _confirm(engine, request, found, factors, text, target, place if fleet else None, progress)
-    print_result(request.store, run_id, form, output)
+    print_result(request.store, run_id, form, output, request)
     return Exit.FINE
 
 
@@ -170,7 +169,7 @@ def _warm_start(engine: Engine, request: Request, target: Target) -> _Warm:
     assert request.warm_start is not None
     points = _best_of(engine, request.warm_start)
     other = reader.run(engine, request.warm_start)
-    of_run = f"{report.WARM}{counted(len(points), 'point')} of run {other.id} on {other.target}"
+    of_run = f"{WARM}{counted(len(points), 'point')} of run {other.id} on {other.target}"
     if other.kind != SIMULATED or target.kind == SIMULATED:
         return _Warm(points, "", of_run)
     facts = target.fingerprint()
@@ -180,22 +179,22 @@ def _warm_start(engine: Engine, request: Request, target: Target) -> _Warm:
         shown = require_ranking(Backtest.of(twins), other.target.removeprefix(SIM).partition("/")[0])
     except CannotRunHere as error:
         cold = f"run {other.id} is left out, the search starts cold: {error.what}"
-        return _Warm(points, f"{cold}\n  → {error.todo}", f"{report.WARM}{cold}")
+        return _Warm(points, f"{cold}\n  → {error.todo}", f"{WARM}{cold}")
     return _Warm(points, "", f"{of_run}: {shown}")
 
 
-def print_result(store: Location, run_id: int, form: OutputFormat, output: Path | None) -> None:
-    """Print the result of a stored search, or write the result to a file."""
+def print_result(
+    store: Location, run_id: int, form: AnswerFormat, output: Path | None, request: Request | None = None
+) -> None:
+    """Print the result of a stored search, or write the result to a file. ``request`` made the search, if known."""
     engine = open_store(store, create=False)
     experiment = _searched(engine, run_id, str(store))
     factors = files.space(experiment)
     found = tuning(engine, run_id, factors, files.roles(experiment)[1])
     confirmed = _confirmed(engine, found, factors, found.run.experiment_file)
     ranked = files.first_points(experiment, factors)
-    if form is OutputFormat.JSON:
-        write(json_text(report.to_json(found, confirmed, ranked)), output)
-    else:
-        present_text(report.render(found, factors, confirmed, ranked), output)
+    words = request.words[1:] if request else ()
+    present(compose(found, experiment.variant[0], confirmed, ranked, lasting(store), words), form, output)
 
 
 def _searched(engine: Engine, run_id: int, where: str) -> Experiment:
@@ -312,7 +311,7 @@ def _confirmations(engine: Engine, run_id: int) -> list[Run]:
     return [run for run in reversed(reader.runs(engine)) if run.validated().design.confirms == run_id]
 
 
-def _confirmed(engine: Engine, found: Tuning, factors: Mapping[str, Factor], text: str) -> report.Confirmed | None:
+def _confirmed(engine: Engine, found: Tuning, factors: Mapping[str, Factor], text: str) -> Confirmed | None:
     """Return the newest complete confirmation of the search's winners."""
     if not found.winners:
         return None
@@ -323,5 +322,5 @@ def _confirmed(engine: Engine, found: Tuning, factors: Mapping[str, Factor], tex
             judged = findings(engine, run)
             names = files.winner_names(len(found.winners))
             verdicts = [[verdict for verdict in judged.verdicts if verdict.variant == name] for name in names]
-            return report.Confirmed(run.id, number, judged.options.alpha, verdicts)
+            return Confirmed(run.id, number, judged.options.alpha, verdicts)
     return None

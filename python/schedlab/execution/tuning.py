@@ -18,8 +18,10 @@ from sqlalchemy import Engine
 from schedlab.analysis.cells import average_blocks
 from schedlab.analysis.paired import log_ratios
 from schedlab.analysis.rows import Question
+from schedlab.analysis.verdicts import Verdict
 from schedlab.experiment.sweep_table import Factor, Value
 from schedlab.experiment.tuning import point_name, values_of
+from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
 from schedlab.store.reader import Run
@@ -30,13 +32,19 @@ MOST_WINNERS = 4
 LEAST_RANKED = 3
 """Least points of a rank correlation."""
 
+WARM = "warm start: "
+"""Beginning of a run's note on the points of another search."""
+
+Values = Mapping[str, Value]
+"""The value of each factor of a point, by name."""
+
 
 @dataclass(frozen=True)
 class SearchedPoint:
     """A point: its values, and for each metric its gain in each block, the log-ratio to the baseline, positive if
     better. All metrics have the same blocks."""
 
-    values: Mapping[str, Value]
+    values: Values
     gains: Mapping[str, NDArray[np.float64]]
 
     @property
@@ -55,6 +63,7 @@ class Tuning:
 
     Attributes:
         run: the run.
+        factors: the search space.
         objectives: the metrics to improve.
         constraints: the metrics in which a point may be worse by at most the margin, a log-ratio.
         margin: see ``constraints``.
@@ -63,11 +72,32 @@ class Tuning:
     """
 
     run: Run
+    factors: Mapping[str, Factor]
     objectives: tuple[Question, ...]
     constraints: tuple[Question, ...]
     margin: float
     points: tuple[SearchedPoint, ...]
     blocks: int
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The objectives, then the constraints."""
+        return (*self.objectives, *self.constraints)
+
+    @property
+    def warm_notes(self) -> list[str]:
+        """The run's notes on the points of another search."""
+        return [note for note in self.run.notes if note.startswith(WARM)]
+
+    @property
+    def ranked(self) -> list[SearchedPoint]:
+        """The points, the best in the first objective first, and those that break a constraint last."""
+        return sorted(self.points, key=lambda point: (not self.keeps(point), -point.gain(self.objectives[0])))
+
+    @property
+    def more_points(self) -> int:
+        """Points of a longer search: twice as many."""
+        return 2 * len(self.points)
 
     def keeps(self, point: SearchedPoint) -> bool:
         """Whether a point keeps the constraints in the search."""
@@ -103,7 +133,7 @@ class Tuning:
     def _gains(self, point: SearchedPoint) -> tuple[float, ...]:
         return tuple(map(point.gain, self.objectives))
 
-    def rank_correlation(self, expected: Sequence[Mapping[str, Value]]) -> float | None:
+    def rank_correlation(self, expected: Sequence[Values]) -> float | None:
         """Return Spearman's rank correlation of an expected order of points, the best first, with their gains in the
         first objective; None for fewer than :data:`LEAST_RANKED` measured points, or equal gains."""
         by_name = {point_name(point.values): point.gain(self.objectives[0]) for point in self.points}
@@ -115,6 +145,43 @@ class Tuning:
     def ratio(self, point: SearchedPoint, question: Question) -> float:
         """Return the ratio of a metric to the baseline's."""
         return exp(point.gain(question) if question.direction == "higher" else -point.gain(question))
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The confirmation of a search's winners.
+
+    Attributes:
+        run: number of the confirming run.
+        number: position among the confirmations of the search, from 1.
+        alpha: error rate of all verdicts of the confirmation together.
+        verdicts: the verdicts of each winner: on the objectives, then on the constraints.
+    """
+
+    run: int
+    number: int
+    alpha: float
+    verdicts: Sequence[Sequence[Verdict]]
+
+    @property
+    def confidence(self) -> float:
+        """The level of the intervals."""
+        return 1 - self.alpha
+
+    @property
+    def count(self) -> int:
+        """Number of verdicts."""
+        return sum(map(len, self.verdicts))
+
+    @property
+    def more_blocks(self) -> int:
+        """Blocks of a further confirmation: twice as many."""
+        return 2 * max(verdict.n for verdicts in self.verdicts for verdict in verdicts)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether each winner has a verdict in an objective or a constraint."""
+        return all(any(each.word is not Word.INCONCLUSIVE for each in verdicts) for verdicts in self.verdicts)
 
 
 def tuning(
@@ -150,6 +217,7 @@ def tuning(
     most = max((point.blocks for point in points), default=1)
     return Tuning(
         run,
+        factors,
         tuple(question for question in questions if question.metric not in constraints),
         tuple(question for question in questions if question.metric in constraints),
         log1p(run.design.delta),

@@ -122,7 +122,7 @@ class Table(NamedTuple):
         lines: the lines; where there may be many, the most important first.
         title: heading of the table; may be empty.
         notes: explanations below the table.
-        most: lines that terminals and Markdown show; None for all. Pages show all.
+        most: lines that terminals and Markdown show; None for all. Pages show all. A single further line is shown.
         more: what further lines are: ``points`` in ``and 12 more points``.
         delta: margin of equivalence, on axes of kind ``ratio``.
     """
@@ -138,7 +138,13 @@ class Table(NamedTuple):
     @property
     def hidden(self) -> int:
         """Number of lines that terminals and Markdown leave out."""
-        return 0 if self.most is None else max(len(self.lines) - self.most, 0)
+        hidden = 0 if self.most is None else max(len(self.lines) - self.most, 0)
+        return hidden if hidden > 1 else 0
+
+    @property
+    def shown(self) -> Sequence[Line]:
+        """The lines that terminals and Markdown show."""
+        return self.lines[: self.most] if self.hidden else self.lines
 
 
 class Paragraph(NamedTuple):

@@ -99,6 +99,12 @@ def nanoseconds(ns: float, digits: int = 4) -> str:
     return f"{ns} ns"
 
 
+def bounds(low: Number, high: Number) -> str:
+    """Format an interval of ratios with its unit: ``-2.9 … -0.3 %``."""
+    ends = interval(low, high)
+    return ends if ends == UNKNOWN else f"{ends} %"
+
+
 def spread(percent: float) -> str:
     """Format a spread in per cent with two significant digits: ``2.0%``, ``0.46%``, ``12%``."""
     return f"{figure(percent, 2)}%"

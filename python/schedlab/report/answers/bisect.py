@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 
 from schedlab.analysis.changepoint import CONFIDENCE, CREDIBLE
@@ -25,7 +24,7 @@ from schedlab.report.answer import (
 )
 from schedlab.report.answers import stored
 from schedlab.report.fields.bisect import fields
-from schedlab.report.numbers import change, interval, percent
+from schedlab.report.numbers import bounds, change, percent
 from schedlab.report.settings import sets
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
@@ -33,9 +32,8 @@ from schedlab.results.metrics import finite
 RESUME = "the same command with --resume and a larger --blocks or --budget"
 
 
-def compose(result: Bisection, times: Times, at: stored.Store = (), resume: Sequence[str] = ()) -> Answer:
-    """Return the answer. ``at``: see :data:`.stored.Store`. ``resume`` are the
-    words of a command that continues the search, if known."""
+def compose(result: Bisection, times: Times, at: stored.Store = (), words: Sequence[str] = ()) -> Answer:
+    """Return the answer. ``at``: see :data:`.stored.Store`. ``words`` are the command line of the search, if known."""
     others = range(1, len(result.states))
     return Answer(
         kind="bisect",
@@ -52,7 +50,7 @@ def compose(result: Bisection, times: Times, at: stored.Store = (), resume: Sequ
             *([] if result.notable == [*others] else [Section("All states", [_table(result, times, others)],
                                              folded=True, page_only=True)]),
         ],
-        commands=[*_commands(result, at, resume)],
+        commands=[*_commands(result, at, words)],
     )  # fmt: skip
 
 
@@ -147,13 +145,12 @@ def _table(result: Bisection, times: Times, states: Sequence[int]) -> Table:
 def _line(result: Bisection, times: Times, index: int) -> Line:
     state, estimate = result.states[index], result.states[index].estimate
     seconds = times.of_state.get(state.name, 0.0)
-    ends = interval(estimate.low, estimate.high)
     return Line(
         [
             Cell(state.name, remark="skipped" if state.skipped else "", tip=result.variants[state.name].description),
             Cell(str(len(state.logs)), len(state.logs)),
             Cell(change(estimate.ratio), finite(estimate.ratio)),
-            Cell(f"{ends} %" if estimate.blocks > 1 else ends),
+            Cell(bounds(estimate.low, estimate.high)),
             Cell("", span=Span(finite(estimate.low), finite(estimate.high), finite(estimate.ratio))),
             *_chance(float(result.posterior.culprit[index])),
             Cell(f"{seconds:.1f} s", seconds),
@@ -166,20 +163,18 @@ def _chance(probability: float) -> list[Cell]:
     return [Cell(chance(probability), probability), Cell("", span=Span(0.0, probability))]
 
 
-def _commands(result: Bisection, at: stored.Store, resume: Sequence[str]) -> Iterator[Next]:
+def _commands(result: Bisection, at: stored.Store, words: Sequence[str]) -> Iterator[Next]:
     run, names = result.run, [result.states[state].name for state in result.changed]
     variants = not any({COMMIT, COMMAND} & each.environment.keys() for each in result.variants.values())
-    words = ["bisect", run.experiment_path]
-    if not result.decided and at is not None and resume:
-        yield Next(shlex.join(["schedlab", *resume]), "go on with more blocks")
-    elif not result.decided and variants:
-        more = ["--blocks", result.more_blocks, "--resume"]
-        yield from stored.follow_up([*words, *more], at, "go on with more blocks")
+    file = ["bisect", run.experiment_path]
+    if not result.decided and (words or variants):
+        begun = words or [*file, *(at or [])]
+        yield from stored.resumed(begun, at, "go on with more blocks", "--blocks", result.more_blocks)
     if result.decided:
         for name in names:
             if commit := commit_of(name):
                 yield Next(f"git show {commit}", f"see what {name} changed, in the repository of --tree")
     if result.likely_second and variants and result.decided:
-        yield from stored.follow_up([*words, "--good", names[-1]], at, "look for a second change after this state")
+        yield from stored.follow_up([*file, "--good", names[-1]], at, "look for a second change after this state")
     show = ["bisect", "--show", run.id, "--format", "html", "--output", f"bisect-{run.id}.html"]
     yield from stored.follow_up(show, at, "a page of all states with their intervals")

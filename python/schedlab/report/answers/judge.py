@@ -11,7 +11,7 @@ from schedlab.notation.units import counted
 from schedlab.report.answer import Answer, Cell, Column, Line, Next, Sentence, Setting, Span, Table, Warning
 from schedlab.report.answers import stored
 from schedlab.report.fields import judge as fields
-from schedlab.report.numbers import UNKNOWN, change, interval, p_value
+from schedlab.report.numbers import UNKNOWN, bounds, change, p_value
 from schedlab.report.settings import sets
 from schedlab.report.words import rare_event
 from schedlab.results.metrics import finite
@@ -104,19 +104,14 @@ def size_of(judged: Judged | Verdict, blocks: int) -> str:
     """Return change, interval and blocks of a verdict: ``-9.8 % (-11.2 … -8.4 %), 12 blocks``."""
     if not blocks:
         return "no ratio"
-    ends = _ends(judged)
-    bounds = "" if ends == UNKNOWN else f" ({ends})"
+    ends = bounds(judged.low, judged.high)
+    limits = "" if ends == UNKNOWN else f" ({ends})"
     remark = f"; {rare_event(judged.event_share)}" if judged.word is Word.EQUIVALENT else ""
-    return f"{change(judged.ratio)}{bounds}, {counted(blocks, 'block')}{remark}"
+    return f"{change(judged.ratio)}{limits}, {counted(blocks, 'block')}{remark}"
 
 
 def _measured(judged: Judged | Verdict, blocks: int) -> str:
     return f"{judged.question.metric} {size_of(judged, blocks)}"
-
-
-def _ends(judged: Judged | Verdict) -> str:
-    ends = interval(judged.low, judged.high)
-    return ends if ends == UNKNOWN else f"{ends} %"
 
 
 def _title(campaign: Campaign) -> str:
@@ -155,7 +150,12 @@ _COLUMNS = (
 def _figures(judged: Judged | Verdict, blocks: int) -> list[Cell]:
     span = Span(finite(judged.low), finite(judged.high), finite(judged.ratio))
     text = change(judged.ratio) if blocks else UNKNOWN
-    return [Cell(text, finite(judged.ratio)), Cell(_ends(judged)), Cell("", span=span), Cell(str(blocks), blocks)]
+    return [
+        Cell(text, finite(judged.ratio)),
+        Cell(bounds(judged.low, judged.high)),
+        Cell("", span=span),
+        Cell(str(blocks), blocks),
+    ]
 
 
 def _table(answers: Sequence[Judged], rare: float | None) -> Table:

@@ -38,3 +38,13 @@ def follow_up(words: Sequence[object], at: Store, reason: str) -> Iterator[Next]
     """Yield a command of schedlab on a lasting store."""
     if at is not None:
         yield Next(shlex.join(["schedlab", *map(str, words), *at]), reason)
+
+
+def resumed(words: Sequence[str], at: Store, reason: str, option: str = "", value: object = "") -> Iterator[Next]:
+    """Yield the command line ``words`` with ``--resume`` and another value of an option, on a lasting store, which the
+    words name."""
+    if at is not None:
+        place = words.index(option) if option in words else len(words)
+        changed = [option, str(value)] if option else []
+        command = ["schedlab", *words[:place], *changed, *words[place + 2 :], "--resume"]
+        yield Next(shlex.join(command), reason)

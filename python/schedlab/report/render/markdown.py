@@ -94,7 +94,7 @@ def _table(part: document.Table, level: int) -> Iterator[str]:
     yield from _heading(part.title, level)
     shown = [place for place, column in enumerate(part.columns) if not column.page_only and column.kind != "bar"]
     head = [escape(part.columns[place].heading) for place in shown]
-    rows = [[_cell(line.cells[place]) for place in shown] for line in part.lines[: part.most]]
+    rows = [[_cell(line.cells[place]) for place in shown] for line in part.shown]
     yield ""
     yield from table(head, rows, [part.columns[place].kind == "number" for place in shown])
     if part.hidden:

@@ -107,7 +107,7 @@ def _listing(listing: document.Listing, width: int) -> Iterator[Text]:
 
 def _table(part: document.Table, width: int) -> Iterator[Text]:
     yield from fold(styled(part.title, "bold"), width)
-    lines = part.lines[: part.most]
+    lines = part.shown
     if any(column.group for column in part.columns):
         for number, (_, of_group) in enumerate(groupby(lines, key=lambda line: line.group)):
             if number:
