@@ -161,10 +161,7 @@ GAINS = (0.1, 0.2, -0.05)
 def tune_answer(folder: Path) -> Answer:
     """Answer of a search whose winner is confirmed."""
     found = tune_found(folder)
-    return of_tune.compose(found, DEFAULT, tune_confirmed(folder, 0.9), ())
-
-
-DEFAULT = parse(TUNING, "tune.toml").variant[0]
+    return of_tune.compose(found, tune_confirmed(folder, 0.9), ())
 
 
 def tune_found(folder: Path, gains: Sequence[float] = GAINS, limit: float | None = None) -> Tuning:

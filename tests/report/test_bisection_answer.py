@@ -27,7 +27,7 @@ def test_the_sentence_names_the_changed_state_with_size_and_probability(answer: 
 
 def test_the_reference_and_the_changed_state_say_what_they_set(answer: Answer) -> None:
     settings = [(setting.name, setting.text) for setting in answer.settings]
-    assert settings == [("s0", "nice 0: change 0"), ("s7", "nice 7: change 7")]
+    assert settings == [("s0", "nice 0 (change 0)"), ("s7", "nice 7 (change 7)")]
 
 
 def test_the_summary_has_the_measured_states_and_a_page_has_all(answer: Answer) -> None:

@@ -194,7 +194,7 @@ def print_result(
     confirmed = _confirmed(engine, found, factors, found.run.experiment_file)
     ranked = files.first_points(experiment, factors)
     words = request.words[1:] if request else ()
-    present(compose(found, experiment.variant[0], confirmed, ranked, lasting(store), words), form, output)
+    present(compose(found, confirmed, ranked, lasting(store), words), form, output)
 
 
 def _searched(engine: Engine, run_id: int, where: str) -> Experiment:

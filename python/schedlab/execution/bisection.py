@@ -17,8 +17,6 @@ from schedlab.analysis.changepoint import CONFIDENCE, START, Evidence, Floats, P
 from schedlab.analysis.paired import Estimate, estimate, log_ratios
 from schedlab.analysis.rows import Question
 from schedlab.errors import StoreError
-from schedlab.experiment.load import parse
-from schedlab.experiment.model import Variant
 from schedlab.results.words import Word
 from schedlab.store import reader
 from schedlab.store.columns import read_cells
@@ -182,11 +180,6 @@ class Bisection:
     def likely_second(self) -> bool:
         """Whether a second change is more likely than not."""
         return self.posterior.two_changes > 0.5 and bool(self.changed)
-
-    @cached_property
-    def variants(self) -> Mapping[str, Variant]:
-        """The states as variants of the stored experiment, by name."""
-        return {each.name: each for each in parse(self.run.experiment_file, f"run {self.run.id}").variant}
 
     @property
     def all_equal(self) -> bool:

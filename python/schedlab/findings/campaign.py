@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.eprocess import spent
 from schedlab.execution.campaign import Answer, answer
-from schedlab.experiment.load import parse
-from schedlab.experiment.model import Variant
+from schedlab.findings.settings import baseline_of, in_words, settings_of
 from schedlab.results.words import Word
 from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
@@ -22,17 +21,17 @@ class Standing:
 
     Attributes:
         campaign: the campaign.
-        baseline: the variant that candidates are compared with.
+        baseline: the name of the variant that candidates are compared with, and what it sets.
         candidates: all candidates, in the order of their first questions.
         answers: what the blocks of each measured candidate show, in this order.
-        states: the variant of each measured candidate, by position.
+        sets: what each measured candidate sets, by position.
     """
 
     campaign: Campaign
-    baseline: Variant
+    baseline: tuple[str, str]
     candidates: tuple[Candidate, ...]
     answers: tuple[Answer, ...]
-    states: Mapping[int, Variant]
+    sets: Mapping[int, str]
 
     @property
     def spent(self) -> float:
@@ -58,12 +57,12 @@ class Standing:
 def standing(engine: Engine, campaign: Campaign) -> Standing:
     """Return what a stored campaign has shown so far."""
     listed = campaigns.candidates(engine, campaign.id)
-    measured = {each.position: each.run_id for each in listed if each.run_id is not None}
-    files = {position: reader.run(engine, run).experiment_file for position, run in measured.items()}
+    measured = [each for each in listed if each.run_id is not None]
+    tables = {each.position: list(settings_of(reader.run(engine, each.run_id)).values()) for each in measured}
     return Standing(
         campaign,
-        parse(campaign.experiment_file, campaign.experiment_path).variant[0],
+        baseline_of(campaign.experiment_file),
         tuple(listed),
-        tuple(answer(engine, campaign, each) for each in listed if each.run_id is not None),
-        {position: parse(text, f"run {measured[position]}").variant[1] for position, text in files.items()},
+        tuple(answer(engine, campaign, each) for each in measured),
+        {position: in_words(candidate) for position, (_, candidate) in tables.items()},
     )

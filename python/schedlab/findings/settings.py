@@ -16,7 +16,7 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]+)")
 
 def settings_of_columns(columns: Sequence[Chosen]) -> dict[str, str]:
     """Return what each column's variant sets, with its description; empty for a variant that sets nothing."""
-    return {column.name: _words(settings_of(column.run).get(column.variant, {})) for column in columns}
+    return {column.name: in_words(settings_of(column.run).get(column.variant, {})) for column in columns}
 
 
 def settings_of(run: Run) -> dict[str, dict[str, Any]]:
@@ -25,10 +25,7 @@ def settings_of(run: Run) -> dict[str, dict[str, Any]]:
     A variant of a factorial has the tables of its switches. The control repeats the baseline.
     """
     try:
-        text = run.experiment_file
-        experiment = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-        tables = {str(table["name"]): {key: value for key, value in table.items() if key != "name"}
-                  for table in experiment.get("variant", [])}  # fmt: skip
+        experiment, tables = _tables(run.experiment_file)
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
     if run.design.factorial is not None:
@@ -43,6 +40,21 @@ def settings_of(run: Run) -> dict[str, dict[str, Any]]:
     return tables
 
 
+def baseline_of(text: str) -> tuple[str, str]:
+    """Return the name of the first variant of a valid experiment file, and what the variant sets."""
+    name, table = next(iter(_tables(text)[1].items()))
+    return name, in_words(table)
+
+
+def _tables(text: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return an experiment file as data, and the table of each variant."""
+    experiment = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    variants = experiment.get("variant", [])
+    return experiment, {
+        str(table["name"]): {key: value for key, value in table.items() if key != "name"} for table in variants
+    }
+
+
 def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for table in tables:
@@ -51,7 +63,8 @@ def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _words(table: Mapping[str, Any]) -> str:
+def in_words(table: Mapping[str, Any]) -> str:
+    """Return what a variant's table sets, with its description."""
     parts = list(_parts({key: value for key, value in table.items() if key != "description"}))
     description = str(table.get("description", ""))
     return f"{', '.join(parts)}{f' ({description})' if parts else description}" if description else ", ".join(parts)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from schedlab.analysis.changepoint import CONFIDENCE, CREDIBLE
 from schedlab.execution.bisection import Bisection, Times
 from schedlab.experiment.states import COMMAND, COMMIT, commit_of
+from schedlab.findings.settings import in_words, settings_of
 from schedlab.notation.units import counted, format_time
 from schedlab.report.answer import (
     QUIET,
@@ -25,7 +26,6 @@ from schedlab.report.answer import (
 from schedlab.report.answers import stored
 from schedlab.report.fields.bisect import fields
 from schedlab.report.numbers import bounds, change, percent
-from schedlab.report.settings import sets
 from schedlab.report.words import listed
 from schedlab.results.metrics import finite
 
@@ -87,16 +87,17 @@ def chance(probability: float) -> str:
 
 def _title(result: Bisection, index: int) -> str:
     name = result.states[index].name
-    description = result.variants[name].description
+    description = settings_of(result.run).get(name, {}).get("description")
     return f"{name} ({description})" if description else name
 
 
 def _setting(result: Bisection, index: int) -> Setting:
     name = result.states[index].name
-    variant = result.variants[name]
+    table = settings_of(result.run).get(name, {})
+    environment = table.get("environment", {})
     # The name of a commit's state has the commit.
-    text = "" if COMMIT in variant.environment else variant.environment.get(COMMAND) or sets(variant)
-    return Setting(name, ": ".join(filter(None, (text, variant.description))))
+    text = table.get("description", "") if COMMIT in environment else environment.get(COMMAND) or in_words(table)
+    return Setting(name, text)
 
 
 def _facts(result: Bisection, times: Times) -> Iterator[tuple[str, str]]:
@@ -147,7 +148,7 @@ def _line(result: Bisection, times: Times, index: int) -> Line:
     seconds = times.of_state.get(state.name, 0.0)
     return Line(
         [
-            Cell(state.name, remark="skipped" if state.skipped else "", tip=result.variants[state.name].description),
+            Cell(state.name, remark="skipped" if state.skipped else ""),
             Cell(str(len(state.logs)), len(state.logs)),
             Cell(change(estimate.ratio), finite(estimate.ratio)),
             Cell(bounds(estimate.low, estimate.high)),
@@ -165,7 +166,7 @@ def _chance(probability: float) -> list[Cell]:
 
 def _commands(result: Bisection, at: stored.Store, words: Sequence[str]) -> Iterator[Next]:
     run, names = result.run, [result.states[state].name for state in result.changed]
-    variants = not any({COMMIT, COMMAND} & each.environment.keys() for each in result.variants.values())
+    variants = not any({COMMIT, COMMAND} & each.get("environment", {}).keys() for each in settings_of(run).values())
     file = ["bisect", run.experiment_path]
     if not result.decided and (words or variants):
         begun = words or [*file, *(at or [])]

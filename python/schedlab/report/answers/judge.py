@@ -12,7 +12,6 @@ from schedlab.report.answer import Answer, Cell, Column, Line, Next, Sentence, S
 from schedlab.report.answers import stored
 from schedlab.report.fields import judge as fields
 from schedlab.report.numbers import UNKNOWN, bounds, change, p_value
-from schedlab.report.settings import sets
 from schedlab.report.words import rare_event
 from schedlab.results.metrics import finite
 from schedlab.results.words import Word
@@ -56,7 +55,7 @@ def compose_asked(found: Standing, judged: Judged, file: str, at: stored.Store =
         facts=[*_facts(campaign, found.spent)],
         sentences=[_sentence(judged)],
         warnings=[*_warnings([judged])],
-        settings=[_baseline(found), Setting(judged.candidate.name, sets(found.states[judged.candidate.position]))],
+        settings=[_baseline(found), Setting(judged.candidate.name, found.sets[judged.candidate.position])],
         parts=[_table([judged], found.rare)],
         commands=[*stored.follow_up([*words, "--campaign", campaign.id], at, reason)],
     )
@@ -72,7 +71,7 @@ def compose_status(found: Standing, at: stored.Store = ()) -> Answer:
         facts=[("candidates", str(len(found.candidates))), *_facts(campaign, found.spent)],
         sentences=[_sentence(each) for each in found.answers] or [Sentence("", "no candidate has been measured")],
         warnings=[*_warnings(found.answers)],
-        settings=[_baseline(found), *(Setting(each.candidate.name, sets(found.states[each.candidate.position]))
+        settings=[_baseline(found), *(Setting(each.candidate.name, found.sets[each.candidate.position])
                                       for each in found.answers)],
         parts=[_table(found.answers, found.rare)] if found.answers else [],
         commands=[*_next(found, at)],
@@ -94,7 +93,7 @@ def compose_confirmation(found: Standing, winner: Candidate, verdict: Verdict, a
         facts=[*_facts(found.campaign)],
         sentences=[Sentence(winner.name, text, verdict.word)],
         warnings=[Warning("no-verdict", verdict.reason)] if verdict.reason else [],
-        settings=[_baseline(found), Setting(winner.name, sets(found.states[winner.position]))],
+        settings=[_baseline(found), Setting(winner.name, found.sets[winner.position])],
         parts=[table],
         commands=[*stored.follow_up(["report", winner.holdout_id], at, reason)],
     )
@@ -138,7 +137,8 @@ def _warnings(answers: Sequence[Judged]) -> Iterator[Warning]:
 
 
 def _baseline(found: Standing) -> Setting:
-    return Setting(found.baseline.name, sets(found.baseline) or "the baseline")
+    name, text = found.baseline
+    return Setting(name, text or "the baseline")
 
 
 _COLUMNS = (

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Verdict
 from schedlab.execution.tuning import WARM, Confirmed, SearchedPoint, Tuning, Values
-from schedlab.experiment.model import Variant
 from schedlab.experiment.tuning import winner_names
+from schedlab.findings.settings import baseline_of
 from schedlab.notation.units import counted
 from schedlab.report.answer import (
     QUIET,
@@ -28,7 +28,6 @@ from schedlab.report.answers import stored
 from schedlab.report.answers.judge import size_of
 from schedlab.report.fields.tune import fields
 from schedlab.report.numbers import UNKNOWN, bounds, change, p_value
-from schedlab.report.settings import sets
 from schedlab.report.words import listed, measure
 from schedlab.results.metrics import finite
 from schedlab.results.words import Word
@@ -48,7 +47,6 @@ TEXTS = {
 
 def compose(
     found: Tuning,
-    default: Variant,
     confirmed: Confirmed | None,
     first: Sequence[Values],
     at: stored.Store = (),
@@ -58,13 +56,13 @@ def compose(
 
     Args:
         found: the search.
-        default: the variant that points are compared with.
         confirmed: the complete confirmation of the search's winners.
         first: the points of ``[tune] first``.
         at: see :data:`.stored.Store`.
         words: the command line of the search, if known.
     """
     run, names = found.run, winner_names(len(found.winners))
+    default, text = baseline_of(run.experiment_file)
     points = _points(found)
     return Answer(
         kind="tune",
@@ -76,7 +74,7 @@ def compose(
         sentences=[*_sentences(found, names, confirmed)],
         warnings=[*_warnings(found, names, confirmed)],
         settings=[
-            Setting(default.name, sets(default) or "the default"),
+            Setting(default, text or "the default"),
             *(Setting(name, exact(found, point)) for name, point in zip(names, found.winners, strict=True)),
         ],
         parts=[_winners(found, names, confirmed), Section("Points of the search", [points])] if names else [points],
