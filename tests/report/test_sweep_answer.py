@@ -67,3 +67,9 @@ def test_points_without_a_value_are_counted_and_the_missing_cells_are_the_next_c
 
 def test_the_json_has_the_sentences_beside_the_fields(answer: Answer) -> None:
     assert '"subject": "best time"' in json.render(answer)
+
+
+def test_a_sweep_in_which_all_cells_failed_says_so(tmp_path: Path) -> None:
+    answer = compose(sweep_found(tmp_path, lambda trial: Measurement("failed", 0, 1, reason="no such")))
+    assert [sentence.text for sentence in answer.sentences] == ["no point has a value in each block"]
+    assert "18 × no such" in text.to_text(answer, 80)

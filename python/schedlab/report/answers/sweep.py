@@ -55,13 +55,15 @@ def compose(found: SweepFindings, at: stored.Store = ()) -> Answer:
         question=run.design.question,
         badges=stored.badges(run),
         facts=[*stored.facts(run, f"{size(found.sweep)}, {run.recorded:,} of {run.planned:,} cells")],
-        sentences=[sentence for response in found.responses for sentence in _sentences(found, response)],
+        sentences=[sentence for response in found.responses for sentence in _sentences(found, response)]
+        or [Sentence("", "no point has a value in each block", Word.INCONCLUSIVE)],
         warnings=[*_warnings(found)],
         settings=[
             Setting(f"best {response.metric if several else 'point'}", values_of(found, response.best[0]))
             for response in found.responses
         ],
-        parts=[_levels(found), *(part for response in found.responses for part in _details(found, response, several)),
+        parts=[*([_levels(found)] if found.responses else []),
+               *(part for response in found.responses for part in _details(found, response, several)),
                *_failures(found)],
         commands=[*_commands(found, at)],
     )  # fmt: skip
@@ -86,9 +88,12 @@ def _sentences(found: SweepFindings, response: Response) -> Iterator[Sentence]:
         yield Sentence(f"best {response.metric}", f"{value}, optimistic, at {where}")
         return
     levels = [(each.factor.label, found.region(response, each)) for each in found.factors]
-    common = ", ".join(f"{name} {listed(present)}" for name, present in levels if present) or "anywhere"
-    alike = f"{len(response.best)} of {counted(len(response.points), 'point')} may be the best"
-    yield Sentence(f"best {response.metric}", f"{alike} ({common}); the best figure, {value}, is optimistic")
+    common = ", ".join(f"{name} {listed(present)}" for name, present in levels if present) or "at every level"
+    points = counted(len(response.points), "point")
+    alike = f"{len(response.best)} of {points} may be the best ({common})"
+    if len(response.best) == len(response.points):
+        alike = f"any of {points} may be the best"
+    yield Sentence(f"best {response.metric}", f"{alike}; the best figure, {value}, is optimistic")
 
 
 def _importance(found: SweepFindings, response: Response) -> str:
@@ -145,10 +150,8 @@ def _levels(found: SweepFindings) -> Table:
     """Return the summary: a line for each level, the figures of each metric beside each other."""
     logs = {response.logs for response in found.responses}
     means = "Geometric means" if logs == {True} else "Means" if logs == {False} else "Means, geometric above 0,"
-    columns = [Column("level", "name")]
-    for response in found.responses:
-        columns += [Column(measure(response.metric, response.unit)), Column("95 % interval", beside=True),
-                    Column("", "bar")]  # fmt: skip
+    several = len(found.responses) > 1
+    columns = [column for response in found.responses for column in _mean_columns(response, page_only=several)]
     lines = []
     for each in found.factors:
         by_level = [{level.level: level for level in response.levels[each.factor.name]} for response in found.responses]
@@ -157,12 +160,15 @@ def _levels(found: SweepFindings) -> Table:
             for response, levels in zip(found.responses, by_level, strict=True):
                 cells += _mean_cells(response.figure(levels[number].mean) if number in levels else None)
             lines.append(Line(cells, each.factor.name))
-    title = f"{means} over all points of each level; {_directions(found)}"
-    return Table(columns, lines, title)
+    directions = ", ".join(f"{response.metric}: {response.direction} is better" for response in found.responses)
+    title = f"{means} over all points of each level; {directions}"
+    return Table([Column("level", "name"), *columns], lines, title, most=MOST_LEVELS, more="levels")
 
 
-def _directions(found: SweepFindings) -> str:
-    return ", ".join(f"{response.metric}: {response.direction} is better" for response in found.responses)
+def _mean_columns(response: Response, *, page_only: bool = False) -> list[Column]:
+    """Return the columns of a mean, its interval, which a terminal may have no room for, and its bar."""
+    heading = measure(response.metric, response.unit)
+    return [Column(heading), Column("95 % interval", beside=True, page_only=page_only), Column("", "bar")]
 
 
 def _mean_cells(mean: Mean | None) -> list[Cell]:
@@ -194,12 +200,7 @@ def _details(found: SweepFindings, response: Response, several: bool) -> Iterato
 
 
 def _best(found: SweepFindings, response: Response) -> Table:
-    columns = [Column(each.factor.label, "name") for each in found.factors]
-    columns += [
-        Column(measure(response.metric, response.unit)),
-        Column("95 % interval", beside=True),
-        Column("", "bar"),
-    ]
+    columns = [*(Column(each.factor.label, "name") for each in found.factors), *_mean_columns(response)]
     lines = [
         Line([*(Cell(each.factor.shown(found.sweep.points[point].values[each.factor.name])) for each in found.factors),
               *_mean_cells(response.of_point(point))])
