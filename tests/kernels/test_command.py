@@ -28,6 +28,13 @@ def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_
     repository = repository_with_series(tmp_path / "linux")
     file = tmp_path / "stack.toml"
     words = ("kernels", "build", repository.folder, "--range", f"{repository.base}..", "--name", "stack")
+    plan = schedlab(*words, "--dry-run", "--verbose").out.splitlines()
+    assert plan[0] == f"stack: 4 kernels: {repository.base[:12]} base, then with 3 patches"
+    assert plan[2:5] == ["to build: 4; 0 in the cache", "time: not known before the first build", "missing: nothing"]
+    assert [line.split()[:3] for line in plan[5:]] == [
+        [f"built:stack{prefix}", "to", "build"] for prefix in ("", "+01", "+02", "+03")
+    ]
+    assert not (tmp_path / "cache").exists()
     done = schedlab(*words, "--to", file)
     assert done.code == 4
     messages = [line.split()[:2] for line in done.out.splitlines() if line.startswith("built:")]
@@ -47,6 +54,9 @@ def test_a_series_with_a_patch_that_does_not_build_is_reported_and_written_to_a_
     assert [variant.kernel for variant in experiment.variant] == [line[0] for line in messages]
     assert experiment.variant[3].description == "sched: return two"
 
+    plan = schedlab(*words, "--dry-run").out.splitlines()
+    assert plan[2:4] == ["to build: 0; 4 in the cache", "time: none"]
+    assert "to build: 1; 3 in the cache" in schedlab(*words, "--dry-run", "--again").out
     again = schedlab(*words)
     assert again.code == 4
     assert [line.split()[1] for line in again.out.splitlines() if line.startswith("built:")] == [

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedlab.errors import CannotRunHere
-from schedlab.kernels import images
+from schedlab.kernels import images, make
 from schedlab.kernels.build_cache import KernelGap, NotBuilt
 from schedlab.kernels.series_build import Outcome, workshop
 from schedlab.kernels.source import open_series
@@ -168,11 +170,12 @@ def test_a_build_that_hangs_is_a_gap_with_its_last_line_and_is_retried(
     (tree / "Makefile").write_text(MAKEFILE.replace("@echo 'Kernel:", "@echo linking; sleep 600; echo 'Kernel:"))
     run = launcher.run
 
-    def run_to_the_hang(command: Command, timeout: float, options: tuple[str, ...] = ()) -> launcher.Launched:
+    def run_to_the_hang(command: Command, timeout: float, *options: Any) -> launcher.Launched:
         """Run again with a longer limit where the machine was too slow to reach the hang."""
-        launched = run(command, timeout, options)
-        is_early = launched.report and launched.report.timed_out and "linking" not in launched.stdout
-        return run_to_the_hang(command, 2 * timeout, options) if is_early else launched
+        launched = run(command, timeout, *options)
+        hung = launched.report is not None and launched.report.timed_out
+        is_early = hung and "linking" not in Path(command.argv[3]).read_text()
+        return run_to_the_hang(command, 2 * timeout, *options) if is_early else launched
 
     with monkeypatch.context() as patch:
         patch.setattr(launcher, "run", run_to_the_hang)
@@ -286,3 +289,21 @@ def test_an_interrupted_build_leaves_no_process_and_keeps_finished_kernels(tmp_p
 
 def command() -> list[str]:
     return [sys.executable, "-m", "schedlab"]
+
+
+def test_the_goal_and_the_last_line_of_make_are_the_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(make, "need", str)
+
+    def run(command: Command, timeout: float, options: object, every_second: Callable[[], object]) -> launcher.Launched:
+        every_second()
+        with Path(command.argv[3]).open("a") as log:
+            log.write("  CC      kernel/sched/fair.o\n  CC      kernel/sched/core.o\n")
+        every_second()
+        return launcher.Launched(command.argv, None, 0, "", "no such program")
+
+    monkeypatch.setattr(launcher, "run", run)
+    maker = make.Maker(tmp_path, tmp_path, tmp_path / "log", 1, 60.0, None, watch=seen.append)
+    with pytest.raises(make.MakeFailed, match="could not be started"):
+        maker.make("bzImage")
+    assert seen == ["make bzImage: ", "make bzImage: CC kernel/sched/core.o"]

@@ -43,6 +43,10 @@ def build(
         str, typer.Option(metavar="TIME", help="Limit of each run of make, such as 30min; a slower prefix is a gap.")
     ] = "2h",
     again: Annotated[bool, typer.Option("--again", help="Retry prefixes that did not build before.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be built, and its time; --verbose adds the kernels."),
+    ] = False,
     to: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an experiment file over the prefixes; default: print its variants."),
@@ -55,6 +59,6 @@ def build(
     from schedlab.cli import kernel_build
 
     arguments = kernel_build.Arguments(
-        tree, patches, commits, config, fragment or [], name, jobs, nice, timeout, again=again, to=to
+        tree, patches, commits, config, fragment or [], name, jobs, nice, timeout, again=again, dry_run=dry_run, to=to
     )
     raise typer.Exit(kernel_build.build_series(arguments))

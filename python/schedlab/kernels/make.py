@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ class Maker:
     timeout: float
     nice: int | None
     local_version: str = ""
+    watch: Callable[[str], object] = lambda progress: None
+    """Function that is called about once a second with the goal and the last line of make's output."""
 
     def configure(self, recipe: Recipe) -> None:
         """Write the configuration. An unchanged file keeps its time, so that make does not rebuild all objects."""
@@ -78,19 +81,29 @@ class Maker:
 
     def _run(self, goal: str, options: tuple[str, ...]) -> None:
         words = (need(MAKE), f"-j{self.jobs}", "-C", str(self.source), *options, goal)
-        # One stream for both outputs, so that an error follows the line of its file.
-        command = Command(("/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *words), (), _ENVIRONMENT)
-        launched = launcher.run(command, self.timeout, () if self.nice is None else (f"--nice={self.nice}",))
         with self.log.open("a") as log:
-            log.write(f"$ {shlex.join(words)}\n{launched.stdout}{launched.stderr}\n")
+            log.write(f"$ {shlex.join(words)}\n")
+        begin = self.log.stat().st_size
+        # One file for both outputs, so that an error follows the line of its file.
+        command = Command(("/bin/sh", "-c", 'exec "$@" >>"$0" 2>&1', str(self.log), *words), (), _ENVIRONMENT)
+        nice = () if self.nice is None else (f"--nice={self.nice}",)
+        launched = launcher.run(command, self.timeout, nice, lambda: self.watch(f"make {goal}: {self._last(begin)}"))
+        output = self.log.read_bytes()[begin:].decode(errors="replace")
         if launched.report is None:
             raise MakeFailed(f"make could not be started: {launched.stderr.strip()[-200:]}", lasting=False)
         if launched.report.timed_out:
-            last = (launched.stdout.strip().splitlines() or ["nothing"])[-1].strip()
-            raise MakeFailed(f"make {goal} hung or is slow: ended after {self.timeout:g} s, at {last!r}", lasting=False)
+            at = repr(self._last(begin) or "nothing")
+            raise MakeFailed(f"make {goal} hung or is slow: ended after {self.timeout:g} s, at {at}", lasting=False)
         if launched.status != 0:
-            lasting = not any(words in launched.stdout for words in _PASSING)
-            raise MakeFailed(f"make {goal} failed: {self._first_error(launched.stdout)}", lasting=lasting)
+            lasting = not any(words in output for words in _PASSING)
+            raise MakeFailed(f"make {goal} failed: {self._first_error(output)}", lasting=lasting)
+
+    def _last(self, begin: int) -> str:
+        """Return the last line of the log after this many bytes."""
+        with self.log.open("rb") as log:
+            log.seek(max(begin, self.log.stat().st_size - 4096))
+            lines = log.read().decode(errors="replace").strip().splitlines()
+        return " ".join(lines[-1].split()) if lines else ""
 
     def _first_error(self, output: str) -> str:
         lines = [line.strip() for line in output.splitlines()]

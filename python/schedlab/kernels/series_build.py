@@ -71,6 +71,13 @@ class Outcome:
 Report = Callable[["Prefix | Outcome"], None]
 """Function that is called with a prefix before work on the prefix starts, and with its outcome."""
 
+Watch = Callable[[str], object]
+"""Function that is called about once a second with the goal and the last line of make."""
+
+
+def _unwatched(progress: str) -> None:
+    """Ignore the progress of make."""
+
 
 def prefixes(source: Source, changes: Sequence[Change], recipe: Recipe, compiler: str) -> list[Prefix]:
     """Return the prefixes of a series with their keys, base first."""
@@ -88,13 +95,13 @@ def _key(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def build(request: Request, cache: BuildCache, report: Report) -> list[Outcome]:
+def build(request: Request, cache: BuildCache, report: Report, watch: Watch = _unwatched) -> list[Outcome]:
     """Build the missing prefixes, and record each outcome under the series' name when the outcome is available.
 
     A prefix that does not apply, configure or build is an outcome, not an exception. CannotRunHere when this machine
     cannot build kernels. Ctrl-C and signals leave no process and no work folder; finished images are kept.
     """
-    with workshop(request, cache, report) as works:
+    with workshop(request, cache, report, watch) as works:
         for index in range(len(works.prefixes)):
             works.make(index)
             works.record(works.outcomes)
@@ -102,11 +109,11 @@ def build(request: Request, cache: BuildCache, report: Report) -> list[Outcome]:
 
 
 @contextmanager
-def workshop(request: Request, cache: BuildCache, report: Report) -> Iterator[Workshop]:
+def workshop(request: Request, cache: BuildCache, report: Report, watch: Watch = _unwatched) -> Iterator[Workshop]:
     """Yield the workshop of a series, whose work folder is removed at the end; CannotRunHere as :func:`build`."""
     make.require_tools()
     with ExitStack() as stack:
-        yield Workshop(request, cache, report, stack)
+        yield Workshop(request, cache, report, watch, stack)
 
 
 class Workshop:
@@ -115,8 +122,8 @@ class Workshop:
     The copy is made when the first prefix has to be built.
     """
 
-    def __init__(self, request: Request, cache: BuildCache, report: Report, stack: ExitStack) -> None:
-        self._request, self._cache, self._report, self._stack = request, cache, report, stack
+    def __init__(self, request: Request, cache: BuildCache, report: Report, watch: Watch, stack: ExitStack) -> None:
+        self._request, self._cache, self._report, self._watch, self._stack = request, cache, report, watch, stack
         self._compiler = make.compiler()
         self._work: Path | None = None
         self._applied = 0
@@ -195,7 +202,8 @@ class Workshop:
         out.mkdir(exist_ok=True)
         log.write_text("")
         request = self._request
-        maker = make.Maker(work / "source", out, log, request.jobs, request.timeout, request.nice, f"-{prefix.name}")
+        version = f"-{prefix.name}"
+        maker = make.Maker(work / "source", out, log, request.jobs, request.timeout, request.nice, version, self._watch)
         (out / IMAGE).unlink(missing_ok=True)
         try:
             maker.clean()

@@ -139,15 +139,20 @@ def tree_problem(tree: Path) -> str | None:
     return None
 
 
-def unpacked(cache: Path) -> Path:
-    """Return the distribution's tree, unpacked into the cache the first time; CannotRunHere when that fails."""
+def place(cache: Path) -> tuple[Path, Path]:
+    """Return the distribution's tarball, and its folder in the cache; CannotRunHere without a tarball."""
     archive = tarball()
     if archive is None:
         raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
     state = archive.stat()
     name = archive.name.partition(".tar")[0]
     # Each version of the package has a separate folder.
-    folder = cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
+    return archive, cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
+
+
+def unpacked(cache: Path) -> Path:
+    """Return the distribution's tree, unpacked into the cache the first time; CannotRunHere when that fails."""
+    archive, folder = place(cache)
 
     def unpack(part: Path) -> None:
         if shutil.disk_usage(part).free < UNPACKED_BYTES:
