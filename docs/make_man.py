@@ -14,10 +14,10 @@ from typing import Any
 import typer
 
 from schedlab.cli.app import app
-from schedlab.cli.commands import usage_of
+from schedlab.cli.examples import examples
 
 PAGE = Path(__file__).parent / "man" / "schedlab.1"
-COMMON = {"quiet", "verbose", "color"}
+COMMON = {"quiet", "verbose", "color", "help"}
 """Options of every command; the page lists them once."""
 END = r""".SH EXIT STATUS
 0 success; 1 a row is worse, under \-\-fail\-on worse; 2 wrong usage; 3 the experiment cannot run here; 4 trials failed;
@@ -59,19 +59,20 @@ def commands(name: str, command: Any) -> Iterator[str]:
     yield f".SS {escaped(name)}"
     yield escaped(command.help)
     yield from options(command, COMMON)
+    if not hasattr(command, "commands"):
+        yield from (".PP", ".nf", *map(escaped, examples(name)), ".fi")
     for sub, inner in getattr(command, "commands", {}).items():
         yield from commands(f"{name} {sub}", inner)
 
 
 def options(command: Any, left_out: set[str]) -> Iterator[str]:
     """Yield a paragraph for each argument and option."""
-    for parameter in command.params:
-        if "completion" in parameter.name or parameter.name in left_out or getattr(parameter, "hidden", False):
+    context = typer.Context(command, **command.context_settings)
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None or "completion" in parameter.name or parameter.name in left_out:
             continue
-        usage = usage_of(parameter) if parameter.param_type_name == "option" else ""
-        yield ".TP"
-        yield f".B {escaped(usage or (parameter.metavar or parameter.name).upper())}"
-        yield escaped(parameter.help)
+        yield from (".TP", f".B {escaped(record[0])}", escaped(record[1]))
 
 
 def escaped(text: str | None) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import typer
 
 from schedlab.cli.app import app
-from schedlab.cli.commands import usage_of
 from schedlab.tunables import catalogue
 from schedlab.tunables.setting import allowed
 from schedlab.workloads import registry
@@ -38,13 +37,13 @@ def commands() -> str:
 def _command(name: str, command: Any) -> Iterator[str]:
     yield f"## `{name}`\n\n{_one_line(command.help)}\n"
     # The completion options come from the command line library, which describes them differently in each version.
-    left_out = {"quiet", "verbose", "color"} if " " in name else set()
-    options = [each for each in command.params if "completion" not in each.name and each.name not in left_out]
-    if options:
+    left_out = {"quiet", "verbose", "color", "help"} if " " in name else set()
+    context = typer.Context(command, **command.context_settings)
+    options = [each for each in command.get_params(context) if each.name not in left_out]
+    records = [each.get_help_record(context) for each in options if "completion" not in each.name]
+    if any(records):
         yield "| | |\n|---|---|"
-    for parameter in options:
-        usage = f"`{usage_of(parameter)}`".replace("|", "\\|") if parameter.param_type_name == "option" else ""
-        yield f"| {usage or f'`{(parameter.metavar or parameter.name).upper()}`'} | {_one_line(parameter.help)} |"
+    yield from (f"| `{_one_line(usage)}` | {_one_line(about)} |" for usage, about in filter(None, records))
     yield ""
     for sub, inner in getattr(command, "commands", {}).items():
         yield from _command(f"{name} {sub}", inner)

@@ -93,7 +93,7 @@ def test_the_version_has_a_short_option(schedlab: Schedlab, option: str) -> None
     ("words", "message"),
     [
         (["nosuch"], "error: schedlab: no such command 'nosuch'"),
-        (["run"], "error: schedlab run: missing argument 'file'"),
+        (["run"], "error: schedlab run: missing argument 'FILE'"),
         (["report", "--formt", "json"], "error: schedlab report: no such option: --formt"),
         (["report", "--format", "xml"], "error: schedlab report: invalid value for '--format': 'xml' is not one of"),
         (["run", "x.toml", "--seed", "-1"], "error: schedlab run: invalid value for '--seed'"),

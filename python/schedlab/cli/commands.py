@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from difflib import get_close_matches
 from enum import Enum
@@ -23,21 +23,41 @@ from schedlab.store.location import Location, location
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class Command(TyperCommand):
+class _Page:
+    """The help page of a command or a group, and parameters with conversions that start quickly."""
+
+    params: list[Any]
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters and ``--help``."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if "get_runtime_param" not in vars(parameter):
+                _prepare(parameter)
+        return parameters
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the part of the usage line after the name."""
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        return ["[OPTIONS]", *(each.metavar if each.required else f"[{each.metavar}]" for each in arguments)]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, and the last paragraph of the page."""
+        from schedlab.cli.examples import examples
+
+        with formatter.section("Examples"):
+            for example in examples(ctx.command_path):
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+        super().format_epilog(ctx, formatter)  # type: ignore[misc]
+
+
+class Command(_Page, TyperCommand):
     """A command with the common options and schedlab's help page."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         taken = {name for parameter in self.params for name in parameter.opts}
         self.params = [*self.params, *(_without(each, taken) for each in _common_options())]
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters and ``--help``, with conversions that start quickly."""
-        return _converted_plainly(super().get_params(ctx))
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the part of the usage line after the command's name."""
-        return _usage(self.params)
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command, unless its output would be a file on a terminal."""
@@ -48,12 +68,8 @@ class Command(TyperCommand):
             refuse_terminal(values["--format"], values["--output"])
         return super().invoke(ctx)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options."""
-        _write_parameters(self.get_params(ctx), formatter)
 
-
-class Group(TyperGroup):
+class Group(_Page, TyperGroup):
     """A group of commands with the common options and schedlab's help page."""
 
     places: ClassVar[Mapping[str, Mapping[str, str]]] = {}
@@ -65,10 +81,6 @@ class Group(TyperGroup):
         self.params = [*self.params, *_common_options()]
         if self.places:
             self.commands = CommandsByName({name: at for each in self.places.values() for name, at in each.items()})
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters and ``--help``, with conversions that start quickly."""
-        return _converted_plainly(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; if they imply no command, print the help page to standard error and exit."""
@@ -90,17 +102,17 @@ class Group(TyperGroup):
         return args
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the part of the usage line after the group's name."""
-        return [*_usage(self.params), "COMMAND", "..."]
+        """Return the part of the usage line after the name."""
+        return [*super().collect_usage_pieces(ctx), "COMMAND", "..."]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, then the options."""
+        """Write the commands under their headings, then the options."""
         width = max(map(len, self.commands))
         headings: Mapping[str, Iterable[str]] = self.places or {"Commands": self.commands}
         for heading, names in headings.items():
             with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), _summary(self.commands[name])) for name in names])
-        _write_parameters(self.get_params(ctx), formatter)
+                formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str(200)) for name in names])
+        super().format_options(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: :meth:`format_options` has written the commands."""
@@ -195,13 +207,27 @@ def _plain(value: Any, kind: Callable[[Any], Any]) -> Any:
     return location(value) if kind is Location and isinstance(value, str) else kind(value)
 
 
-def _converted_plainly(parameters: list[Any]) -> list[Any]:
-    """Give each of these parameters a :class:`_Conversion`. The common options, which all commands share, may have a
-    :class:`_Conversion` already."""
-    for parameter in parameters:
-        if "get_runtime_param" not in vars(parameter):
-            parameter.get_runtime_param = _Conversion(parameter)
-    return parameters
+def _prepare(parameter: Any) -> None:
+    """Give a parameter a quick conversion, and a placeholder in the field's words in place of a type of Python."""
+    parameter.get_runtime_param = _Conversion(parameter)
+    if parameter.param_type_name == "option":
+        parameter.metavar = parameter.metavar or _placeholder(parameter)
+        return
+    parameter.display_type = lambda ctx: ""
+    name = parameter.metavar or parameter.name.upper().rstrip("_").replace("_", "-")
+    parameter.metavar = name if parameter.nargs == 1 or name.endswith("...") else f"{name}..."
+
+
+def _placeholder(option: Any) -> str | None:
+    """Return an option's choices, N for a number, FILE for a path, or TEXT; None for a flag."""
+    described = option.type_descriptor
+    if option.is_flag:
+        return None
+    if described.is_choice:
+        return "|".join(str(choice.value) for choice in described.choices)
+    if described.is_ranged or described.annotation in (int, float):
+        return "N"
+    return "FILE" if described.is_path else "TEXT"
 
 
 def _set_quiet(value: bool) -> None:
@@ -257,73 +283,6 @@ def _without(option: Any, taken: set[str]) -> Any:
     renamed.opts = [name for name in option.opts if name not in taken]
     renamed.name = f"common_{option.name}"
     return renamed
-
-
-def _usage(parameters: Sequence[Any]) -> list[str]:
-    arguments = [each for each in parameters if each.param_type_name == "argument" and not each.hidden]
-    return ["[OPTIONS]", *(f"{_name(each)}" if each.required else f"[{_name(each)}]" for each in arguments)]
-
-
-def _name(argument: Any) -> str:
-    """Return the name of an argument: FILE, or RUN... for several."""
-    name = argument.metavar or argument.name.upper().rstrip("_").replace("_", "-")
-    return name if argument.nargs == 1 or name.endswith("...") else f"{name}..."
-
-
-def _write_parameters(parameters: Sequence[Any], formatter: Any) -> None:
-    shown = [parameter for parameter in parameters if not getattr(parameter, "hidden", False)]
-    common = {option.name for option in parameters if not getattr(option, "expose_value", True)} | {"help"}
-    arguments = [(_name(each), _help(each)) for each in shown if each.param_type_name == "argument"]
-    options = [each for each in shown if each.param_type_name == "option"]
-    parts = {
-        "Arguments": arguments,
-        "Options": [(usage_of(each), _help(each)) for each in options if each.name not in common],
-        "Common options": [(usage_of(each), _help(each)) for each in options if each.name in common],
-    }
-    for title, rows in parts.items():
-        if rows:
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
-
-def usage_of(option: Any) -> str:
-    """Return an option's names and, unless the option is a flag, the placeholder of its value."""
-    names = ", ".join(sorted(option.opts, key=len))
-    return names if option.is_flag else f"{names} {_placeholder(option)}"
-
-
-def _placeholder(option: Any) -> str:
-    """Return an option's metavar, its choices, N for a number, FILE for a path, or TEXT."""
-    described = option.type_descriptor
-    if option.metavar:
-        return str(option.metavar)
-    if described.is_choice:
-        return "|".join(_text(choice) for choice in described.choices)
-    if described.is_ranged or described.annotation in (int, float):
-        return "N"
-    return "FILE" if described.is_path else "TEXT"
-
-
-def _help(parameter: Any) -> str:
-    """Return the help text of a parameter with its default and its limits."""
-    return " ".join([*(parameter.help or "").split(), *_remarks(parameter)])
-
-
-def _remarks(parameter: Any) -> Iterator[str]:
-    lowest, highest = getattr(parameter, "min", None), getattr(parameter, "max", None)
-    if lowest is not None:
-        yield f"[{lowest} to {highest}]" if highest is not None else f"[at least {lowest}]"
-    if parameter.default not in (None, False, "", [], ()) and parameter.param_type_name == "option":
-        yield f"[default: {_text(parameter.default)}]"
-
-
-def _text(value: object) -> str:
-    return str(value.value) if isinstance(value, Enum) else str(value)
-
-
-def _summary(command: Any) -> str:
-    """Return the first paragraph of a command's help, as one line."""
-    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 def usage_error(error: Any) -> SchedlabError:

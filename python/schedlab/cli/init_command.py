@@ -44,7 +44,7 @@ def init(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[WORKLOAD [NAME=VALUE...]]",
+            metavar="WORKLOAD [NAME=VALUE]...",
             help="As for 'schedlab try'. Without a workload, questions are asked on the terminal.",
         ),
     ] = None,

@@ -14,7 +14,7 @@ def reproduce(
     reports: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[REPORT]...",
+            metavar="REPORT...",
             autocompletion=complete.reports,
             help="Names or numbers of reports (000 to 004); default all.",
         ),

@@ -37,7 +37,7 @@ def run(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PROGRAM] [KEY=VALUE]...",
+            metavar="PROGRAM [KEY=VALUE]...",
             autocompletion=complete.program_words,
             help="A native workload of 'schedlab workloads' and its parameters.",
         ),

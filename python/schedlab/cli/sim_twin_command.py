@@ -13,7 +13,7 @@ from schedlab.cli.options import NoStore, Output, SshConfig, Store, measured_pat
 
 
 def twin(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="The experiment file (TOML).")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The experiment file (TOML).")] = None,
     runs: Annotated[
         str | None,
         typer.Option(metavar="MEASURED,PREDICTED", help="Compare two runs of the store instead of running a file."),

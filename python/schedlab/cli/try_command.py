@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Words = Annotated[
     list[str],
     typer.Argument(
-        metavar="WORKLOAD [NAME=VALUE...]",
+        metavar="WORKLOAD [NAME=VALUE]...",
         autocompletion=complete.workload_words,
         help="A workload and its parameters, such as hackbench groups=1,4 (a row for each value); several workloads "
         "may follow each other. 'schedlab workloads' lists them.",
@@ -64,10 +64,7 @@ def try_(
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
 ) -> None:
-    """Run an experiment without a file, and print the equivalent experiment file and the verdicts.
-
-    schedlab try hackbench groups=1,4 --variant batch:policy=batch --variant slow:sched.base_slice_ns=6ms
-    """
+    """Run an experiment without a file, and print the equivalent experiment file and the verdicts."""
     from schedlab.cli import experiment_run
     from schedlab.cli.console import make
     from schedlab.cli.output_file import write_new
