@@ -139,6 +139,11 @@ def test_invalid_plan_options_are_refused_with_a_message(
         plan(pilot, *arguments)
 
 
+def test_the_noise_of_a_run_is_for_plans_only(pilot: Path) -> None:
+    with pytest.raises(SchedlabError, match="only for its plan"):
+        CliRunner().invoke(app, ["run", str(pilot), "--from", "1"], catch_exceptions=False)
+
+
 def test_a_pilot_of_single_iterations_does_not_separate_its_variances(run_script: RunScript, tmp_path: Path) -> None:
     run_script(scatter)
     (tmp_path / "one.toml").write_text(TWO_VARIANTS)

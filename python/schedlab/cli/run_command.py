@@ -124,7 +124,7 @@ def run(
 
 
 def _pilot(store: Location | None, run: str | None, effect: str | None, power: float, *, dry_run: bool) -> Pilot | None:
-    """Return the pilot that the options name; SchedlabError for options that have no effect or no meaning."""
+    """Return the pilot that the options name; SchedlabError for options without a meaning."""
     from schedlab.cli.experiment_run import Pilot
     from schedlab.errors import SchedlabError
     from schedlab.notation.units import parse_share
@@ -134,7 +134,7 @@ def _pilot(store: Location | None, run: str | None, effect: str | None, power: f
             raise SchedlabError("the noise is not known without a run", where="--effect", todo="name a run with --from")
         return None
     if not dry_run:
-        raise SchedlabError("only plans with a run's noise", where="--from", todo="add --dry-run")
+        raise SchedlabError("has no meaning for a run, only for its plan", where="--from", todo="add --dry-run")
     number = run_number(store, run)
     if effect is None:
         return Pilot(number, None, power)
