@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import isnan, log1p, nan, sqrt
+from math import isnan, log1p, nan
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from schedlab.analysis.paired import estimate, log_ratios
+from schedlab.analysis.paired import estimate, log_ratios, student
 
 HEADLINES = (
     "context-switches",
@@ -158,9 +157,9 @@ def _change(
 ) -> Change:
     blocks = sorted(below.keys() & above.keys())
     pairs = [(below[block], above[block]) for block in blocks]
-    difference, low, high = _mean_with_interval([b - a for a, b in pairs], confidence)
+    difference, low, high = student(np.array([b - a for a, b in pairs]), confidence)
     # Add 1 to both counts, so that counts of 0 can be ordered. For large counts, 1 is negligible.
-    _, least, most = _mean_with_interval([log1p(b) - log1p(a) for a, b in pairs], confidence)
+    _, least, most = student(np.array([log1p(b) - log1p(a) for a, b in pairs]), confidence)
     ratio = estimate(_log_ratios(below, above), confidence)
     return Change(
         *row,
@@ -193,15 +192,6 @@ def _log_ratios(below: dict[int, float], above: dict[int, float]) -> NDArray[np.
         return log_ratios(below, above)
     except ValueError:
         return np.empty(0, dtype=np.float64)
-
-
-def _mean_with_interval(values: Sequence[float], confidence: float) -> tuple[float, float, float]:
-    """Return the mean of paired differences and its two-sided Student interval, which is nan below two differences."""
-    n, mean = len(values), float(np.mean(values))
-    if n < 2:
-        return mean, nan, nan
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(np.std(values, ddof=1)) / sqrt(n)
-    return mean, mean - half, mean + half
 
 
 def _sort_key(change: Change) -> tuple[bool, float, float, str]:

@@ -211,7 +211,7 @@ def spread_warnings(samples: pl.DataFrame, verdicts: Sequence[Verdict]) -> Itera
         return
     cells, compared = block_means(samples), {verdict.variant for verdict in verdicts}
     for verdict in different:
-        row = (verdict.question.workload, verdict.question.parameters, verdict.question.metric)
+        row = verdict.question.row
         above = cells[(*row, verdict.variant)]
         below = next(cell for key, cell in cells.items() if key[:3] == row and key[3] not in compared)
         blocks = sorted(above.keys() & below.keys())

@@ -8,7 +8,7 @@ from itertools import pairwise
 import polars as pl
 
 from schedlab.analysis.cells import Cell, block_means
-from schedlab.analysis.verdicts import Question, Verdict
+from schedlab.analysis.verdicts import Verdict
 
 LEAST = 2
 """Least number of equal blocks: a single equal block may be chance."""
@@ -32,7 +32,7 @@ def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, st
     pairs = dict.fromkeys([*((baseline, variant) for variant in variants), *pairwise(stack)])
     duplicates = []
     for since, until in pairs:
-        cells = [[means.get((*_row(question), variant), {}) for variant in (since, until)] for question in questions]
+        cells = [[means.get((*question.row, variant), {}) for variant in (since, until)] for question in questions]
         if any(equal := [_equal(*pair) for pair in cells]):
             duplicates.append(f"{until} to {since} in {_share(equal)}")
     if not duplicates:
@@ -41,10 +41,6 @@ def remark(samples: pl.DataFrame, verdicts: Sequence[Verdict], baseline: str, st
         f"identical in every block, to the last digit: {', '.join(duplicates)}. Variants of a block are simulated with "
         "the same random seed: a variant that the simulated workload does not notice has the same figures"
     )
-
-
-def _row(question: Question) -> tuple[str, str, str]:
-    return question.workload, question.parameters, question.metric
 
 
 def _equal(first: Cell, second: Cell) -> bool:

@@ -79,7 +79,7 @@ class MeasuredRow:
     """
 
     def __init__(self, question: Question, names: Sequence[str], blocks: Blocks) -> None:
-        row = (question.workload, question.parameters, question.metric)
+        row = question.row
         faults = {name: blocks.fault(row, name) for name in names}
         self.variants = [name for name in names if not faults[name]]
         self.faults = tuple(fault for fault in faults.values() if fault)

@@ -198,7 +198,7 @@ def judge_candidate(
     Raises:
         ValueError: a value is 0 or below.
     """
-    row, names = (question.workload, question.parameters, question.metric), (baseline, candidate)
+    row, names = question.row, (baseline, candidate)
     sign = 1 if question.direction == "higher" else -1
     logs = log_ratios(blocks.means(row, baseline), blocks.means(row, candidate))
     measured = evidence(sign * logs, alpha)

@@ -15,13 +15,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, nan, sqrt
+from math import exp, nan
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from schedlab.analysis.level_shift import LONGEST, SHORTEST, likeliest, likely_shift
+from schedlab.analysis.paired import student
 
 ALPHA = 0.1
 """Sum of the levels of all tests of a series. It bounds the probability that a series without change ever shows one, if
@@ -76,12 +76,8 @@ def level(blocks: Collection[float]) -> Level:
     """
     values = np.array(list(blocks), np.float64)
     is_geometric = bool((values > 0).all())
-    scaled = np.log(values) if is_geometric else values
-    mean, back = float(scaled.mean()), exp if is_geometric else float
-    if len(scaled) < 2:
-        return Level(back(mean), nan, nan)
-    half = float(stdtrit(len(scaled) - 1, 0.975)) * float(scaled.std(ddof=1)) / sqrt(len(scaled))
-    return Level(back(mean), back(mean - half), back(mean + half))
+    mean, low, high = student(np.log(values) if is_geometric else values, 0.95)
+    return Level(exp(mean), exp(low), exp(high)) if is_geometric else Level(mean, low, high)
 
 
 def change_points(values: Sequence[float], alpha: float = ALPHA) -> list[ChangePoint]:

@@ -149,7 +149,7 @@ class _Judging:
         return [self._pair(question, variant, blocks) for blocks in self._blocks]
 
     def _pair(self, question: Question, variant: str, blocks: Blocks) -> _Pair:
-        row, names = _row(question), (self._baseline, variant)
+        row, names = question.row, (self._baseline, variant)
         reference = self._reference(row, variant, blocks)
         below, above, *others = self._block_values(question, (*names, *reference), blocks)
         draft = Verdict(
@@ -195,7 +195,7 @@ class _Judging:
         The worst of many trials is worse than the worst of few. Blocks in which the variants have different numbers of
         trials are left out of worst cases.
         """
-        row = _row(question)
+        row = question.row
         cells = tuple(blocks.means(row, name) for name in names)
         if not question.worst:
             return cells
@@ -301,7 +301,7 @@ class _Judging:
         if finding.word is not worst[last if decided is None else decided].word:
             reference = [] if pair.compared.control is None else [self._options.reference]
             names = filter(None, (verdict.variant, self._baseline, *reference))
-            lost = self._blocks[-1].describe_lost(_row(verdict.question), *names)
+            lost = self._blocks[-1].describe_lost(verdict.question.row, *names)
             reason = disagreement(lost, finding.word, worst[last].word)
         return replace(
             verdict,
@@ -325,7 +325,7 @@ class _Judging:
         ``end`` is the rule of the row at the end.
         """
         options, verdict, compared = self._options, pair.draft, pair.compared
-        row, names = _row(verdict.question), (self._baseline, verdict.variant)
+        row, names = verdict.question.row, (self._baseline, verdict.variant)
         below, above = self._block_values(verdict.question, names, self._blocks[analysis])
         effect = compared.estimate(1 - level, options.seed)
         low, high = effect.low, effect.high
@@ -389,7 +389,3 @@ class _Judging:
             needed = blocks_for_a_verdict(rule)
             reason = f"{counted(verdict.n, 'block')} cannot show any difference here; {needed} can"
         return replace(verdict, reason=reason)
-
-
-def _row(question: Question) -> RowKey:
-    return question.workload, question.parameters, question.metric

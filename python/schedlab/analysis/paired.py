@@ -51,6 +51,15 @@ def log_ratios(baseline: dict[int, float], variant: dict[int, float]) -> NDArray
     return np.asarray(np.log(above) - np.log(below), dtype=np.float64)
 
 
+def student(values: NDArray[np.float64], confidence: float) -> tuple[float, float, float]:
+    """Return the mean of values, of shape (n,), and its two-sided interval (Student 1908); nan below two values."""
+    n, mean = len(values), float(values.mean())
+    if n < 2:
+        return mean, nan, nan
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / sqrt(n)
+    return mean, mean - half, mean + half
+
+
 def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> Estimate:
     """Return the mean ratio and its two-sided interval, from log-ratios of shape (blocks,).
 
@@ -63,13 +72,11 @@ def estimate(ratios: NDArray[np.float64], confidence: float, seed: int = 0) -> E
     n = len(ratios)
     if n == 0:
         return Estimate(nan, nan, nan, nan, 0)
-    mean = float(ratios.mean())
+    mean, *bounds = student(ratios, confidence)
     if n == 1:
         return Estimate(ratio_of(mean), nan, nan, nan, 1)
-    spread = float(ratios.std(ddof=1))
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * spread / sqrt(n)
-    low, high = interval(ratios, confidence, seed) or (mean - half, mean + half)
-    return Estimate(ratio_of(mean), ratio_of(low), ratio_of(high), spread, n)
+    low, high = interval(ratios, confidence, seed) or bounds
+    return Estimate(ratio_of(mean), ratio_of(low), ratio_of(high), float(ratios.std(ddof=1)), n)
 
 
 def steps_unknown(metric: str) -> str:

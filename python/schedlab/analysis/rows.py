@@ -35,14 +35,15 @@ class Question:
     worst: bool = False
     seconds: float | None = None
 
+    @property
+    def row(self) -> RowKey:
+        """The key of the row in tables of samples."""
+        return self.workload, self.parameters, self.metric
+
 
 def worst_rows(questions: Iterable[Question]) -> dict[RowKey, Direction]:
     """Return the rows whose block value is the worst of its iterations, with the better direction."""
-    return {
-        (question.workload, question.parameters, question.metric): question.direction
-        for question in questions
-        if question.worst
-    }
+    return {question.row: question.direction for question in questions if question.worst}
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from math import exp, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc, stdtr
 
 from schedlab.analysis.multiplicity import adjust
+from schedlab.analysis.paired import student
 
 Floats = NDArray[np.float64]
 
@@ -61,11 +62,7 @@ class Share:
 
 def mean(by_seed: Floats, confidence: float = CONFIDENCE) -> Mean:
     """Return the mean of values by seed with Student's interval (Student 1908); values of shape (seeds,)."""
-    n, middle = len(by_seed), float(by_seed.mean())
-    if n < 2:
-        return Mean(middle, nan, nan)
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(by_seed.std(ddof=1)) / sqrt(n)
-    return Mean(middle, middle - half, middle + half)
+    return Mean(*student(by_seed, confidence))
 
 
 def response(values: Floats, levels: Sequence[int]) -> list[Level]:

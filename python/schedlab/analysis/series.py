@@ -152,7 +152,7 @@ def two_modes(values: NDArray[np.float64], alpha: float) -> bool:
 
 def _outliers(samples: pl.DataFrame, questions: Sequence[Question]) -> Iterator[Warning]:
     """Warn about block means outside fences around the quartiles of their cell. The level is over all cells."""
-    rows = {(question.workload, question.parameters, question.metric) for question in questions}
+    rows = {question.row for question in questions}
     means = {key: blocks for key, blocks in block_means(samples).items() if key[:3] in rows}
     outliers: list[str] = []
     for (workload, _, _, variant), blocks in means.items():

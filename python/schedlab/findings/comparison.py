@@ -175,7 +175,7 @@ def _groups(columns: Sequence[Chosen], rows: Sequence[Matched], values: pl.DataF
     def group_of(row: Matched, column: Chosen) -> Group | None:
         if column.name not in row.columns:
             return None
-        key = (row.question.workload, row.question.parameters, row.question.metric)
+        key = row.question.row
         blocks = list(means.get((*key, column.name), {}).values())
         return group(samples.get(column.name, {}).get(key, np.empty(0)), blocks)
 

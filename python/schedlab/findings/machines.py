@@ -115,7 +115,7 @@ def _effects(judged: Findings) -> dict[RowKey, Effect]:
     effects = {}
     for verdict in judged.verdicts:
         question = verdict.question
-        key = (question.workload, question.parameters, question.metric)
+        key = question.row
         cells = [means.get((*key, name), {}) for name in (judged.baseline, verdict.variant)]
         if verdict.n < 2 or not all(cells) or verdict.p != verdict.p:
             continue

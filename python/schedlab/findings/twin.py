@@ -330,7 +330,7 @@ def _blocks(results: Findings) -> Blocks:
         key = (row["workload"], row["parameters"], row["metric"], row["variant"])
         values.setdefault(key, {})[row["block"]] = row["value"]
     keys = [(each, variant) for each in design.questions for variant in design.variants if variant != design.control]
-    of_keys = {key: values.get((key[0].workload, key[0].parameters, key[0].metric, key[1]), {}) for key in keys}
+    of_keys = {key: values.get((*key[0].row, key[1]), {}) for key in keys}
     return {key: blocks for key, blocks in of_keys.items() if blocks}
 
 

@@ -131,7 +131,7 @@ def cells_of_runs(engine: Engine, chosen: Sequence[Chosen]) -> dict[tuple[Engine
 
 def _questions(column: Chosen) -> dict[RowKey, Question]:
     questions = column.run.design.questions
-    return {(question.workload, question.parameters, question.metric): question for question in questions}
+    return {question.row: question for question in questions}
 
 
 def _comparable(

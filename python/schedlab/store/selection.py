@@ -132,4 +132,4 @@ def _columns(run: Run, variant: str | None, word: str) -> list[Chosen]:
 
 
 def _rows(run: Run) -> set[tuple[str, str, str]]:
-    return {(question.workload, question.parameters, question.metric) for question in run.design.questions}
+    return {question.row for question in run.design.questions}
