@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlalchemy import Engine
@@ -153,8 +153,4 @@ def _with_words(rows: Sequence[Row], options: Options) -> list[Row]:
         same = adjust([combined.p_equivalent for _, combined in family], "holm")
         for (row, combined), p, q in zip(family, different, same, strict=True):
             words[row.question, variant] = word(row.question, combined.ratio, p, q, options.alpha)
-    return [
-        Row(row.question, row.variant, row.control, row.verdicts, row.combined,
-            words.get((row.question, row.variant)), row.apart)
-        for row in rows
-    ]  # fmt: skip
+    return [replace(row, word=words.get((row.question, row.variant))) for row in rows]
