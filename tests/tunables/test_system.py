@@ -92,7 +92,7 @@ def test_the_kernel_configuration_is_also_read_from_boot(tmp_path: Path):
     assert System(root=tmp_path).resolve("kernel.sched_schedstats").why.endswith("without CONFIG_SCHEDSTATS")
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"CONFIG_SMP=y\n" + bytes(2000)), b"damaged"])
+@pytest.mark.parametrize("content", [gzip.compress(b"CONFIG_SMP=y\n" + bytes(2000), mtime=0), b"damaged"])
 def test_a_configuration_that_is_damaged_or_has_any_unpacked_size_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ):
