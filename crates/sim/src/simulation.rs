@@ -14,7 +14,7 @@ use crate::memory;
 use crate::observe::{Observer, Outcome};
 use crate::physics::PAGE;
 use crate::sched::{Cfs, Eevdf, O1};
-use crate::tasks::{Attributes, Class, TaskSettings};
+use crate::tasks::{Attributes, Class};
 use crate::time::NEVER;
 
 /// A checked simulation, which can run any number of times.
@@ -28,8 +28,7 @@ pub struct Simulation {
     domains: Domains,
     tunables: Tunables,
     command_line: CommandLine,
-    settings: Vec<TaskSettings>,
-    main: TaskSettings,
+    settings: Vec<Attributes>,
     /// Pages of each task's buffers, by ordinal; empty if the machine has no cost for them.
     buffer_pages: Vec<u32>,
     memory_bytes: u64,
@@ -74,7 +73,6 @@ impl Simulation {
             tunables.check(&change.tunable, change.value)?;
         }
         let settings = settings(&machine, &plan, &config)?;
-        let main = TaskSettings::new(&config.main, machine.costs.footprint_kib);
         let buffer_pages = if machine.costs.shared_fault > 0 { buffer_pages(&plan) } else { Vec::new() };
         let memory_bytes = memory::estimate(&topology, &plan, &config);
         Ok(Self {
@@ -86,7 +84,6 @@ impl Simulation {
             domains,
             tunables,
             command_line,
-            main,
             buffer_pages,
             settings,
             memory_bytes,
@@ -129,7 +126,7 @@ impl Simulation {
             codes,
             code_of,
             settings: &self.settings,
-            main: &self.main,
+            main: &self.config.main,
             buffer_pages: &self.buffer_pages,
             config: &self.config,
             isolated: &self.command_line.isolated,
@@ -208,7 +205,7 @@ fn buffer_pages(plan: &Plan) -> Vec<u32> {
     capacities(plan, DEFAULT_SAMPLES).into_iter().map(pages).collect()
 }
 
-fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskSettings>, SimError> {
+fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<Attributes>, SimError> {
     let groups = &plan.program().groups;
     let wrong = |group: &str, reason: String| SimError::Attributes { group: group.to_owned(), reason };
     for (name, attributes) in &config.groups {
@@ -227,12 +224,7 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<TaskS
             reason: format!("must be from 1 to {} ns", NEVER - 1),
         });
     }
-    let default = Attributes::default();
-    let attributes = |name: &str| config.groups.get(name).unwrap_or(&default);
-    Ok(groups
-        .iter()
-        .map(|group| TaskSettings::new(attributes(&group.name), machine.costs.footprint_kib))
-        .collect())
+    Ok(groups.iter().map(|group| config.groups.get(&group.name).cloned().unwrap_or_default()).collect())
 }
 
 fn check_attributes(name: &str, attributes: &Attributes, machine: &Machine) -> Result<(), SimError> {

@@ -27,7 +27,7 @@ use crate::physics::Physics;
 use crate::sched::{NOBODY, Policy, Runqueues};
 use crate::schedstats::Schedstats;
 use crate::table::Table;
-use crate::tasks::{GateState, ProgramState, TaskSettings, Tasks, Writers};
+use crate::tasks::{Attributes, GateState, ProgramState, Tasks, Writers};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
 
@@ -44,8 +44,8 @@ pub(crate) struct World<'c> {
     pub codes: &'c [Code],
     /// Index in `codes` of each task, by ordinal.
     pub code_of: &'c [u32],
-    pub settings: &'c [TaskSettings],
-    pub main: &'c TaskSettings,
+    pub settings: &'c [Attributes],
+    pub main: &'c Attributes,
     pub buffer_pages: &'c [u32],
     pub config: &'c Config,
     pub isolated: &'c CpuMask,

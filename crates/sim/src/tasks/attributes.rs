@@ -32,32 +32,6 @@ pub struct Attributes {
     pub memory_node: Option<usize>,
 }
 
-/// Attributes of a group in the form that the engine uses.
-#[derive(Debug, Clone)]
-pub(crate) struct TaskSettings {
-    pub class: Class,
-    pub nice: i32,
-    /// CPUs that the tasks may run on; `None` allows every CPU that is not isolated.
-    pub mask: Option<CpuMask>,
-    pub slice_ns: Option<Ns>,
-    pub footprint_kib: u32,
-    pub memory_node: Option<u8>,
-}
-
-impl TaskSettings {
-    /// Settings of `attributes`, with the machine's `footprint_kib` as default.
-    pub fn new(attributes: &Attributes, footprint_kib: u32) -> Self {
-        Self {
-            class: attributes.class,
-            nice: attributes.nice,
-            mask: attributes.cpus,
-            slice_ns: attributes.slice_ns,
-            footprint_kib: attributes.footprint_kib.unwrap_or(footprint_kib),
-            memory_node: attributes.memory_node.map(|node| node as u8),
-        }
-    }
-}
-
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Begin [`schedlab_workload::Step::Set`]: change the attributes, and report the CPU to which the task moves.
     pub(super) fn begin_set(&mut self, cpu: usize, task: TaskIx, number: u32) -> Progress {
@@ -105,7 +79,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn wanted_cpus(&self, task: TaskIx, cpus: &[u32]) -> Result<CpuMask, String> {
         if cpus.is_empty() {
             let settings = &self.world.settings[self.world.plan.task(self.tasks[task].ordinal).group];
-            return Ok(settings.mask.unwrap_or(self.rq.housekeeping));
+            return Ok(settings.cpus.unwrap_or(self.rq.housekeeping));
         }
         let mut mask = CpuMask::EMPTY;
         for cpu in cpus {

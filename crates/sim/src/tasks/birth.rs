@@ -37,10 +37,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             (task.memory_node, task.mask) = (parent.memory_node, parent.mask);
         } else {
             (task.class, task.nice, task.slice_ns) = (settings.class, settings.nice as i8, settings.slice_ns);
-            (task.memory_node, task.mask) =
-                (settings.memory_node, settings.mask.map_or(0, |mask| self.tasks.mask(&mask)));
+            (task.memory_node, task.mask) = (
+                settings.memory_node.map(|node| node as u8),
+                settings.cpus.map_or(0, |mask| self.tasks.mask(&mask)),
+            );
         }
-        let footprint = settings.footprint_kib;
+        let footprint = settings.footprint_kib.unwrap_or(self.costs.footprint_kib);
         // Physical addresses decide how many pages collide in the caches: the footprint varies by ± a quarter.
         task.footprint_kib =
             footprint - footprint / 4 + self.time.random.below(u64::from(footprint / 2) + 1) as u32;

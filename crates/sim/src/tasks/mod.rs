@@ -28,7 +28,6 @@ mod waiters;
 pub use attributes::Attributes;
 pub use task::Class;
 
-pub(crate) use attributes::TaskSettings;
 pub(crate) use channel::Flow;
 pub(crate) use deadlock::Waits;
 pub(crate) use exec::Script;
