@@ -7,7 +7,6 @@ mod boot;
 mod exec;
 mod file;
 mod list;
-mod noise;
 mod workload;
 
 use std::process::ExitCode;
@@ -19,6 +18,8 @@ use schedlab_workload::library::{Definition, workloads};
 use crate::agent;
 use crate::error::LoadError;
 use crate::executor;
+use crate::launcher::{LAUNCHER_FAILED, Order};
+use crate::noise;
 use crate::output;
 
 /// Run scheduler workloads on this machine's kernel.
@@ -44,8 +45,8 @@ enum Other {
     RtApp(file::RtAppFile),
     /// List the workloads with their parameters and metrics.
     List,
-    Exec(Box<exec::Arguments>),
-    Noise(noise::Arguments),
+    Exec(Box<Order>),
+    Noise(noise::Order),
     #[command(hide = true)]
     Agent(agent::Arguments),
     #[command(hide = true)]
@@ -90,7 +91,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     let launching = std::env::args().nth(1).is_some_and(|first| first == "exec");
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if launching => ExitCode::from(crate::launcher::LAUNCHER_FAILED),
+        _ if launching => ExitCode::from(LAUNCHER_FAILED),
         code => ExitCode::from(code as u8),
     }
 }
@@ -115,9 +116,10 @@ fn dispatch(definitions: &[Definition], options: &Options, matches: &ArgMatches)
     let done = match done {
         Some(done) => done,
         None => match Other::from_arg_matches(matches) {
-            Ok(Other::Exec(arguments)) => return exec::execute(&arguments),
-            Ok(Other::Noise(arguments)) => {
-                return noise::execute(&arguments).unwrap_or_else(|error| fail(&error));
+            Ok(Other::Exec(order)) => return exec::execute(&order),
+            Ok(Other::Noise(order)) => {
+                return noise::run(&order, output::print_json)
+                    .map_or_else(|error| fail(&error), ExitCode::from);
             }
             Ok(Other::Agent(arguments)) => {
                 return agent::run(&arguments).unwrap_or_else(|error| fail(&error));

@@ -17,14 +17,16 @@ pub const LAUNCHER_FAILED: u8 = 125;
 ///
 /// Must be called while the process has one thread.
 pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadError> {
+    order.wanted.check().map_err(LoadError::Usage)?;
+    let servers = order.servers().map_err(LoadError::Usage)?;
     let parent = process::parent_pid();
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
-    guard(&mut events, order.guardian, parent)?;
+    guard(&mut events, order.guardian(), parent)?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let front = process::own_pid();
     match process::fork().map_err(|error| LoadError::Launch(crate::limits::fork_failure(&error)))? {
         Forked::Child => {
-            let status = supervisor::run(order, front).unwrap_or_else(|error| {
+            let status = supervisor::run(order, &servers, front).unwrap_or_else(|error| {
                 print_error(&error);
                 status_of(&error)
             });

@@ -21,4 +21,4 @@ mod supervisor;
 
 pub use attributes::Wanted;
 pub use front::{LAUNCHER_FAILED, launch};
-pub use order::{Guardian, Order, Ready, Server, Target};
+pub use order::Order;

@@ -1,36 +1,100 @@
 //! A command to launch, with its conditions.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::attributes::Wanted;
+use clap::Args;
+use nix::sys::signal::Signal;
 
-/// A command to launch, with its conditions.
-#[derive(Debug, Clone)]
+use super::attributes::{Wanted, duration};
+
+/// Run a command with scheduling attributes, servers and a report; no process of the command survives.
+///
+/// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
+/// time limit; 125 failure of the launcher; 126 not executable; 127 not found.
+#[derive(Debug, Args)]
 pub struct Order {
-    /// The command and its arguments; not empty.
-    pub command: Vec<String>,
-    /// Runs of the command, one after another. A failed run is the last run.
-    pub repeat: u32,
-    /// Scheduling attributes of the command and, unless `plain_servers`, of the servers.
+    #[command(flatten)]
     pub wanted: Wanted,
-    /// Longest time for the command.
+    /// Kill the command after this time; exit status 124.
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub timeout: Option<Duration>,
-    /// Time for the command to end after a stop signal, before it is killed.
+    /// Number of runs of the command, one after another; a failed run is the last run. The time limit is for
+    /// all runs.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N", default_value_t = 1)]
+    pub repeat: u32,
+    /// Time for the command to end after a stop signal before it is killed.
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "300ms")]
     pub last_words: Duration,
-    /// Servers to start before the command, in order.
-    pub servers: Vec<Server>,
-    /// Whether servers keep the launcher's attributes.
-    pub plain_servers: bool,
-    /// Longest time for one server to become ready.
-    pub ready_timeout: Duration,
-    /// Time for servers to end after their stop signal, before they are killed.
-    pub grace: Duration,
-    /// Destination of the JSON report. Without a report file, a line of text goes to standard error.
+    /// Write a JSON report to this descriptor (a number) or file, instead of a line to standard error.
+    #[arg(long, value_name = "FD|PATH")]
     pub report: Option<Target>,
+    /// Start this server first (a shell command line); may be repeated, each with a separate --ready.
+    #[arg(long, value_name = "COMMAND")]
+    server: Vec<String>,
+    /// Condition that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
+    #[arg(long, value_name = "HOW")]
+    ready: Vec<Ready>,
+    /// Signal that ends a server (default TERM): once for all servers, or once for each server.
+    #[arg(long, value_name = "SIGNAL")]
+    stop: Vec<String>,
+    /// Longest time for a server to become ready.
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "10s")]
+    pub ready_timeout: Duration,
+    /// Time for a server to end before it is killed.
+    #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "2s")]
+    pub grace: Duration,
+    /// Servers keep the launcher's scheduling attributes instead of getting the command's.
+    #[arg(long)]
+    pub plain_servers: bool,
+    /// PID of the process that started this process; if that process has ended, nothing is started.
+    #[arg(long, value_name = "PID", conflicts_with = "detached")]
+    parent: Option<i32>,
+    /// Continue when the process that started this process ends; by default the command and the servers are
+    /// stopped.
+    #[arg(long)]
+    detached: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+impl Order {
     /// Process whose end ends the launch.
-    pub guardian: Guardian,
+    pub fn guardian(&self) -> Guardian {
+        match (self.parent, self.detached) {
+            (Some(pid), _) => Guardian::ThisParent(pid),
+            (None, true) => Guardian::Nobody,
+            (None, false) => Guardian::Parent,
+        }
+    }
+
+    /// Servers to start before the command, in order.
+    pub fn servers(&self) -> Result<Vec<Server>, String> {
+        let (servers, ready) = (self.server.len(), self.ready.len());
+        if servers != ready {
+            return Err(format!("{servers} --server but {ready} --ready: each server needs a --ready"));
+        }
+        if self.stop.len() > 1 && self.stop.len() != servers {
+            return Err(format!(
+                "{} --stop for {servers} --server: give one --stop, or one for each server",
+                self.stop.len()
+            ));
+        }
+        let stop = |at: usize| {
+            let name = self.stop.get(at).or(self.stop.first()).map_or("TERM", String::as_str);
+            let full = if name.starts_with("SIG") { name.to_owned() } else { format!("SIG{name}") };
+            full.parse::<Signal>()
+                .map(|signal| signal as i32)
+                .map_err(|_| format!("`{name}` is not a signal"))
+        };
+        let server = |(at, (command, ready)): (usize, (&String, &Ready))| {
+            Ok(Server { command: command.clone(), ready: ready.clone(), stop: stop(at)? })
+        };
+        self.server.iter().zip(&self.ready).enumerate().map(server).collect()
+    }
 }
 
 /// Destination of a report.
@@ -40,6 +104,14 @@ pub enum Target {
     Descriptor(i32),
     /// A file that is created or replaced.
     File(PathBuf),
+}
+
+impl FromStr for Target {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Descriptor))
+    }
 }
 
 /// Process whose end ends the launch.

@@ -9,7 +9,7 @@ use nix::unistd::setsid;
 
 use super::attributes::InEffect;
 use super::events::{Event, Events};
-use super::order::Order;
+use super::order::{Order, Server};
 use super::report::{Report, Run, SCHEMA, Sink};
 use super::server::{self, Running};
 use super::start::{NotStarted, Streams, start};
@@ -23,26 +23,27 @@ const TIMED_OUT: u8 = 124;
 
 /// Carry out `order` in a separate process, whose parent is `front`; return the exit status. When the
 /// function returns, no descendant remains.
-pub fn run(order: &Order, front: Pid) -> Result<u8, LoadError> {
+pub fn run(order: &Order, servers: &[Server], front: Pid) -> Result<u8, LoadError> {
     process::die_with(front, Signal::SIGTERM).map_err(LoadError::system("watching the front"))?;
     setsid().map_err(io::Error::from).map_err(LoadError::system("starting a session"))?;
     process::adopt_orphans().map_err(LoadError::system("adopting orphans"))?;
     let mut events = Events::new().map_err(LoadError::system("receiving signals"))?;
-    let mut servers = Vec::new();
-    let done = carry_out(order, &mut events, &mut servers);
-    stop(&servers, order, &mut events);
+    let mut running = Vec::new();
+    let done = carry_out(order, servers, &mut events, &mut running);
+    stop(&running, order, &mut events);
     kill_descendants(&[]);
     done
 }
 
-fn carry_out<'o>(
-    order: &'o Order,
+fn carry_out<'s>(
+    order: &Order,
+    servers: &'s [Server],
     events: &mut Events,
-    servers: &mut Vec<Running<'o>>,
+    running: &mut Vec<Running<'s>>,
 ) -> Result<u8, LoadError> {
     let sink = Sink::open(order.report.as_ref())?;
-    for each in &order.servers {
-        servers.push(server::bring_up(each, order, events)?);
+    for each in servers {
+        running.push(server::bring_up(each, order, events)?);
     }
     let begin = clock::now_ns();
     let deadline = order.timeout.map(|timeout| Instant::now() + timeout);
@@ -50,7 +51,7 @@ fn carry_out<'o>(
     let mut usage = Usage::default();
     let mut strays_killed = 0;
     loop {
-        let (done, why) = run_once(order, deadline, events, servers)?;
+        let (done, why) = run_once(order, deadline, events, running)?;
         usage = usage.plus(done.end.usage);
         strays_killed += done.strays_killed;
         runs.push(Run {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use clap::Args;
 use nix::sys::mman::{MlockAllFlags, mlockall};
 
 use super::document::Document;
@@ -14,6 +15,7 @@ use super::tracing::{self, Instance, RequestInstance};
 use super::windows::Sampler;
 use super::{document, explained, join, requests, steal, trace};
 use crate::error::LoadError;
+use crate::launcher::attributes::{cpu_list, duration};
 use crate::sys::counter::{self, Pair, Rate};
 use crate::sys::{clock, sched, signals};
 
@@ -32,21 +34,42 @@ const LEAST_BUFFER: usize = 100_000;
 /// Gaps of the largest buffer: 64 MiB.
 const LARGEST_BUFFER: usize = 4 << 20;
 
-/// A measurement to make.
-#[derive(Debug, Clone)]
+/// Measure what interrupts CPUs, for how long, and why. Print one JSON document.
+///
+/// A loop on each CPU reads the cycle counter; each time that it misses is a gap. A private instance of the kernel's trace
+/// (root) names the causes.
+#[derive(Debug, Args)]
 pub struct Order {
-    /// CPUs under test.
-    pub cpus: Vec<usize>,
+    /// CPUs under test, such as 2-3.
+    #[arg(long, value_parser = cpu_list, value_name = "LIST")]
+    pub cpus: Box<[usize]>,
     /// Time of the measurement.
+    #[arg(long = "for", value_parser = duration, value_name = "DURATION")]
     pub time: Duration,
-    /// Length of an interruption beyond which it is a gap; `None`: chosen from the loop's own minimum.
-    pub threshold_ns: Option<f64>,
-    /// SCHED_FIFO priority of the loop.
+    /// Length of a gap in nanoseconds beyond the least time of a turn; auto: ten turns, at least 150 ns.
+    #[arg(long, value_parser = threshold, value_name = "auto|NS", default_value = "auto")]
+    pub threshold: Threshold,
+    /// Run the loop under SCHED_FIFO with this priority.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=99), value_name = "N")]
     pub fifo: Option<u32>,
-    /// Whether to trace.
-    pub is_traced: bool,
-    /// Whether the document contains the parts of all gaps.
-    pub has_parts: bool,
+    /// Measure lengths without a trace of their causes.
+    #[arg(long)]
+    pub untraced: bool,
+    /// Print the parts of all gaps.
+    #[arg(long)]
+    pub parts: bool,
+}
+
+/// Length of a gap beyond the least time of a turn in ns; `None`: chosen from the loop's own minimum.
+#[derive(Debug, Clone, Copy)]
+pub struct Threshold(Option<f64>);
+
+fn threshold(text: &str) -> Result<Threshold, String> {
+    match (text, text.parse::<f64>()) {
+        ("auto", _) => Ok(Threshold(None)),
+        (_, Ok(ns)) if ns >= 0.0 && ns.is_finite() => Ok(Threshold(Some(ns))),
+        _ => Err(format!("'{text}' is neither auto nor a number of nanoseconds")),
+    }
 }
 
 /// Result of a thread of the loop.
@@ -254,7 +277,7 @@ pub(super) fn measure(
         cpus,
         worst: summary::worst(&all, &sources, rate),
         senders: sources.table(&all, seconds_of_all),
-        gaps: order.has_parts.then(|| summary::gaps(&all, &causes, &sources, rate)),
+        gaps: order.parts.then(|| summary::gaps(&all, &causes, &sources, rate)),
         windows: sampler.map(|sampler| sampler.finish(&all, rate)),
         causes,
         timeline,
@@ -299,7 +322,7 @@ fn spin_on(
     let start = counter::read();
     let begin = begin.max(start + coarse.counts(WARM_UP.as_nanos() as f64));
     let warm = spin::spin(start, begin, u64::MAX, 0, stop, Vec::new());
-    let threshold = match order.threshold_ns {
+    let threshold = match order.threshold.0 {
         Some(ns) => coarse.counts(ns),
         None => (THRESHOLD_TURNS * warm.minimum).max(coarse.counts(LEAST_THRESHOLD_NS)),
     };

@@ -57,9 +57,9 @@ pub fn remove_dead_traces() {
 /// With a trace, a child measures, and this process removes the trace's instance when the child ends in any way.
 pub fn run(order: &Order, print: impl Fn(&Document) -> Result<(), LoadError>) -> Result<u8, LoadError> {
     signals::catch_stops()?;
-    let prepared = match order.is_traced {
-        true => instances::mount().map_err(|error| format!("tracefs cannot be mounted: {error}")),
-        false => Err("not asked for".to_owned()),
+    let prepared = match order.untraced {
+        false => instances::mount().map_err(|error| format!("tracefs cannot be mounted: {error}")),
+        true => Err("not asked for".to_owned()),
     };
     if prepared.is_err() {
         return measure(order, prepared.map(|()| (String::new(), Vec::new())))
