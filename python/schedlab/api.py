@@ -60,7 +60,7 @@ class Report:
         return html.render(self.answer)
 
     def to_json(self) -> str:
-        """Return the report as JSON; ``docs/report.schema.json`` is its schema."""
+        """Return the report as JSON; ``docs/schemas/report.schema.json`` is its schema."""
         from schedlab.report.render import json
 
         return json.render(self.answer)

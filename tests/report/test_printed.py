@@ -23,7 +23,7 @@ from schedlab.store.imports import record_imports
 from schedlab.store.selection import select, with_baseline
 from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/report.schema.json").read_text(encoding="utf-8"))
 TABLE = Table(
     "mmtests", "tbench4 on two machines", "tbench", ("vanilla", "patched", "patched-again"),
     (
