@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from schedlab.findings.noise import POINTS, parts_of, with_correlations, with_foreign_ticks
-from schedlab.report.answers.noise import INCLUSIVE, breakdown, compose
-from schedlab.report.numbers import duration
+from schedlab.report.answers.noise import INCLUSIVE, breakdown, compose, duration
 from schedlab.report.render import json as as_json
 from schedlab.report.render.html import page as answer_page
 from schedlab.report.render.text import to_text

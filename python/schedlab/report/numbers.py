@@ -34,14 +34,6 @@ def percent(value: Number, decimals: int = 1, *, signed: bool = False, unit: str
     return f"{value:{'+' if signed else ''}z.{decimals}f}{unit}"
 
 
-def duration(ns: float) -> str:
-    """Format a duration in ns with three significant digits: ``8.70 ns``, ``4.01 µs``, ``58.7 ms``."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size * 0.9995:
-            return f"{figure(ns / size, 3)} {unit}"
-    return f"{figure(ns, 3)} ns"
-
-
 def share(part: float) -> str:
     """Format a share as per cent with two decimals; a share below 0.005 % is marked as such."""
     return "<0.01 %" if 0 < part < 0.00005 else percent(100 * part, 2)
@@ -92,11 +84,11 @@ def gains(low: Number, high: Number, between: str = " to ") -> str:
 
 
 def nanoseconds(ns: float, digits: int = 4) -> str:
-    """Format nanoseconds in the largest unit in which the value is at least 1: ``11.22 ms``."""
+    """Format nanoseconds in the largest unit in which the value rounds to at least 1: ``11.22 ms``."""
     for size, unit in ((10**9, "s"), (10**6, "ms"), (1000, "µs")):
-        if ns >= size:
+        if ns >= size * (1 - 0.5 * 10**-digits):
             return f"{figure(ns / size, digits)} {unit}"
-    return f"{ns} ns"
+    return f"{ns if isinstance(ns, int) else figure(ns, digits)} ns"
 
 
 def bounds(low: Number, high: Number) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from schedlab.findings import noise as found
@@ -24,9 +25,11 @@ from schedlab.report.answer import (
     Warning,
 )
 from schedlab.report.answers import quiet
-from schedlab.report.numbers import duration, figure, share
+from schedlab.report.numbers import figure, nanoseconds, share
 from schedlab.results.interruptions import Cause, ForeignTick, Noise, Sender
 from schedlab.results.kinds import REAL, SIMULATED
+
+duration = partial(nanoseconds, digits=3)
 
 LISTED = 15
 """Most causes, and most counters, that the text lists. Pages and JSON have all."""
