@@ -137,7 +137,7 @@ def test_samples_as_csv_and_parquet_are_the_same(schedlab: Schedlab, store: Path
 def test_parquet_is_refused_without_a_file(schedlab: Schedlab, store: Path) -> None:
     done = schedlab("report", "--store", store, "--format", "parquet")
     assert (done.code, done.out) == (2, "")
-    assert "name a file with --output FILE" in done.words
+    assert "name a file with -o FILE" in done.words
 
 
 def test_the_control_of_the_mmtests_view_is_labelled_and_stars_are_verdicts(schedlab: Schedlab, store: Path) -> None:
