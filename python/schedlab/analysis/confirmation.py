@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ import polars as pl
 from schedlab.analysis.diagnostics import OTHER_PERCENT, STEAL_PERCENT, weighted
 from schedlab.analysis.effects import Effect
 from schedlab.analysis.verdicts import Verdict
-from schedlab.analysis.warnings import Kind, Warning
+from schedlab.results.kinds import REAL
 from schedlab.results.words import DIFFERENT, Word
 
 HEAVY_STEAL, HEAVY_LOAD = 10 * STEAL_PERCENT, 5 * OTHER_PERCENT
@@ -22,29 +22,27 @@ A choice, well above the limits of the warnings: at a quarter of the CPUs' time,
 
 Judged = TypeVar("Judged", bound=Effect)
 
-WITHIN_CONTROL = "the change lies inside the A/A control's interval"
+WITHIN_CONTROL = "the A/A control shows changes of this size"
 
 
-def of_conditions(conditions: pl.DataFrame) -> str:
+def of_conditions(conditions: pl.DataFrame, kind: str) -> str:
     """Return why the conditions of a run leave its differences unconfirmed; empty if they do not.
 
-    ``conditions`` is as in :class:`schedlab.analysis.diagnostics.RunFacts`.
+    ``conditions`` and ``kind`` are as in :class:`schedlab.analysis.diagnostics.RunFacts`. Only real figures depend on
+    the load of the machine.
     """
+    if kind != REAL:
+        return ""
     steal, other = (weighted(conditions, name) for name in ("steal_percent", "other_percent"))
     if other >= HEAVY_LOAD:
         return f"other processes used {other:.0f} % of the CPUs' time"
     return f"the hypervisor took {steal:.0f} % of the CPUs' time" if steal >= HEAVY_STEAL else ""
 
 
-def of_control(warnings: Iterable[Warning]) -> str:
-    """Return the doubt that follows from a control that differs; empty without this warning."""
-    return next((f"{warning.seen}" for warning in warnings if warning.kind is Kind.CONTROL), "")
-
-
 def confirmed(verdicts: Sequence[Verdict], doubt: str) -> list[Verdict]:
     """Return the verdicts, where a doubtful difference is unconfirmed for this reason.
 
-    ``doubt`` is about all verdicts, and empty without a doubt. A difference inside the interval of the A/A control is
+    ``doubt`` is about all verdicts, and empty without a doubt. A difference that the A/A control shows too is
     unconfirmed in any case. Counted instructions depend on neither.
     """
     return [

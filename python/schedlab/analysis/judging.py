@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
+from math import inf, isnan, log, nan
 
 import numpy as np
 import polars as pl
@@ -64,17 +64,23 @@ def judge(
         keys = [key for key in pairs if key[1] in family]
         verdicts |= zip(keys, judging.family([pairs[key] for key in keys]), strict=True)
     controls = {i: verdict for (i, name), verdict in verdicts.items() if name == control}
-    return [_compared_with_control(verdicts[key], controls.get(key[0])) for key in pairs]
+    return [_compared_with_control(verdicts[key], controls.get(key[0]), options.alpha) for key in pairs]
 
 
-def _compared_with_control(verdict: Verdict, control: Verdict | None) -> Verdict:
-    """Mark a verdict whose ratio lies inside the control's interval; nan lies inside no interval.
+def _compared_with_control(verdict: Verdict, control: Verdict | None, alpha: float) -> Verdict:
+    """Mark a verdict whose ratio lies inside the control's interval, or, where the control differs from the baseline
+    at raw alpha, is no farther from 1 than that interval reaches. nan lies inside no interval.
 
-    The control takes part in the test of aligned ranks, whose interval is not comparable with the control's.
+    The control takes part in the test of aligned ranks, whose interval is not comparable with the interval of a
+    control that does not differ.
     """
-    if control is None or verdict.control or verdict.statistic == "aligned-ranks":
+    if control is None or verdict.control or not verdict.ratio > 0 or not control.low > 0:
         return verdict
-    return replace(verdict, within_control=control.low <= verdict.ratio <= control.high)
+    if control.p <= alpha:
+        within = abs(log(verdict.ratio)) <= max(abs(log(control.low)), abs(log(control.high)))
+    else:
+        within = verdict.statistic != "aligned-ranks" and control.low <= verdict.ratio <= control.high
+    return replace(verdict, within_control=within)
 
 
 UNEQUAL_TIMES = "the variants have different numbers of trials in each block, and the worst of more trials is worse"

@@ -102,9 +102,9 @@ class Verdict:
         blocks_needed: number of blocks that find a change of delta with 80 % power; None above 100,000.
         failed: number of trials of variant and baseline without a value: they failed, or they lack the metric.
         reason: why numbers are unknown, or why no verdict was possible.
-        within_control: whether the ratio lies inside the interval of the A/A control in the same row: noise alone could
-            have produced the ratio, so that a difference is unconfirmed (:mod:`schedlab.analysis.confirmation`). Never
-            in rows whose test the control takes part in.
+        within_control: whether the ratio lies inside the interval of the A/A control in the same row, or is no farther
+            from 1 than the interval of a control that differs: noise may have produced the ratio, so that a difference
+            is unconfirmed (:mod:`schedlab.analysis.confirmation`).
         exact: whether all random seeds have the same difference of counted instructions, see
             :mod:`schedlab.analysis.exact`.
         arithmetic_ratio: variant / baseline of the arithmetic means over the same blocks or values.

@@ -12,7 +12,7 @@ import polars as pl
 from sqlalchemy import Engine
 
 from schedlab.analysis.cells import average_blocks, block_means
-from schedlab.analysis.confirmation import confirmed, of_conditions, of_control
+from schedlab.analysis.confirmation import confirmed, of_conditions
 from schedlab.analysis.diagnostics import differing_means
 from schedlab.analysis.judging import judge
 from schedlab.analysis.matching import Matched, Unmatched, match
@@ -64,10 +64,10 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
         correction = "holm" if options.correction == "max-t" else options.correction
         options = replace(options, looks=(), correction=correction, reference="")
         verdicts, unpaired = _unpaired(columns, matching.rows, values, options, ranks=ranks)
-    of_runs = [*warnings.within_runs(columns, means, failures, questions, options)]
+    of_runs = warnings.within_runs(columns, means, failures, questions, options)
     tables = tables_of([column for column in named if not column.run.design.questions])
     doubts = [_doubt(key, column, len(runs) > 1) for key, column in runs.items() if column.run.design.paired]
-    doubt = next(filter(None, doubts), "") or of_control(of_runs)
+    doubt = next(filter(None, doubts), "")
     return Findings(
         columns=tuple(columns),
         verdicts=confirmed(verdicts, doubt),
@@ -88,7 +88,7 @@ def compare(engine: Engine | None, chosen: Sequence[Chosen], *, ranks: bool = Tr
 
 
 def _doubt(key: RunKey, column: Chosen, several: bool) -> str:
-    doubt = of_conditions(reader.conditions(*key))
+    doubt = of_conditions(reader.conditions(*key), column.run.kind)
     return f"{doubt} in run {column.run.id}" if doubt and several else doubt
 
 

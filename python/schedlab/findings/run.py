@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.attribution import Attribution, attribute
 from schedlab.analysis.cells import average_blocks
-from schedlab.analysis.confirmation import confirmed, confirmed_effects, of_conditions, of_control
+from schedlab.analysis.confirmation import confirmed, confirmed_effects, of_conditions
 from schedlab.analysis.counters import Change, compare
 from schedlab.analysis.diagnostics import RunFacts, diagnose
 from schedlab.analysis.duplicates import remark as remark_on_duplicates
@@ -126,7 +126,7 @@ def findings(engine: Engine, run: int | reader.Run | None) -> Findings:
         planned, run.recorded, conditions, failures, run.changed, run.kind, run.doubtful_parameters, run.unsettled
     )
     warnings = diagnose(facts, values, questions, verdicts, options)
-    doubt = of_conditions(conditions) or of_control(warnings)
+    doubt = of_conditions(conditions, run.kind)
     steps = attribute(values, questions, design.stack, options, recorded, progress) if design.stack else []
     switches = effects(values, questions, design.factorial, options, recorded, progress) if design.factorial else []
     columns = tuple(variants_of(run))

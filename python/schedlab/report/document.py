@@ -130,7 +130,7 @@ class Row(Part):
         "steal or the A/A control may explain, see `reason`; `inconclusive`: neither a difference nor equivalence"
     )
     event_share: Known = EVENT_SHARE
-    within_control: bool = Field(description="the ratio lies inside the A/A control's interval in the same row")
+    within_control: bool = Field(description="the A/A control shows a change of this size in the same row")
     detectable: Known = Field(
         description="minimum detectable effect at 80 % power: a relative change in the direction of `ratio`"
     )
