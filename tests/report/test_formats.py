@@ -189,3 +189,10 @@ def test_the_change_is_the_ratio_of_the_printed_means_or_a_pseudo_median_that_th
         assert row.baseline is not None
         is_ratio = row.value / row.baseline == pytest.approx(row.ratio)
         assert is_ratio == (row.statistic == "logs")
+
+
+def test_a_report_without_the_control_keeps_its_part_in_the_tests(measured: Findings) -> None:
+    shown = measured.without_control()
+    assert [column.name for column in shown.columns] == ["base", "changed"]
+    assert shown.verdicts == [verdict for verdict in measured.verdicts if not verdict.control]
+    assert "A/A control" not in to_text(build(shown), 80)

@@ -44,6 +44,9 @@ def report(
     form: Form = Format.TEXT,
     output: Output = None,
     baseline: Baseline = None,
+    control: Annotated[
+        bool, typer.Option("--control/--no-control", help="Show the A/A control, which repeats the baseline.")
+    ] = True,
     stars: GivenStars = None,
     layout: GivenLayout = None,
     width: Width = None,
@@ -87,6 +90,7 @@ def report(
     if machines:
         raise typer.Exit(_summarise(engine, runs or [], form, output, fail_on, exit_as))
     scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
+    scope.control = control
     if failures:
         _print_failures(engine, scope)
     else:

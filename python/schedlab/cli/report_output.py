@@ -43,6 +43,7 @@ class Scope:
         store: path of the store, for commands in the report.
         ranks: whether verdicts on unpaired columns include a rank test.
         run: the run, if the report is on a single run and all of its variants.
+        control: whether the report shows the A/A control.
     """
 
     engine: Engine
@@ -50,10 +51,15 @@ class Scope:
     store: Location | None
     ranks: bool = True
     run: Run | None = None
+    control: bool = True
+
+    @property
+    def findings(self) -> Findings:
+        """The verdicts and warnings of the columns."""
+        return self._judged if self.control else self._judged.without_control()
 
     @cached_property
-    def findings(self) -> Findings:
-        """The verdicts and warnings."""
+    def _judged(self) -> Findings:
         if self.run is not None:
             from schedlab.findings.run import findings
 
@@ -67,7 +73,13 @@ class Scope:
         """The samples of the columns."""
         from schedlab.store.columns import columns
 
-        return columns(self.engine, [column for column in self.chosen if column.run.design.questions])
+        return columns(self.engine, self.sampled)
+
+    @property
+    def sampled(self) -> list[Chosen]:
+        """The columns with samples that the report shows."""
+        shown = [column for column in self.chosen if column.run.design.questions]
+        return shown if self.control else [each for each in shown if each.variant != each.run.design.control]
 
 
 def scope_of(engine: Engine, words: list[str], baseline: str | None, store: Location | None, *, ranks: bool) -> Scope:
@@ -171,7 +183,7 @@ def _report(scope: Scope, wanted: Wanted) -> Report:
     """Build the document with the parts that the format needs."""
     from schedlab.report.build import build, mmtests_view
 
-    sampled = [column for column in scope.chosen if column.run.design.questions]
+    sampled = scope.sampled
     if wanted.form is Format.MMTESTS and sampled:
         findings, samples = scope.findings, scope.samples
         stars, layout = wanted.stars or Stars.VERDICTS, wanted.layout or Layout.CURRENT

@@ -86,6 +86,17 @@ class Findings:
         """The first column's name."""
         return self.columns[0].name
 
+    def without_control(self) -> Findings:
+        """Return the findings without the columns of A/A controls. A control that took part in tests still did."""
+        columns = tuple(column for column in self.columns if column.variant != column.run.design.control)
+        names = {column.name for column in columns}
+        return replace(
+            self,
+            columns=columns,
+            verdicts=[verdict for verdict in self.verdicts if verdict.variant in names],
+            values=self.values.filter(pl.col("variant").is_in(names)),
+        )
+
     @property
     def has_regression(self) -> bool:
         """Whether a column other than the A/A control is worse."""

@@ -337,7 +337,7 @@ def mmtests_view(findings: Findings, chosen: Sequence[Chosen], samples: Columns,
         if verdict.word in DIFFERENT and not verdict.control
     }
     labelled = Columns(tuple(labels[name] for name in samples.names), samples.rows)
-    return view(labelled, layout=layout, stars=stars, verdicts=verdicts)
+    return view(labelled, layout=layout, stars=stars, verdicts=verdicts, every=False)
 
 
 def _plotted(findings: Findings, rows: Sequence[document.Row], samples: Columns | None) -> list[document.PlottedRow]:

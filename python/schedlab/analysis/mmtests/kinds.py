@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import Literal
 
 from schedlab.analysis.distributions import ColumnRow
@@ -30,6 +31,7 @@ class Statistic:
         spread: whether the figure is a spread; a lower spread is better for every metric.
         main: whether its line can have stars.
         ruled: whether MMTests' rules for stars apply to it.
+        fewest: samples from which the figure differs from the minimum, the maximum or the mean of all samples.
     """
 
     template: str
@@ -37,6 +39,7 @@ class Statistic:
     spread: bool = False
     main: bool = False
     ruled: bool = True
+    fewest: int = 1
 
     def name(self, direction: Direction) -> str:
         """Return the name of the operation: ``Hmean`` for throughput, ``Amean`` for time."""
@@ -67,11 +70,16 @@ def _only(name: str, *, main: bool = False) -> Statistic:
 
 
 def _best(percent: int, template: str = "B{{A}}mean.{}") -> Statistic:
-    return Statistic(template.format(percent), partial(_best_mean, percent=percent))
+    return Statistic(template.format(percent), partial(_best_mean, percent=percent), fewest=_fewest(percent))
 
 
 def _percentile(percent: int, template: str = "Pctile.{}") -> Statistic:
-    return Statistic(template.format(percent), partial(_of_best, percent=percent))
+    return Statistic(template.format(percent), partial(_of_best, percent=percent), fewest=_fewest(percent))
+
+
+def _fewest(percent: int) -> int:
+    """Return the number of samples of which at least one lies beyond this percentile, on its shorter side."""
+    return ceil(100 / min(percent, 100 - percent))
 
 
 def _best_mean(samples: Samples, percent: int) -> float:
@@ -83,11 +91,11 @@ def _of_best(samples: Samples, percent: int) -> float:
 
 
 def _nearest(percent: int, name: str) -> Statistic:
-    return Statistic(name, lambda samples: samples.nearest_rank(percent))
+    return Statistic(name, lambda samples: samples.nearest_rank(percent), fewest=_fewest(percent))
 
 
 def _old_best(percent: int) -> Statistic:
-    return Statistic(f"Best{percent}%Mean", lambda samples: samples.old_best_mean(percent))
+    return Statistic(f"Best{percent}%Mean", lambda samples: samples.old_best_mean(percent), fewest=_fewest(percent))
 
 
 _PERCENTILES = (25, 50, 75, 1, 5, 10, 90, 95, 99)

@@ -92,7 +92,12 @@ HasStar = Callable[[Statistic, _Row, int], bool]
 
 
 def view(
-    columns: Columns, *, layout: Layout = "current", stars: Stars = "none", verdicts: Verdicts | None = None
+    columns: Columns,
+    *,
+    layout: Layout = "current",
+    stars: Stars = "none",
+    verdicts: Verdicts | None = None,
+    every: bool = True,
 ) -> View:
     """Compute MMTests' figures for every row.
 
@@ -101,6 +106,7 @@ def view(
         layout: set of rows.
         stars: rule for stars.
         verdicts: cells with a star under ``stars="verdicts"``.
+        every: whether to include percentiles for which no cell of the table has enough samples, as MMTests does.
 
     Returns:
         A table for each workload, unit, direction and kind of rows, in the order of their first rows.
@@ -112,7 +118,9 @@ def view(
         key = row.workload, row.unit, row.direction, row.decimals, id(kind)
         samples = tuple(_samples(cell, row) for cell in row.samples)
         tables.setdefault(key, (kind, []))[1].append(_Row(index, row, label_of(row, layout), samples))
-    return View(columns.names, tuple(_table(kind, rows, layout, has_star) for kind, rows in tables.values()), stars)
+    return View(
+        columns.names, tuple(_table(kind, rows, layout, has_star, every) for kind, rows in tables.values()), stars
+    )
 
 
 def _samples(cell: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None, row: ColumnRow) -> Samples | None:
@@ -133,8 +141,9 @@ def _star_rule(columns: Columns, stars: Stars, verdicts: Verdicts) -> HasStar:
     return by_rule
 
 
-def _table(kind: Kind, rows: Sequence[_Row], layout: Layout, has_star: HasStar) -> Table:
+def _table(kind: Kind, rows: Sequence[_Row], layout: Layout, has_star: HasStar, every: bool) -> Table:
     first = rows[0].row
+    most = max((samples.n for row in rows for samples in row.samples if samples), default=0)
     width, gain_width = _WIDTHS[layout]
     return Table(
         workload=first.workload,
@@ -147,6 +156,7 @@ def _table(kind: Kind, rows: Sequence[_Row], layout: Layout, has_star: HasStar) 
         lines=tuple(
             Line(statistic.name(first.direction), row.label, tuple(_cells(statistic, row, has_star)))
             for statistic in kind
+            if every or most >= statistic.fewest
             for row in rows
         ),
         parameters=_parameters([row.row for row in rows]),
