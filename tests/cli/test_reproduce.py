@@ -44,7 +44,12 @@ def test_the_report_is_simulated_once_and_scored(
     schedlab = runner(monkeypatch, capsys)
     first = schedlab("sim", "reproduce", "004", "--quick", "--store", store)
     assert first.code == 0
-    for words in ("report 004, numa-slow-start", "SIMULATED on sim:xeon-x5650/linux-3.8", "kbuild", "headlines"):
+    for words in (
+        "Report 004, numa-slow-start",
+        "Simulated on sim:xeon-x5650/linux-3.8",
+        "kbuild",
+        "headlines reached",
+    ):
         assert words in " ".join(first.out.split())
     again = schedlab("sim", "reproduce", "numa-slow-start", "--quick", "--store", store)
     assert again.out == first.out
@@ -96,19 +101,16 @@ def test_json_has_the_scores_and_every_row(
     assert report["skill_interval"] is None, "too few rows"
 
 
-def test_the_page_needs_no_script_and_has_every_simulated_effect(
+def test_the_page_has_every_simulated_effect(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     schedlab, page = runner(monkeypatch, capsys), tmp_path / "page.html"
-    assert (
-        schedlab("sim", "reproduce", "004", "--quick", "--format", "html", "--output", page, "--store", store).code == 0
-    )
+    words = ("sim", "reproduce", "004", "--quick", "--format", "html", "--output", page, "--store", store)
+    assert schedlab(*words).code == 0
     text = unescape(page.read_text(encoding="utf-8"))
-    assert "<script" not in text
-    assert "script-src 'none'" in text
-    assert text.count("<circle") == 4
-    for words in ("no slow start", "SIMULATED", "Quick: few rows and short programs", "kbuild loses", "In all: "):
-        assert words in text
+    assert text.count('"significant":') == 4
+    for part in ("no slow start", "SIMULATED", "quick: few rows and short programs", "kbuild loses"):
+        assert part in text
 
 
 PAGES = {"-NUMA": 0.0, "no slow start": 600.0, "1 s slow start": 0.0}
@@ -153,7 +155,12 @@ def test_a_guest_s_counts_are_beside_published_and_simulated_effects(
     first = schedlab(*words)
     assert first.code == 0
     shown = " ".join(first.out.split())
-    for part in ("REAL, COUNTED on scripted", "Linux 5.10.0-46-cloud-amd64, QEMU 7.2.22", "predict no time", "0 → 600"):
+    for part in (
+        "Counted on a real kernel: scripted",
+        "Linux 5.10.0-46-cloud-amd64, QEMU 7.2.22",
+        "predict no time",
+        "0 → 600",
+    ):
         assert part in shown
     again = schedlab(*words)
     assert again.out == first.out
@@ -172,7 +179,7 @@ def test_a_guest_s_counts_are_beside_published_and_simulated_effects(
     page = tmp_path / "page.html"
     assert schedlab(*words, "--format", "html", "--output", page).code == 0
     text = unescape(page.read_text(encoding="utf-8"))
-    for part in ("REAL, COUNTED on scripted", "vmstat.numa_hint_faults", "0 → 600"):
+    for part in ("Counted on a real kernel: scripted", "vmstat.numa_hint_faults", "0 → 600"):
         assert part in text
 
 
@@ -181,7 +188,7 @@ def test_without_the_option_no_guest_is_shown(
 ) -> None:
     schedlab = runner(monkeypatch, capsys)
     done = schedlab("sim", "reproduce", "004", "--quick", "--store", store)
-    assert "COUNTED" not in done.out
+    assert "Counted" not in done.out
     (report,) = json.loads(schedlab("sim", "reproduce", "004", "--quick", "--format", "json", "--store", store).out)[
         "reports"
     ]

@@ -16,8 +16,8 @@ from schedlab.execution.loop import require_runnable
 from schedlab.experiment.changes import Changes
 from schedlab.experiment.load import load
 from schedlab.experiment.plan import plan
-from schedlab.report.reproduction import Reproduction
 from schedlab.reproduction import counted, published
+from schedlab.reproduction.result import Reproduction
 from schedlab.reproduction.simulated import Figures
 from schedlab.store import backends, reader
 from schedlab.store.columns import read_cells

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.options import GivenPageFormat, NoStore, Output, PageFormat, Store, measured_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
+from schedlab.cli.options import NoStore, Output, Store, measured_path
 
 
 def reproduce(
@@ -26,7 +27,7 @@ def reproduce(
     ] = False,
     store: Store = None,
     no_store: NoStore = False,
-    form: GivenPageFormat = PageFormat.TEXT,
+    form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Simulate five published reports, and score the predictions against the published figures.
@@ -35,12 +36,10 @@ def reproduce(
     """
     from schedlab.cli.console import make
     from schedlab.cli.interruption import ending
-    from schedlab.cli.json_output import json_text
-    from schedlab.cli.report_output import present_text, write
     from schedlab.cli.reproduction_run import reproduce as reproduced
-    from schedlab.report import reproduction, reproduction_json
-    from schedlab.report.render.html import reproduction as html
+    from schedlab.report.answers.reproduction import compose
     from schedlab.reproduction import published
+    from schedlab.reproduction.result import Reproductions
 
     names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
     aside = make(stderr=True)
@@ -48,10 +47,4 @@ def reproduce(
     message = "\ninterrupted" if where.temporary else "\ninterrupted; the same command goes on"
     with ending(aside, message):
         results = reproduced(names, where, aside, quick=quick, guest=guest)
-    match form:
-        case PageFormat.TEXT:
-            present_text(reproduction.render(results, tables=not scores), output)
-        case PageFormat.JSON:
-            write(json_text(reproduction_json.to_json(results)), output)
-        case PageFormat.HTML:
-            write(html.render(results), output)
+    present(compose(Reproductions(results), stored(where), tables=not scores), form, output)

@@ -54,6 +54,11 @@ class Miss:
     bounds: tuple[float, float]
     rises: bool = True
 
+    @property
+    def column_name(self) -> str | None:
+        """Name of the column; None for a level."""
+        return None if self.column is None else self.table.columns[self.column]
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -104,6 +109,26 @@ class Scores:
     headlines: tuple[Outcome, ...]
 
     @property
+    def has_skill(self) -> bool:
+        """Whether the simulation is better than predicting no change."""
+        return self.skill is not None and self.skill > 0
+
+    @property
+    def simulated_headlines(self) -> Sequence[Outcome]:
+        """The headlines whose figures were simulated."""
+        return [outcome for outcome in self.headlines if outcome.reached is not None]
+
+    @property
+    def reached(self) -> int:
+        """Number of these that the simulation reaches."""
+        return sum(bool(outcome.reached) for outcome in self.simulated_headlines)
+
+    @property
+    def reached_by_no_change(self) -> int:
+        """Number of these that predicting no change reaches."""
+        return sum(outcome.of_no_change for outcome in self.simulated_headlines)
+
+    @property
     def sign(self) -> float | None:
         """Share of the significant effects with the right sign."""
         return self.right / self.significant if self.significant else None
@@ -133,10 +158,10 @@ class Totals:
 
 def totals(reports: Sequence[Scores]) -> Totals:
     """Return the sums over the scores of several reports."""
-    outcomes = [outcome for scores in reports for outcome in scores.headlines if outcome.reached is not None]
+    outcomes = [outcome for scores in reports for outcome in scores.simulated_headlines]
     return Totals(
         reports=len(reports),
-        positive_skill=sum(scores.skill is not None and scores.skill > 0 for scores in reports),
+        positive_skill=sum(scores.has_skill for scores in reports),
         interval_above_0=sum(scores.skill_interval is not None and scores.skill_interval[0] > 0 for scores in reports),
         significant=sum(scores.significant for scores in reports),
         right=sum(scores.right for scores in reports),

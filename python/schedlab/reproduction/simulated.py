@@ -69,6 +69,37 @@ class Comparison:
     simulated: Simulated | None
     counted: tuple[Counted, ...] = ()
 
+    @property
+    def column_name(self) -> str:
+        """Name of the column."""
+        return self.table.columns[self.column]
+
+    @property
+    def baseline_name(self) -> str:
+        """Name of the baseline's column."""
+        return self.table.columns[self.baseline]
+
+    @property
+    def published_figure(self) -> float | None:
+        """Mean of the column's printed figures; None where levels cannot be compared."""
+        return float(np.mean(self.row.values[self.column])) if self.table.levels else None
+
+    @property
+    def published_baseline(self) -> float | None:
+        """The same mean of the baseline."""
+        return float(np.mean(self.row.values[self.baseline])) if self.table.levels else None
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether the effect was simulated or counted."""
+        return self.simulated is not None or bool(self.counted)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the published effect is beyond its noise, and its simulation does not have its sign."""
+        simulated, published = self.simulated, self.published
+        return simulated is not None and published.significant and published.gain * simulated.gain <= 0
+
 
 @dataclass(frozen=True)
 class Level:
