@@ -71,7 +71,7 @@ def test_the_sentences_say_what_the_reports_reach_and_whether_they_beat_no_chang
     results = [simulation("schedstats"), simulation("migration-cost", factor=-1.0)]
     whole = "all: 5 of 8 headlines reached (by predicting no change: 2); 1 of 2 reports predicted better than by no"
     good = "000 schedstats: 5 of 5 headlines reached; the right direction in 23 of 23 effects; better than predicting"
-    bad = "003 migration-cost: 0 of 3 headlines reached; the right direction in 0 of 68 effects; no better than"
+    bad = "003 migration-cost: 0 of 3 headlines reached; the right direction in 0 of 68 effects; worse than"
     for part in (whole, good, bad, "simulated effects below 5 % are within the errors of the random seeds"):
         assert part in words(results)
     assert "5 of 8 headlines reached (by predicting no change: 2); 1 of 2 reports" in page(results)
@@ -79,6 +79,16 @@ def test_the_sentences_say_what_the_reports_reach_and_whether_they_beat_no_chang
         "reports": 2, "positive_skill": 1, "interval_above_0": 1, "significant": 91, "right": 23,
         "headlines": 8, "reached": 5, "of_no_change": 2, "by_both": 2,
     }  # fmt: skip
+
+
+def test_an_interval_that_contains_0_shows_no_skill() -> None:
+    few = words([simulation("vmstat", factor=0.5)])
+    assert "not shown to be better than predicting no change (skill +0.50, too few rows for an interval)" in few
+    scores = simulation("schedstats").scores
+    assert [replace(scores, skill_interval=ends).word for ends in ((-0.1, 0.2), (0.1, 0.2))] == [
+        "inconclusive",
+        "better",
+    ]
 
 
 def test_a_missed_headline_names_the_first_figure_beyond_its_bounds() -> None:

@@ -17,6 +17,7 @@ from scipy import stats
 
 from schedlab.reproduction.published import Check, Headline, PublishedReport, PublishedTable, Row
 from schedlab.reproduction.simulated import Comparison, Level
+from schedlab.results.words import Word
 
 FEWEST_RANKED = 4
 """Fewest effects of a table that get a rank correlation: with three, one in six orders is right by chance."""
@@ -109,9 +110,21 @@ class Scores:
     headlines: tuple[Outcome, ...]
 
     @property
+    def scored(self) -> int:
+        """Number of effects that count."""
+        return self.effects + self.missing
+
+    @property
     def has_skill(self) -> bool:
         """Whether the simulation is better than predicting no change."""
         return self.skill is not None and self.skill > 0
+
+    @property
+    def word(self) -> Word:
+        """Whether the simulation is better or worse than predicting no change, beyond the skill's interval."""
+        if self.skill_interval is None or self.skill_interval[0] <= 0 <= self.skill_interval[1]:
+            return Word.INCONCLUSIVE
+        return Word.BETTER if self.has_skill else Word.WORSE
 
     @property
     def simulated_headlines(self) -> Sequence[Outcome]:

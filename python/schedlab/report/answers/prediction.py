@@ -11,7 +11,7 @@ from schedlab.report import words
 from schedlab.report.answer import Answer, Cell, Column, Line, Next, Section, Sentence, Table, table
 from schedlab.report.answers.rows import names, settings
 from schedlab.report.fields.prediction import Fields
-from schedlab.report.numbers import UNKNOWN, figure, gains, percent
+from schedlab.report.numbers import UNKNOWN, figure, gains, percent, rough
 from schedlab.results.kinds import is_speed
 from schedlab.results.words import Word
 
@@ -88,7 +88,7 @@ def _summary(predicted: Predicted) -> Iterator[Table]:
 
 
 def _interval(predicted: Predicted) -> str:
-    return f"{percent(100 * predicted.backtest.coverage, 0)} interval"
+    return f"{rough(predicted.backtest.coverage)} interval"
 
 
 def _pair(row: Prediction | None) -> tuple[Cell, Cell]:

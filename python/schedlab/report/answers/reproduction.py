@@ -24,10 +24,10 @@ from schedlab.report.answer import (
     table,
 )
 from schedlab.report.fields.reproduction import Fields
-from schedlab.report.numbers import figure
+from schedlab.report.numbers import figure, rough
 from schedlab.reproduction.published import PublishedTable
 from schedlab.reproduction.result import Reproduction, Reproductions
-from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, FEWEST_SEEDS, Miss, Outcome, Scores
+from schedlab.reproduction.score import CONFIDENCE, FEWEST_ROWS, FEWEST_SEEDS, Miss, Outcome
 from schedlab.reproduction.simulated import Comparison, Level, Simulated
 from schedlab.results.instructions import NS_PER_INSTRUCTION
 from schedlab.results.metrics import finite
@@ -43,11 +43,13 @@ MARKS = (
 LEGEND = (
     f"resolved: at least {FEWEST_SEEDS} random seeds and a standard error below a third of the published effect. right "
     "sign: of the effects beyond the published noise. error: median, in points; of none: of predicting no change. "
-    f"skill: 1 - mean error / mean error of predicting no change; interval: {100 * CONFIDENCE:.0f} %, from resampled "
+    f"skill: 1 - mean error / mean error of predicting no change; interval: {rough(CONFIDENCE)}, from resampled "
     f"rows, with at least {FEWEST_ROWS} rows. ceiling: expected skill of a second measurement with the report's own "
     "noise. level: first column, simulated / published; level error and level p90: factor between them, median and "
     "90th percentile."
 )
+
+WORTH = {Word.BETTER: "better than", Word.WORSE: "worse than", Word.INCONCLUSIVE: "not shown to be better than"}
 
 SMALL = Warning(
     "small-effects",
@@ -67,7 +69,7 @@ def compose(results: Reproductions, store: Sequence[str] | None, *, tables: bool
     names = ", ".join(result.report.number for result in results.reports)
     return Answer(
         kind="sim reproduce",
-        title=f"published reports {names}, simulated" if len(results.reports) > 1 else f"report {names}, simulated",
+        title=f"Published reports {names}, simulated" if len(results.reports) > 1 else f"Report {names}, simulated",
         data=Fields.model_validate(results),
         badges=["simulated", *(["quick"] if results.quick else [])],
         facts=[("inputs", f"figures, experiments, models and simulator: {results.frozen}")],
@@ -89,21 +91,19 @@ def _sentences(results: Reproductions) -> Iterator[Sentence]:
         reached = f"{sums.reached} of {counted(sums.headlines, 'headline')} reached (by predicting no change: "
         better = f"{sums.positive_skill} of {counted(sums.reports, 'report')} predicted better than by no change"
         text = f"{reached}{sums.of_no_change}); {better}, surely so in {sums.interval_above_0}"
-        yield Sentence(
-            "all", f"{text}; the right direction in {_of(sums.right, sums.significant)} effects beyond noise"
-        )
+        signs = f"the right direction in {_of(sums.right, sums.significant)} effects beyond noise"
+        yield Sentence("all", f"{text}; {signs}")
     for result in results.reports:
-        scores = result.scores
-        reached = f"{_of(scores.reached, len(scores.simulated_headlines))} headlines reached; "
+        scores, headlines = result.scores, len(result.scores.simulated_headlines)
+        reached = f"{_of(scores.reached, headlines)} headlines reached; " if headlines else ""
         signs = (
             f"the right direction in {_of(scores.right, scores.significant)} effects; " if scores.significant else ""
         )
-        text = f"{reached}{signs}{_worth(scores)} than predicting no change (skill {_score(scores.skill)})"
-        yield Sentence(f"{result.report.number} {result.name}", text, Word.BETTER if scores.has_skill else Word.WORSE)
-
-
-def _worth(scores: Scores) -> str:
-    return "better" if scores.has_skill else "no better"
+        ends = (
+            f", interval {_ends(scores.skill_interval)}" if scores.skill_interval else ", too few rows for an interval"
+        )
+        worth = f"{WORTH[scores.word]} predicting no change (skill {_score(scores.skill)}{ends})"
+        yield Sentence(f"{result.report.number} {result.name}", f"{reached}{signs}{worth}", scores.word)
 
 
 def _of(part: int, whole: int) -> str:
@@ -130,22 +130,19 @@ def _commands(results: Reproductions, store: Sequence[str]) -> Iterator[Next]:
 
 def _summary(results: Reproductions) -> Table:
     columns = headings("name", "report") | headings(
-        "number", "headlines", "no change", "right sign", "skill", "90 % interval"
+        "number", "headlines", "no change", "right sign", "skill", f"{rough(CONFIDENCE)} interval"
     )
-    reached = "Headlines that the simulation reaches, and predicting no change."
-    return table(columns, [
+    lines: list[list[str | Cell]] = [
         [
-            f"{result.report.number} {result.name}", f"{scores.reached}/{len(scores.simulated_headlines)}",
-            f"{scores.reached_by_no_change}/{len(scores.simulated_headlines)}", f"{scores.right}/{scores.significant}",
-            Cell(_score(scores.skill), tone=_tone(scores)), _ends(scores.skill_interval),
+            f"{result.report.number} {result.name}", _part(scores.reached, headlines),
+            _part(scores.reached_by_no_change, headlines), _part(scores.right, scores.significant),
+            Cell(_score(scores.skill), tone=scores.word), _ends(scores.skill_interval),
         ]
         for result in results.reports
-        for scores in [result.scores]
-    ], notes=[f"{reached} Skill: 1 is perfect, 0 no better than predicting no change."])  # fmt: skip
-
-
-def _tone(scores: Scores) -> str:
-    return "" if scores.skill is None else Word.BETTER if scores.has_skill else Word.WORSE
+        for scores, headlines in [(result.scores, len(result.scores.simulated_headlines))]
+    ]  # fmt: skip
+    reached = "Headlines that the simulation reaches, and predicting no change."
+    return table(columns, lines, notes=[f"{reached} Skill: 1 is perfect, 0 no better than predicting no change."])
 
 
 def _scores(results: Reproductions) -> Table:
@@ -155,8 +152,8 @@ def _scores(results: Reproductions) -> Table:
     )
     return table(columns, [
         [
-            f"{result.report.number} {result.name}", f"{scores.effects}/{scores.effects + scores.missing}",
-            f"{scores.resolved}/{scores.effects}", _score(scores.spearman), _number(scores.error, ".2f"),
+            f"{result.report.number} {result.name}", _part(scores.effects, scores.scored),
+            _part(scores.resolved, scores.effects), _score(scores.spearman), _number(scores.error, ".2f"),
             _number(scores.error_of_none, ".2f"), _score(scores.ceiling), _number(scores.level, ".2f", "×"),
             _number(scores.level_error, ".1f", "×"), _number(scores.level_p90, ".1f", "×"),
         ]
@@ -310,6 +307,10 @@ def _counted(each: Comparison, name: str) -> str:
 def signed(number: float) -> str:
     """Return a gain or a score with its sign; a number that is printed as 0 has none."""
     return "0.00" if round(number, 2) == 0 else f"{number:+z.2f}"
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part}/{whole}" if whole else MISSING
 
 
 def _number(number: float | None, form: str, sign: str = "") -> str:
