@@ -37,7 +37,7 @@ SYMBOLS: dict[Tone, str] = {
 """A symbol for each verdict, so that colour is never the only distinction."""
 
 SHAPES: dict[Tone, str] = {
-    "": '<path d="M0-5V5"/>',
+    "": '<path d="M-1.2-5H1.2V5H-1.2Z"/>',
     Word.BETTER: '<path d="M0-5.5 5.5 4.5H-5.5Z"/>',
     Word.WORSE: '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
     Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
