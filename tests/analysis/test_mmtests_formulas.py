@@ -197,6 +197,4 @@ def test_a_table_of_six_samples_has_no_percentile_that_is_a_sample_at_the_end() 
     rows = [one_row("schbench", "lower", [float(value) for value in range(6)], [2.0] * 6)]
     every, few = (view(Columns(("base", "new"), tuple(rows)), every=every).tables[0].lines for every in (True, False))
     left_out = {line.operation for line in every} - {line.operation for line in few}
-    assert left_out == {f"Pctile.{percent}" for percent in (1, 5, 10, 90, 95, 99)} | {
-        f"BAmean.{percent}" for percent in (90, 95, 99)
-    }
+    assert left_out == {"Pctile.95", "BAmean.95"}
