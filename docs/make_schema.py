@@ -28,9 +28,11 @@ MARK = re.compile(r"(<!-- made by docs/make_schema.py -->\n).*?(\n<!-- end -->)"
 
 def kinds() -> dict[str, type[BaseModel]]:
     """Return the model of the fields of each kind of answer."""
-    modules = [name for _, name, _ in pkgutil.iter_modules(schedlab.report.fields.__path__)]
-    models = {name: import_module(f"schedlab.report.fields.{name}").Fields for name in modules}
-    return {"report": Report, **models}
+    models: dict[str, type[BaseModel]] = {"report": Report}
+    for _, name, _ in pkgutil.iter_modules(schedlab.report.fields.__path__):
+        module = import_module(f"schedlab.report.fields.{name}")
+        models |= {name: module.Fields, **getattr(module, "KINDS", {})}
+    return models
 
 
 def schema(kind: str) -> str:

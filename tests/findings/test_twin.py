@@ -38,8 +38,8 @@ def script(
     return measured
 
 
-@pytest.fixture
-def twin(engine: Engine, run_script: RunScript) -> Callable[..., Twin]:
+@pytest.fixture(name="twin")
+def twin_of_runs(engine: Engine, run_script: RunScript) -> Callable[..., Twin]:
     """Return a function that compares two scripted runs: a machine's and its model's."""
 
     def compared(ratios: dict[int, float], predicted: dict[int, float]) -> Twin:

@@ -68,3 +68,12 @@ class Columns:
 
     names: tuple[str, ...]
     rows: tuple[ColumnRow, ...]
+
+
+def spaced(values: NDArray[np.float64], most: int) -> list[float]:
+    """Return the values sorted; of more than ``most`` values those evenly spaced in rank, with both ends."""
+    ordered = np.sort(values)
+    if len(ordered) > most:
+        ordered = ordered[np.linspace(0, len(ordered) - 1, most).round().astype(int)]
+    found: list[float] = ordered.tolist()
+    return found

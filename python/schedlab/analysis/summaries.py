@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import exp, log, nan
+from statistics import fmean
 
 import numpy as np
 import polars as pl
@@ -43,3 +44,14 @@ def _levels(samples: pl.DataFrame, questions: Sequence[Question], variants: Sequ
                 mean = float(np.exp(np.log(values).mean()) if (values > 0).all() else values.mean())
                 spread = float(values.std(ddof=1)) if len(values) > 1 else nan
                 yield Level(question, variant, len(values), mean, spread)
+
+
+def preview(values: Mapping[int, Sequence[float]], baseline: Mapping[int, Sequence[float]]) -> float | None:
+    """Return the geometric mean of the ratios of block means, for a look at a run that goes on: without test, interval
+    or correction. None without a block that has values above 0 on both sides."""
+    pairs = [
+        (fmean(values[block]), fmean(baseline[block])) for block in values.keys() & baseline.keys() if values[block]
+    ]
+    if not pairs or any(min(pair) <= 0 for pair in pairs):
+        return None
+    return exp(fmean(log(measured / of_baseline) for measured, of_baseline in pairs))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import exp, log
-from statistics import fmean
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from schedlab.analysis.summaries import preview
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
@@ -18,6 +17,7 @@ from schedlab.execution.loop import Progress as Report
 from schedlab.experiment.plan import Plan, Trial, unchanged
 from schedlab.notation.terminal import escaped
 from schedlab.notation.units import counted, format_time
+from schedlab.report.numbers import change
 from schedlab.results.measurement import Measurement
 
 
@@ -60,11 +60,8 @@ class _Ratios:
         """Return the metric and the change so far, such as ``time -4.6 %``; empty without a common block."""
         ours = self._values.get((trial.row.key, trial.variant.name), {})
         base = self._values.get((trial.row.key, self._baseline), {})
-        pairs = [(fmean(ours[block]), fmean(base[block])) for block in ours.keys() & base.keys() if ours[block]]
-        if trial.variant.name == self._baseline or not pairs or any(min(pair) <= 0 for pair in pairs):
-            return ""
-        change = 100 * (exp(fmean(log(measured / baseline) for measured, baseline in pairs)) - 1)
-        return f"{trial.row.judged[0]} {change:+z.1f} %"
+        ratio = preview(ours, base) if trial.variant.name != self._baseline else None
+        return "" if ratio is None else f"{trial.row.judged[0]} {change(ratio)}"
 
 
 class _Lines:

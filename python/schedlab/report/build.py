@@ -8,12 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from schedlab.analysis.attribution import Attribution
 from schedlab.analysis.counters import Change, notable
-from schedlab.analysis.distributions import Columns
+from schedlab.analysis.distributions import Columns, spaced
 from schedlab.analysis.effects import Effect
 from schedlab.analysis.factorial import SwitchEffect
 from schedlab.analysis.mmtests.kinds import Layout
@@ -394,17 +391,10 @@ def thinned(samples: Columns | None) -> dict[Identity, list[list[float | None] |
     room = min(max(SAMPLES // max(cells, 1), FEWEST), MOST)
     return {
         (row.workload, _canonical(row.parameters), row.metric): [
-            None if cell is None else _thin(cell, room) for cell in row.samples
+            None if cell is None else [*map(shortened, spaced(cell, room))] for cell in row.samples
         ]
         for row in samples.rows
     }
-
-
-def _thin(values: NDArray[np.float64], room: int) -> list[float | None]:
-    ordered = np.sort(values)
-    if len(ordered) > room:
-        ordered = ordered[np.linspace(0, len(ordered) - 1, room).round().astype(int)]
-    return [shortened(value) for value in ordered.tolist()]
 
 
 def shortened(value: float | None) -> float | None:

@@ -115,9 +115,9 @@ def _warnings(result: Bisection) -> Iterator[Warning]:
     if result.likely_second:
         yield Warning("second-change", f"A second change is likely ({chance(result.posterior.two_changes)}).",
                       "bisect the states before and after this state separately")  # fmt: skip
-    credible = result.posterior.credible_set()
-    if len(credible) > 1 and result.decided:
-        names = ["equal ends" if state is None else result.states[state].name for state in credible]
+    others = [state for state in result.posterior.credible_set() if state not in result.candidates]
+    if others and result.decided:
+        names = ["equal ends" if state is None else result.states[state].name for state in others]
         seen = f"Not excluded, with a confidence of {percent(100 * CREDIBLE, 0)}: {listed(names)}"
         yield Warning("credible-set", seen, "compare these states in a run with more blocks")
     for state in result.states:

@@ -217,7 +217,8 @@ def _counters(twin: Twin) -> Table:
 
 def _commands(twin: Twin, store: Sequence[str]) -> Iterator[Next]:
     measured, predicted = twin.measured.run, twin.predicted.run
-    machine = predicted.fingerprint.get("machine", {}).get("name")
+    model = predicted.fingerprint.get("machine")
+    machine = model.get("name") if isinstance(model, dict) else None
     file = measured.experiment_path
     if twin.effects and not twin.scores.significant:
         again = ["schedlab", "sim", "twin", file, "--blocks", "24", *store]

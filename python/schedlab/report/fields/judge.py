@@ -68,6 +68,10 @@ def opened(campaign: Campaign) -> Opened:
     return Opened(campaign=campaign.id, name=campaign.name, alpha=campaign.alpha, delta=campaign.delta)
 
 
+KINDS = {"judge-open": Opened, "judge-status": Status, "judge-confirm": Confirmation}
+"""The objects of the other subcommands, by the names of their schemas."""
+
+
 def answered(campaign: Campaign, spent: float, answer: Answer) -> Fields:
     """Return the fields of an answer; ``spent`` is the spent part of alpha."""
     assert answer.candidate.run_id is not None
