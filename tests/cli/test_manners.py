@@ -225,7 +225,10 @@ PAGED = [name for name in LEAVES if "html" in str(choices(name, "--format")) and
 @pytest.mark.parametrize("name", PAGED)
 def test_a_page_never_goes_to_a_terminal(schedlab: Schedlab, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    needed = {"attribute": ["mail.txt", "--prefix", "a=1"], "compare": ["a", "b"], "cost": ["debian-6.12"]}
+    needed = {
+        "attribute": ["mail.txt", "--prefix", "a=1"], "compare": ["a", "b"], "cost": ["debian-6.12"],
+        "sim run": ["--machine", "laptop-4"], "sim predict": ["e.toml", "--on", "laptop-4"],
+    }  # fmt: skip
     done = schedlab(*name.split(), *needed.get(name, []), "--format", "html")
     assert (done.code, done.out) == (2, "")
     assert done.err == "error: --format html: is for a browser\n  → name a file with -o FILE\n"

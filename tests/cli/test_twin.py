@@ -7,41 +7,13 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-from schedlab.execution.loop import execute
-from schedlab.experiment.load import parse
-from schedlab.experiment.plan import Trial, plan
-from schedlab.findings.run import findings
 from schedlab.simulation import models
-from schedlab.store import writer
-from schedlab.store.file import open_store
-from schedlab.targets.scripted import Scripted
 from tests.cli.in_process import Done, runner
+from tests.report.models import pair_of_runs
 
 pytestmark = pytest.mark.slow
-
-FILE = """
-[experiment]
-name = "pinning"
-[design]
-blocks = 6
-seed = 7
-control = false
-warmup = 0
-[[variant]]
-name = "base"
-[[variant]]
-name = "pinned"
-cpus = "0"
-[[variant]]
-name = "batch"
-policy = "batch"
-[[workload]]
-use = "pipetest"
-loops = [100, 200, 300, 400, 500]
-"""
 
 Schedlab = Callable[..., Done]
 
@@ -49,30 +21,9 @@ Schedlab = Callable[..., Done]
 @pytest.fixture
 def schedlab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Schedlab:
     """The command line, with a store of two runs of one file: run 1 simulated, run 2 scripted in place of a machine."""
-    path, store = tmp_path / "e.toml", tmp_path / "s.sqlite"
-    path.write_text(FILE)
+    store = pair_of_runs(tmp_path)
     run = runner(monkeypatch, capsys)
-    assert run("run", path, "--target", "sim:laptop-4/linux-6.12", "--store", store).code == 0
-    engine = open_store(store, create=False)
-    levels = _means(store)
-
-    def measured(trial: Trial) -> float:
-        noise = 1 + 0.001 * ((trial.index * 7919) % 13)
-        return levels[trial.variant.name, trial.row.parameters_json] * noise * 1.25
-
-    trials = plan(parse(FILE, "f"), 7)
-    number = writer.begin(
-        engine,
-        writer.NewRun(trials, "host", "real", False, FILE, str(path), {"kernel": {"release": "6.12.1"}}, "machine"),
-    )
-    execute(trials, Scripted(measured), engine, number, lambda trial, measurement: None)
     return lambda *words: run(*words, "--store", store)
-
-
-def _means(store: Path) -> dict[tuple[str, str], float]:
-    values = findings(open_store(store, create=False), 1).values.filter(pl.col("metric") == "latency-p50")
-    groups = values.group_by("variant", "parameters").agg(pl.col("value").mean())
-    return {(row["variant"], row["parameters"]): row["value"] for row in groups.iter_rows(named=True)}
 
 
 def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: Path) -> None:

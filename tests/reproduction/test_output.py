@@ -20,15 +20,7 @@ from schedlab.reproduction.published import names, report
 from schedlab.reproduction.result import Reproduction, Reproductions
 from schedlab.reproduction.simulated import Comparison, Figures, Level, Simulated
 from schedlab.store.run_rows import Run
-
-
-def simulation(name: str, factor: float = 1.0, error: float = 0.01, blocks: int = 4) -> Reproduction:
-    """Return a simulation whose gains are the published gains times a factor."""
-    effects = [
-        replace(each, simulated=Simulated(each.published.gain * factor, error, 1.0, blocks))
-        for each in Figures({}).comparisons(report(name))
-    ]
-    return Reproduction(name, report(name), (), effects, [])
+from tests.report.models import reproduced
 
 
 def printed(results: Sequence[Reproduction], width: int = 80, *, tables: bool = True) -> list[str]:
@@ -68,7 +60,7 @@ def run_of(name: str, **changes: Any) -> Run:
 
 
 def test_the_sentences_say_what_the_reports_reach_and_whether_they_beat_no_change() -> None:
-    results = [simulation("schedstats"), simulation("migration-cost", factor=-1.0)]
+    results = [reproduced("schedstats"), reproduced("migration-cost", factor=-1.0)]
     whole = "all: 5 of 8 headlines reached (by predicting no change: 2); 1 of 2 reports predicted better than by no"
     good = "000 schedstats: 5 of 5 headlines reached; the right direction in 23 of 23 effects; better than predicting"
     bad = "003 migration-cost: 0 of 3 headlines reached; the right direction in 0 of 68 effects; worse than"
@@ -82,9 +74,9 @@ def test_the_sentences_say_what_the_reports_reach_and_whether_they_beat_no_chang
 
 
 def test_an_interval_that_contains_0_shows_no_skill() -> None:
-    few = words([simulation("vmstat", factor=0.5)])
+    few = words([reproduced("vmstat", factor=0.5)])
     assert "not shown to be better than predicting no change (skill +0.50, too few rows for an interval)" in few
-    scores = simulation("schedstats").scores
+    scores = reproduced("schedstats").scores
     assert [replace(scores, skill_interval=ends).word for ends in ((-0.1, 0.2), (0.1, 0.2))] == [
         "inconclusive",
         "better",
@@ -92,7 +84,7 @@ def test_an_interval_that_contains_0_shows_no_skill() -> None:
 
 
 def test_a_missed_headline_names_the_first_figure_beyond_its_bounds() -> None:
-    results = [simulation("schedstats", factor=0.0)]
+    results = [reproduced("schedstats", factor=0.0)]
     missed = "netperf TCP_STREAM, 48 CPUs, size 64: simulated 0.00 %, not +1 to +6.2 %; and 6 other figures"
     assert missed in words(results)
     assert missed in page(results)
@@ -105,7 +97,7 @@ def test_a_missed_headline_names_the_first_figure_beyond_its_bounds() -> None:
 
 
 def test_a_missed_factor_and_a_missed_level_have_their_units() -> None:
-    vmstat = [missed_text(outcome) for outcome in simulation("vmstat").scores.headlines]
+    vmstat = [missed_text(outcome) for outcome in reproduced("vmstat").scores.headlines]
     assert vmstat == ["(worst gap of a loop on an isolated CPU, worst: simulated ×1.000, not ×100 to ×1000)", ""]
     (table,) = (table for table in report("migration-cost").table if table.title.startswith("load_balance"))
     for figures, missed in (
@@ -113,14 +105,14 @@ def test_a_missed_factor_and_a_missed_level_have_their_units() -> None:
         ((3100.0, 4000.0, 9000.0), "tasks 128: simulated 9000 ns, not 3000 to 8000 ns"),
     ):
         levels = [Level(table, row, 1.0, value) for row, value in zip(table.rows, figures, strict=True)]
-        result = replace(simulation("migration-cost"), levels=levels)
+        result = replace(reproduced("migration-cost"), levels=levels)
         assert missed_text(result.scores.headlines[-1]) == f"({table.title}, {missed})"
         (miss,) = to_json([result])["reports"][0]["headlines"][-1]["misses"]
         assert miss["rises"] == ("above" not in missed)
 
 
 def test_headlines_that_no_change_reaches_are_marked() -> None:
-    results = [simulation("schedstats")]
+    results = [reproduced("schedstats")]
     lines = {line.split("  ")[-1]: line for line in printed(results, 120, tables=False)}
     assert lines["TCP_STREAM of 16384 bytes gains less than 1.5 %"].split()[1:3] == ["reached", "reached"]
     assert lines["pipetest gains 1 to 4 %"].split()[1:3] == ["reached", "–"]
@@ -128,7 +120,7 @@ def test_headlines_that_no_change_reaches_are_marked() -> None:
 
 
 def test_the_skill_has_its_interval_unless_effects_are_few() -> None:
-    results = [simulation("schedstats", factor=0.5), simulation("vmstat", factor=0.5)]
+    results = [reproduced("schedstats", factor=0.5), reproduced("vmstat", factor=0.5)]
     shown = words(results, tables=False)
     assert re.search(r"000 schedstats \S+ \S+ \S+ \+0\.50 \+0\.50 … \+0\.50 ", shown)
     assert re.search(r"002 vmstat \S+ \S+ \S+ \+0\.50 – ", shown)
@@ -141,8 +133,8 @@ def test_the_skill_has_its_interval_unless_effects_are_few() -> None:
 def test_the_frozen_hash_changes_with_figures_experiments_and_models(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    base = replace(simulation("vmstat"), runs=(run_of("a"), run_of("b")))
-    other = replace(simulation("schedstats"), runs=(run_of("c"),))
+    base = replace(reproduced("vmstat"), runs=(run_of("a"), run_of("b")))
+    other = replace(reproduced("schedstats"), runs=(run_of("c"),))
     value = frozen([base])
     assert len(value) == 64
     assert frozen([base, other]) == frozen([other, base]) != value
@@ -162,7 +154,7 @@ def test_the_frozen_hash_changes_with_figures_experiments_and_models(
 
 
 def test_the_frozen_hash_is_printed_once() -> None:
-    results = [replace(simulation("vmstat"), runs=(run_of("a"),))]
+    results = [replace(reproduced("vmstat"), runs=(run_of("a"),))]
     value = frozen(results)
     assert to_json(results)["frozen"] == value
     assert page(results).count(f"figures, experiments, models and simulator: {value}") == 1
@@ -172,7 +164,7 @@ def test_the_frozen_hash_is_printed_once() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", names())
 def test_a_simulated_column_is_beside_its_published_column(name: str, width: int) -> None:
-    lines = printed([simulation(name)], width)
+    lines = printed([reproduced(name)], width)
     assert max(len(line) for line in lines if "schedlab sim" not in line) <= width
     headings = [re.split("  +", line.strip()) for line in lines if line.endswith("  simulated")]
     assert headings
@@ -182,16 +174,16 @@ def test_a_simulated_column_is_beside_its_published_column(name: str, width: int
 
 
 def test_marks_and_published_columns_are_explained_beside_the_tables() -> None:
-    shown = words([simulation("vmstat")])
+    shown = words([reproduced("vmstat")])
     marks = "*: the published effect is beyond the published noise."
     assert "s, lower is better; gain over before" in shown
     assert marks in shown
-    assert marks not in words([simulation("vmstat")], tables=False)
-    assert marks in page([simulation("vmstat")])
+    assert marks not in words([reproduced("vmstat")], tables=False)
+    assert marks in page([reproduced("vmstat")])
 
 
 def test_an_effect_with_the_wrong_sign_is_marked() -> None:
-    assert words([simulation("vmstat", factor=-1.0)]).count("wrong: ") > words([simulation("vmstat")]).count("wrong: ")
+    assert words([reproduced("vmstat", factor=-1.0)]).count("wrong: ") > words([reproduced("vmstat")]).count("wrong: ")
 
 
 def with_effects(of: Reproduction, simulated: Simulated) -> Reproduction:
@@ -200,35 +192,35 @@ def with_effects(of: Reproduction, simulated: Simulated) -> Reproduction:
 
 
 def test_exactly_no_change_has_neither_sign_nor_error() -> None:
-    result = with_effects(simulation("vmstat"), Simulated(-0.0, 0.0, 1.0, 4))
+    result = with_effects(reproduced("vmstat"), Simulated(-0.0, 0.0, 1.0, 4))
     assert "-0.00" not in words([result])
     assert "0.00 ±0.00" not in words([result])
     assert "-0.00" not in page([result])
     assert '"simulated": -0.0' not in json.dumps(to_json([result]))
-    small = with_effects(simulation("vmstat"), Simulated(-0.001, 0.001, 1.0, 4))
+    small = with_effects(reproduced("vmstat"), Simulated(-0.001, 0.001, 1.0, 4))
     assert "0.00 ±0.00" in words([small]), "a small effect has an error, but no sign to read"
     assert "-0.00 ±" not in words([small])
 
 
 def test_one_random_seed_has_no_standard_error() -> None:
-    result = simulation("vmstat", error=float("nan"), blocks=1)
+    result = reproduced("vmstat", error=float("nan"), blocks=1)
     assert "nan" not in page([result]).partition("<script")[0].partition("<main>")[2] + words([result])
 
 
 def test_rows_have_units_seeds_and_published_figures_of_comparable_levels() -> None:
-    (of_report,) = to_json([simulation("d7-patches", blocks=16)])["reports"]
+    (of_report,) = to_json([reproduced("d7-patches", blocks=16)])["reports"]
     kernbench = next(row for row in of_report["rows"] if row["table"] == "kernbench, Elapsed")
     sdet = next(row for row in of_report["rows"] if row["table"] == "SDET, throughput")
     assert (kernbench["unit"], kernbench["direction"], kernbench["blocks"]) == ("s", "lower", 16)
     gain = 100 * (1 - kernbench["published_figure"] / kernbench["published_baseline"])
     assert gain == pytest.approx(kernbench["published"])
     assert (sdet["published_figure"], sdet["published_baseline"]) == (None, None)
-    not_simulated = replace(simulation("vmstat"), comparisons=Figures({}).comparisons(report("vmstat")))
+    not_simulated = replace(reproduced("vmstat"), comparisons=Figures({}).comparisons(report("vmstat")))
     assert {row["blocks"] for row in to_json([not_simulated])["reports"][0]["rows"]} == {0}
 
 
 def test_a_quick_page_says_that_scores_are_rough() -> None:
     rough = "few rows and short programs, so scores are rough and levels are not compared"
     for quick in (True, False):
-        result = replace(simulation("vmstat"), runs=(run_of("a", quick=quick),))
+        result = replace(reproduced("vmstat"), runs=(run_of("a", quick=quick),))
         assert (rough in page([result])) == (rough in words([result])) == quick

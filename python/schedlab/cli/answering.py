@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ from schedlab.notation.terminal import escaped
 
 if TYPE_CHECKING:
     from schedlab.report.answer import Answer
+    from schedlab.report.render.layout import Text
     from schedlab.store.location import Location
 
 
@@ -45,15 +47,12 @@ def stored(store: Location) -> list[str] | None:
 
 
 def present(answer: Answer, form: AnswerFormat, output: Path | None = None, width: int | None = None) -> None:
-    """Print an answer, or write it to a file. ``width`` is the number of columns of text: by default of the terminal,
-    at least 80."""
+    """Print an answer, or write it to a file. ``width`` is the number of columns of text."""
     if form is AnswerFormat.TEXT:
         from schedlab.report.render import text
 
         if output is None:
-            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROWEST
-            shown = text.to_text(answer, width or max(columns, NARROWEST), styles=appearance.styles(sys.stdout))
-            sys.stdout.write(shown)
+            print_lines(text.lines(answer, width or terminal_width()))
             return
         content = text.to_text(answer, width or NARROWEST)
     else:
@@ -64,3 +63,16 @@ def present(answer: Answer, form: AnswerFormat, output: Path | None = None, widt
         from schedlab.cli.output_file import remedy, write_whole
 
         write_whole(output, content, remedy("--output"))
+
+
+def terminal_width() -> int:
+    """Return the number of columns of a text on standard output."""
+    return max(shutil.get_terminal_size().columns, NARROWEST) if sys.stdout.isatty() else NARROWEST
+
+
+def print_lines(lines: Iterable[Text]) -> None:
+    """Print lines, with styles on a terminal."""
+    from schedlab.report.render.layout import shown
+
+    styles = appearance.styles(sys.stdout)
+    sys.stdout.write("".join(f"{shown(line, styles=styles)}\n" for line in lines))

@@ -35,10 +35,10 @@ def list_runs(store: Store = None, form: GivenFormat = OutputFormat.TEXT) -> Non
 
 
 def _print_table(runs: list[Run | DamagedRun]) -> None:
-    from rich.text import Text
-
+    from schedlab.cli.answering import print_lines, terminal_width
     from schedlab.cli.console import make
-    from schedlab.report.render.columns import Column, Columns, Kind
+    from schedlab.report.answer import Kind
+    from schedlab.report.render.layout import Column, styled, table
     from schedlab.store.run_rows import DamagedRun
 
     rows = [_cells(run) for run in runs]
@@ -47,13 +47,13 @@ def _print_table(runs: list[Run | DamagedRun]) -> None:
         "started (UTC)": "remark",
     }  # fmt: skip
     columns = [
-        Column(heading, [Text(row[index]) for row in rows], kind) for index, (heading, kind) in enumerate(kinds.items())
+        Column(heading, [styled(row[index]) for row in rows], kind)
+        for index, (heading, kind) in enumerate(kinds.items())
     ]
-    console = make()
-    console.print(Columns(columns))
+    print_lines(table(columns, terminal_width()))
     for run in runs:
         if isinstance(run, DamagedRun):
-            console.say("damaged:", run.reason.what, "red")
+            make().say("damaged:", run.reason.what, "red")
 
 
 def _cells(run: Run | DamagedRun) -> tuple[str, ...]:

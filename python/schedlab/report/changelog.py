@@ -14,7 +14,7 @@ from schedlab.notation.units import counted
 from schedlab.report import effects, printed, words
 from schedlab.report.document import Effect, Report, Row
 from schedlab.report.numbers import UNKNOWN, figure, gain, gain_interval, improvement
-from schedlab.report.render.columns import fitting
+from schedlab.report.render.layout import fitting
 from schedlab.results.words import DIFFERENT, Word
 
 WIDTH = 75

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from schedlab.report.document import PrintedCell, PrintedRow, PrintedTable
 from schedlab.report.numbers import UNKNOWN, figure, p_value, percent, spread
-from schedlab.report.render.columns import fitting
+from schedlab.report.render.layout import fitting
 
 GAP = "  "
 

@@ -24,12 +24,13 @@ STYLES: dict[document.Tone, str] = {
 _STYLES: dict[document.Style, str] = {"plain": "", "quiet": "dim", "strong": "bold", "warning": "yellow"}
 
 
-def to_text(answer: document.Answer, width: int, *, styles: bool = False) -> str:
-    """Return the answer in lines of this width, without blanks at their ends; ``styles``: for a terminal."""
-    return "".join(f"{shown(line, styles=styles)}\n" for line in _lines(answer, width))
+def to_text(answer: document.Answer, width: int) -> str:
+    """Return the answer in lines of this width, without styles and without blanks at the ends of lines."""
+    return "".join(f"{shown(line, styles=False)}\n" for line in lines(answer, width))
 
 
-def _lines(answer: document.Answer, width: int) -> Iterator[Text]:
+def lines(answer: document.Answer, width: int) -> Iterator[Text]:
+    """Yield the lines of the answer."""
     badges = f" [{', '.join(answer.badges)}]" if answer.badges else ""
     yield from fold(styled(f"{answer.title}{badges}", "bold"), width)
     yield from fold(styled(answer.question, "italic"), width)

@@ -16,8 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from schedlab.report.answer import CONTROL, Answer, Part, Plot, Section, Table, Tone, Warning
-from schedlab.report.render.columns import unbroken
 from schedlab.report.render.html.bars import bars
+from schedlab.report.render.layout import unbroken
 from schedlab.results.words import Word
 
 ASSETS = {"report.css": "report.css", "theme.js": "theme.js", "report.js": "report.js", "vega.js": "vega/vega.js"}
