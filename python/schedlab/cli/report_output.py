@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.cli.answering import AnswerFormat
-from schedlab.cli.appearance import Color, appearance
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
 from schedlab.cli.output_file import remedy, write_whole
 from schedlab.errors import SchedlabError
@@ -19,7 +18,6 @@ from schedlab.store.location import Location
 
 if TYPE_CHECKING:
     from polars import DataFrame
-    from rich.console import RenderableType
     from sqlalchemy import Engine
 
     from schedlab.analysis.counters import Change
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
     from schedlab.report.document import Report
     from schedlab.store.columns import Chosen
     from schedlab.store.reader import Run
-
-PIPE_WIDTH = 80
-"""Columns of text in a pipe or a file."""
 
 
 @dataclass
@@ -124,28 +119,6 @@ def present(scope: Scope, wanted: Wanted) -> None:
         present_answer(compose(_report(scope, wanted)), ANSWERS[wanted.form], wanted.output, wanted.width)
     else:
         write(_rendered(scope, wanted), wanted.output)
-
-
-def present_text(content: RenderableType, output: Path | None, width: int | None = None) -> None:
-    """Print a text with styles on a terminal or under ``--color always``, otherwise without; or write it to a file."""
-    from schedlab.cli.console import make
-
-    if output is None and (sys.stdout.isatty() or appearance.effective_color is Color.ALWAYS):
-        console = make()
-        console.width = width or console.width
-        console.print(content, crop=False)
-    else:
-        write(plain_text(content, width or PIPE_WIDTH), output)
-
-
-def plain_text(content: RenderableType, width: int) -> str:
-    """Return a renderable as plain text of this width, without blanks at the ends of lines."""
-    from rich.console import Console
-
-    console = Console(width=width, no_color=True, highlight=False, markup=False, force_terminal=False)
-    with console.capture() as capture:
-        console.print(content)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def write(content: str | bytes, output: Path | None) -> None:
