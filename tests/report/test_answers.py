@@ -31,7 +31,7 @@ from schedlab.store import reader
 from tests import histories as stored
 from tests.findings.test_twin import twin_of_runs  # noqa: F401 - a fixture
 from tests.report import searches, test_cost, test_noise, test_printed_stack, test_quiet
-from tests.reproduction.test_output import simulation
+from tests.report.models import reproduced
 
 pytestmark = pytest.mark.slow
 
@@ -50,8 +50,8 @@ def answers(
     measured: Findings, engine: Engine, tmp_path: Path, twin: Callable[..., Twin]
 ) -> dict[str, Callable[[], Answer]]:
     def of_history() -> Answer:
-        stored.record(engine, 12)
-        return history.compose(histories(engine, reader.runs(engine), ["nightly"]))
+        stored.record(engine, 18)
+        return history.compose(histories(engine, reader.runs(engine), []))
 
     def of_machines() -> Answer:
         runs = stored.record(engine, 2)
@@ -75,7 +75,7 @@ def answers(
         "tune": lambda: searches.tune_answer(tmp_path),
         "bisect": lambda: searches.bisection_answer(tmp_path),
         "judge": lambda: searches.campaign_answer(tmp_path),
-        "reproduction": lambda: reproduction.compose(Reproductions([simulation(names()[3])]), []),
+        "reproduction": lambda: reproduction.compose(Reproductions([reproduced(names()[3])]), []),
         "twin": lambda: of_twin.compose(twin({1: 1.2, 4: 0.9}, {1: 1.3, 4: 1.1}), []),
     }
 
