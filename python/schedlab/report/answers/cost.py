@@ -92,7 +92,7 @@ def _warnings(cost: Cost) -> Iterator[Warning]:
 def _sets(cost: Cost, column: str) -> str:
     other, title = cost.against.get(column), cost.titles.get(column)
     sets = "; ".join(filter(None, (cost.settings.get(column), title)))
-    return f"{sets}, compared with {other}" if other else sets
+    return f"{sets}, compared with {other}" if sets and other else f"compared with {other}" if other else sets
 
 
 def _summary(cost: Cost, cache: Cache | None) -> Table:
