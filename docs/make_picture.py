@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
+from rich.text import Text
 
 from schedlab.findings.run import findings
 from schedlab.report.answers.report import compose
@@ -27,7 +28,8 @@ def main() -> None:
     options.add_argument("run", type=int, nargs="?")
     arguments = options.parse_args()
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
-    console.print(text.render(compose(build(findings(open_store(arguments.store, create=False), arguments.run)))))
+    answer = compose(build(findings(open_store(arguments.store, create=False), arguments.run)))
+    console.print(Text.from_ansi(text.to_text(answer, 80, styles=True)))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
     # The library's template would fetch a font from the web whenever the picture is shown.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")
