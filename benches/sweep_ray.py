@@ -32,6 +32,7 @@ from schedlab.execution.sweep import Chunks
 from schedlab.experiment.load import parse
 from schedlab.experiment.sweep import sweep
 from schedlab.store import reader, writer
+from schedlab.store.design import Purpose
 from schedlab.store.file import open_store
 
 EXPERIMENT = """
@@ -82,7 +83,8 @@ def main() -> None:
     started = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as name, ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         engine = open_store(Path(name) / "store.sqlite", create=True)
-        new = writer.NewRun(whole.plan, "sim", "simulated", False, EXPERIMENT, "bench", {}, "bench", sweep=True)
+        purpose = Purpose(sweep=True)
+        new = writer.NewRun(whole.plan, "sim", "simulated", False, EXPERIMENT, "bench", {}, "bench", purpose)
         run_id = writer.begin(engine, new)
         work = partial(measured, EXPERIMENT, SEED, run_id)
 

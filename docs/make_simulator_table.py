@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schedlab.cli.simulation_run import totals
 from schedlab.report.numbers import figure
 from schedlab.simulation import models
 from schedlab.simulation.programs import Program, program
 from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import Settings
+from schedlab.simulation.summary import accounts
 from schedlab.workloads.declarations import names as native_names
 
 PAGE = Path(__file__).parent / "simulator.md"
@@ -82,7 +82,7 @@ def _simulation(made: Program, machine: str) -> Simulation:
 def _cells(made: Program, outcome: Outcome) -> tuple[str, str, str]:
     """Return the first judged metric with its unit, its value, and the use of CPU time."""
     metric = next(metric for metric in made.metrics(outcome) if metric.spec.judged)
-    return f"{metric.spec.name}, {metric.spec.unit}", figure(metric.value), _spent(totals(outcome))
+    return f"{metric.spec.name}, {metric.spec.unit}", figure(metric.value), _spent(accounts(outcome))
 
 
 def _spent(accounts: Mapping[str, int]) -> str:

@@ -10,8 +10,8 @@ import pytest
 from schedlab.cli import quiet_doctor
 from schedlab.cli.answering import AnswerFormat
 from schedlab.cli.doctor import doctor, missing_requirements
-from schedlab.cli.noise_run import stored
 from schedlab.errors import SchedlabError
+from schedlab.execution.noise import stored
 from schedlab.findings.quiet import gain_ns
 from schedlab.observe.quiet import Finding
 from schedlab.targets.vm import host_files, initramfs, qemu

@@ -80,7 +80,7 @@ def test_a_library_that_replaces_the_exception_of_a_signal_does_not_make_it_a_bu
         except KeyboardInterrupt:
             raise ImportError("numpy._core.multiarray failed to import") from None
 
-    monkeypatch.setattr("schedlab.cli.noise_run.measured", measured)
+    monkeypatch.setattr("schedlab.api.noise.measured", measured)
     done = runner(monkeypatch, capsys)("noise", "--cpus", "0")
     assert (done.code, done.err) == (143, "")
 
@@ -120,7 +120,7 @@ def test_verbose_output_and_reports_of_bugs_contain_no_escape_sequences(
     def fails(*_: object) -> None:
         raise RuntimeError("\x1b]0;title\x07")
 
-    monkeypatch.setattr("schedlab.cli.noise_run.measured", fails)
+    monkeypatch.setattr("schedlab.api.noise.measured", fails)
     done = schedlab("noise", "--cpus", "0")
     assert done.code == 70
     assert "\x1b" not in done.err
@@ -150,7 +150,7 @@ def test_exhausted_memory_and_a_panic_have_their_exit_codes(
     def fails(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("schedlab.cli.noise_run.measured", fails)
+    monkeypatch.setattr("schedlab.api.noise.measured", fails)
     done = runner(monkeypatch, capsys)("noise", "--cpus", "0")
     assert done.code == code
     assert text in done.words

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from schedlab.cli import publish_run
 from schedlab.cli.app import app
-from schedlab.cli.output_file import OutputError, write_whole
+from schedlab.files.output_file import OutputError, write_whole
 from schedlab.findings.history import SeriesKey
 from schedlab.report.render.html.site import GUARD
 from schedlab.store import schema

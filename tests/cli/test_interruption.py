@@ -8,7 +8,8 @@ import pytest
 import typer
 
 from schedlab.cli.console import make
-from schedlab.cli.interruption import UNDONE, ending, measuring
+from schedlab.cli.watching import Shown
+from schedlab.execution.watch import measuring
 from schedlab.targets.scripted import Scripted
 from schedlab.tunables import Interrupted
 
@@ -21,7 +22,8 @@ def test_all_is_undone_only_if_nothing_is_left(
     target = Scripted(lambda trial: 1.0)
     target.leftovers = leftovers
     aside = make(stderr=True)
-    with pytest.raises(typer.Exit) as raised, ending(aside, UNDONE, ["again"]), measuring(aside, target):
+    watch = Shown(aside, ["again"])
+    with pytest.raises(typer.Exit) as raised, watch.interruptible(), measuring(watch, target):
         raise Interrupted(number)
     printed = capsys.readouterr().err
     assert raised.value.exit_code == (3 if leftovers else 128 + number)

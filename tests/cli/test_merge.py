@@ -42,6 +42,12 @@ def test_runs_get_new_numbers_which_are_reported(
     assert (after["rows"], after["warnings"]) == (before["rows"], before["warnings"])
 
 
+def test_a_dry_run_copies_no_store(schedlab: Schedlab, tmp_path: Path, stores: tuple[Path, Path]) -> None:
+    done = schedlab("import", stores[0], "--dry-run", "--to", tmp_path / "new.sqlite")
+    assert (done.code, "is an SQLite file" in done.words) == (2, True)
+    assert not (tmp_path / "new.sqlite").exists()
+
+
 def test_a_store_cannot_be_merged_into_itself(schedlab: Schedlab, stores: tuple[Path, Path]) -> None:
     done = schedlab("store", "merge", stores[0], "--to", stores[0])
     assert done.code == 2

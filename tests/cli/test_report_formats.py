@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.cli import output_file
 from schedlab.experiment.plan import Trial
+from schedlab.files import output_file
 from schedlab.report.numbers import p_value
 from schedlab.results.imported import Import, Series
 from schedlab.results.measurement import Measurement

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.cli import experiment_run, reproduction_run
-from schedlab.cli.console import Console
-from schedlab.cli.experiment_run import Request
+from schedlab.api import modelling
 from schedlab.errors import Exit
+from schedlab.execution import runs
+from schedlab.execution.runs import Request
+from schedlab.execution.watch import Watch
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Trial
 from schedlab.results.kinds import DETERMINISTIC
@@ -65,13 +66,12 @@ def test_an_interrupted_run_goes_on_although_another_unfinished_run_is_newer(
     newer = replace(interrupted, id=2, quick=False)
     resumed: list[int] = []
 
-    def measure(request: Request, _: Console, unfinished: Run) -> tuple[Engine, int]:
-        assert request.resume
+    def measure(request: Request, _: Watch, unfinished: Run) -> tuple[Engine, int]:
         resumed.append(unfinished.id)
         return open_store(request.store, create=False), unfinished.id
 
     monkeypatch.setattr(reader, "runs", lambda _: [newer, interrupted])
-    monkeypatch.setattr(reproduction_run, "measure", measure)
+    monkeypatch.setattr(runs, "measure", measure)
     assert runner(monkeypatch, capsys)("sim", "reproduce", "004", "--quick", "--store", store).code == 0
     assert resumed == [1]
 
@@ -142,7 +142,7 @@ def guest(monkeypatch: pytest.MonkeyPatch) -> None:
     def scripted(spec: str | None, experiment: Experiment, sysroot: Path | None = None) -> Target:
         return ScriptedGuest() if experiment.target.kind == "vm" else choose(spec, experiment, sysroot)
 
-    for module in (experiment_run, reproduction_run):
+    for module in (runs, modelling):
         monkeypatch.setattr(module, "choose", scripted)
 
 

@@ -13,10 +13,11 @@ import optuna
 import pytest
 from scipy.stats import spearmanr
 
-from schedlab.cli import tune_run
+from schedlab.api import tuning as steps
 from schedlab.execution import studies, tuning, workers
 from schedlab.execution.pairs import Pairs
 from schedlab.execution.workers import Chunk, Ended, Lane, Next, Work
+from schedlab.findings.prediction import Backtest
 from schedlab.store import reader
 from schedlab.store.copying import copy_store
 from schedlab.store.file import open_store
@@ -121,10 +122,10 @@ def test_new_winners_are_not_shown_with_the_verdicts_of_other_winners(
     """The search finds another winner, and is killed before its confirmation begins."""
     first = json.loads(schedlab("tune", file, "--seed", 4, "--trials", 1, "--format", "json").out)
 
-    def killed(*arguments: object) -> None:
+    def killed(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune_run, "_confirm", killed)
+    monkeypatch.setattr(steps, "confirm_winners", killed)
     assert schedlab("tune", file, "--seed", 4, "--trials", 2, "--resume").code == 130
     found = json.loads(schedlab("tune", "--show", 1, "--format", "json").out)
     assert found["winner"] != first["winner"]
@@ -240,16 +241,16 @@ def test_a_search_on_a_model_warms_a_machine_only_if_the_model_has_shown_skill(
 ) -> None:
     """``signs``: whether the effects of a stored comparison have the right sign."""
     file.write_text(ON_HOST)
-    choose = tune_run.choose
+    choose = steps.choose
 
     def chosen(spec: str | None, *arguments: Any) -> Target:
         return Scripted(lambda trial: 1.0 + trial.index / 1000) if spec == "host" else choose(spec, *arguments)
 
-    monkeypatch.setattr(tune_run, "choose", chosen)
+    monkeypatch.setattr(steps, "choose", chosen)
     assert schedlab("tune", file, "--target", "sim:laptop-4", "--trials", 3, "--blocks", 1).code == 0
     effects = [SimpleNamespace(right=sign > 0, significant=True) for sign in signs for _ in range(5)]
     backtest = SimpleNamespace(twins=len(signs), effects=effects, skill=0.1)
-    monkeypatch.setattr(tune_run.Backtest, "of", lambda twins: backtest)
+    monkeypatch.setattr(Backtest, "of", lambda twins: backtest)
     options = ("--warm-start", 1, "--trials", 1, "--blocks", 1, "--format", "json")
     done = schedlab("tune", file, "--target", "host", *options)
     warm = json.loads(done.out)["warm_start"]

@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import Engine
 
 from schedlab.errors import ExperimentError, StoreError
-from schedlab.execution.campaign import FAILURES, Answer, answer, ask
+from schedlab.execution.campaign import FAILURES, Answer, answer, measure_blocks
 from schedlab.experiment.candidates import check_baseline, propose
 from schedlab.experiment.plan import Trial, of_one_row
 from schedlab.results.measurement import Measurement
 from schedlab.results.words import Word
 from schedlab.store import campaigns, reader, writer
 from schedlab.store.campaigns import Campaign, Candidate
+from schedlab.store.design import Purpose
 from schedlab.targets.scripted import Scripted
 
 BASELINE = """
@@ -56,16 +57,17 @@ class Bench:
         candidate = campaigns.candidate(self.engine, self.campaign.id, proposal.content, proposal.name)
         self.plan = of_one_row(proposal.experiment, 5)
         if candidate.run_id is None:
-            new = writer.NewRun(
-                self.plan, "scripted", "scripted", False, proposal.text, "f", {}, "", candidate=proposal.content
-            )
+            purpose = Purpose(candidate=proposal.content)
+            new = writer.NewRun(self.plan, "scripted", "scripted", False, proposal.text, "f", {}, "", purpose)
             campaigns.set_run(self.engine, candidate.id, writer.begin(self.engine, new), "run_id")
             candidate = campaigns.candidate(self.engine, self.campaign.id, proposal.content, "")
         return candidate
 
     def ask(self, candidate: Candidate, blocks: int = 8) -> Answer:
         target = Scripted(self.value)
-        return ask(self.plan, target, self.engine, self.campaign, candidate, blocks, lambda trial, measured: None)
+        return measure_blocks(
+            self.plan, target, self.engine, self.campaign, candidate, blocks, lambda trial, measured: None
+        )
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from schedlab.report.answers.bisect import sentence
 from schedlab.report.fields.bisect import fields
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
+from schedlab.store.design import Purpose
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Scripted
 from tests.conftest import TWO_VARIANTS
@@ -62,7 +63,8 @@ class Bench:
     def __post_init__(self) -> None:
         experiment, self.text = of_file(TEXT, "f", None, None)
         self.plan = Plan(experiment, self.seed, variants(experiment), rows(experiment), ())
-        new = writer.NewRun(self.plan, "scripted", "scripted", False, self.text, "f", {}, "scripted", bisection=True)
+        purpose = Purpose(bisection=True)
+        new = writer.NewRun(self.plan, "scripted", "scripted", False, self.text, "f", {}, "scripted", purpose)
         self.run = writer.begin(self.engine, new)
         self.target = Scripted(self._run)
 

@@ -16,7 +16,8 @@ from schedlab.analysis.exact import with_exact
 from schedlab.analysis.judging import judge
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Options, Verdict
-from schedlab.cli.cost_command import Compared, draft_of, measurable_paths
+from schedlab.api.cost import draft_of, measurable_paths
+from schedlab.api.defaults import Compared
 from schedlab.errors import ExperimentError
 from schedlab.experiment.plan import rows
 from schedlab.findings.cost import METRIC, Cost, cost, disagreeing, label

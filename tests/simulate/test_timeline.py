@@ -15,7 +15,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
 from schedlab.cli.app import app
-from schedlab.cli.output_file import OutputError
+from schedlab.files.output_file import OutputError
 from schedlab.simulation.errors import Deadlock
 
 HACKBENCH = ("hackbench", "groups=2", "fds=4", "loops=20", "--machine", "xeon-e5-2670v3")
@@ -139,13 +139,13 @@ def test_a_failed_simulation_keeps_the_existing_file(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from schedlab.cli import simulation_run
+from schedlab.simulation import texts
 words = ["hackbench", "groups=2", "loops=1000000"]
-request = simulation_run.Request(
+request = texts.Request(
     words=words, file=None, machine="laptop-4", kernel=None, seed=0, tunables=[], command_line="", policy="other",
     priority=None, nice=0, slice=None, cpus=None, horizon=sys.argv[1], timeline=Path(sys.argv[2]),
 )
-simulation_run.simulate(request)
+texts.simulate(request)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -60,7 +60,7 @@ def present(answer: Answer, form: AnswerFormat, output: Path | None = None, widt
     if output is None:
         sys.stdout.write(escaped(content))
     else:
-        from schedlab.cli.output_file import remedy, write_whole
+        from schedlab.files.output_file import remedy, write_whole
 
         write_whole(output, content, remedy("--output"))
 

@@ -34,24 +34,16 @@ def attribute(
 
     Runs of own experiments with [attribution] are attributed by 'schedlab report', from paired blocks.
     """
-    from schedlab.cli.import_command import read_tables
+    from schedlab.api import reading
     from schedlab.errors import SchedlabError
-    from schedlab.findings.printed_stack import printed_stack
-    from schedlab.notation.units import parse_share
     from schedlab.report.answers.attribute import compose
 
-    stack = {}
+    stack: dict[str, list[str]] = {}
     for words in prefix:
         name, equals, runs = words.partition("=")
         if not (name and equals and runs) or name in stack:
             todo = "write NAME=RUN,RUN with a new name: --prefix base=v1 --prefix fix=v1-fix-a,v1-fix-b"
             raise SchedlabError(f"{words!r} is not a prefix", where="--prefix", todo=todo)
         stack[name] = runs.split(",")
-    if len(stack) < 2:
-        raise SchedlabError("a stack has two or more prefixes", where="--prefix", todo="name the base and each change")
-    try:
-        margin = parse_share(delta)
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--delta", todo="write a share such as 2%") from None
-    found = printed_stack(read_tables(file, table or []), file.name, stack, metric or [], alpha, margin)
+    found = reading.attribute(file, stack, metric=metric or (), alpha=alpha, delta=delta, table=table or ())
     present(compose(found), form, output)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from schedlab.api.defaults import BISECT_BLOCKS
 from schedlab.cli import complete
 from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.options import (
@@ -19,9 +20,6 @@ from schedlab.cli.options import (
     run_number,
     store_path,
 )
-
-BLOCKS = 400
-"""Default limit of a search, in blocks."""
 
 
 def bisect(
@@ -58,7 +56,7 @@ def bisect(
             metavar="COMMAND", help="Shell command to measure, in a commit's folder or after a state's command."
         ),
     ] = None,
-    blocks: Annotated[int, typer.Option(metavar="N", min=1, help="Most blocks of the search.")] = BLOCKS,
+    blocks: Annotated[int, typer.Option(metavar="N", min=1, help="Most blocks of the search.")] = BISECT_BLOCKS,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Longest time of the search, such as 2h.")] = None,
     delta: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Least change that counts; default the file's, or 1%.")
@@ -104,6 +102,12 @@ def bisect(
     """
     from schedlab.cli import bisection_run
     from schedlab.cli.console import make
+    from schedlab.execution.runs import Request, Source, file_source
+    from schedlab.execution.search import Budget
+    from schedlab.execution.states import States
+    from schedlab.experiment.changes import Changes
+    from schedlab.notation.units import seconds_of
+    from schedlab.store.design import Purpose
     from schedlab.store.file import open_store
 
     if show is not None:
@@ -112,11 +116,15 @@ def bisect(
         bisection_run.print_result(engine, run_number(store, show), form, output, where)
         return
     where = measured_path(store, no_store=no_store, resume=resume)
-    request = bisection_run.Request(
-        file=file, good=good, bad=bad, commits=commits, tree=tree, build=build, config=config, states=states, run=run,
-        blocks=blocks, budget=budget, delta=delta, only=only, store=where, resume=resume, seed=seed,
-        target=target, sysroot=sysroot,
+    limits = Budget(blocks, seconds_of(budget, "--budget"))
+    source = file_source(file, Changes(delta=delta, only=(only,) if only else ())) if file else None
+    made_of = States(source, good, bad, commits, tree, build, config, states, run, delta)
+    request = Request(
+        Source(made_of.name, *made_of.experiment()), where, seed=seed, resume=resume, target=target,
+        sysroot=sysroot, purpose=Purpose(bisection=True),
     )  # fmt: skip
     if dry_run:
-        raise typer.Exit(bisection_run.show_plan(request, None if pilot is None else run_number(store, pilot)))
-    raise typer.Exit(bisection_run.search_and_print(request, make(stderr=form is not AnswerFormat.TEXT), form, output))
+        number = None if pilot is None else run_number(store, pilot)
+        raise typer.Exit(bisection_run.show_plan(request, limits, number, builds=config is not None))
+    aside = make(stderr=form is not AnswerFormat.TEXT)
+    raise typer.Exit(bisection_run.search_and_print(request, made_of, limits, aside, form, output))

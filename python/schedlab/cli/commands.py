@@ -63,7 +63,7 @@ class Command(_Page, TyperCommand):
         """Call the function of the command, unless its output would be a file on a terminal."""
         values = {option: ctx.params.get(each.name) for each in self.params for option in each.opts}
         if "--output" in values and values.get("--format") in ("html", "parquet"):
-            from schedlab.cli.output_file import refuse_terminal
+            from schedlab.files.output_file import refuse_terminal
 
             refuse_terminal(values["--format"], values["--output"])
         return super().invoke(ctx)

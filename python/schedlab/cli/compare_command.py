@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated
 
 import typer
@@ -55,21 +54,9 @@ def compare(
 
     gc.disable()
     from schedlab.cli.report_output import Scope, present
-    from schedlab.findings.columns import choose, refuse
-    from schedlab.store.file import open_store
-    from schedlab.store.selection import named_apart, with_baseline
+    from schedlab.findings.columns import side_by_side
 
-    opened = cache(lambda: open_store(store_path(store), create=False))
-    layouts = []
-    if table:
-        from schedlab.importers.printed.layout import layouts as parsed
-
-        layouts = [layout for text in table for layout in parsed(text)]
-    chosen = named_apart(choose(columns, opened, layouts))
-    chosen = with_baseline(chosen, baseline) if baseline else chosen
-    refuse(chosen)
-    engine = next((column.store for column in chosen if column.store), None)
-    engine = opened() if engine is None or any(column.store is None for column in chosen) else engine
+    engine, chosen = side_by_side(columns, store_path(store), baseline, table or ())
     scope = Scope(engine, chosen, store, ranks=form is not Format.MMTESTS)
     present(scope, Wanted(form, output, stars, layout, width, samples, raw_p=raw_p))
     if fail_on or exit_as is ExitAs.BISECT:

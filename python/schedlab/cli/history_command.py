@@ -27,16 +27,8 @@ def history(
     A list of all rows that contain the words; if only one row contains them, all its runs. Complete runs of full size
     are counted, but not quick runs, imports, sweeps and searches.
     """
-    from schedlab.errors import SchedlabError
-    from schedlab.findings.history import histories
+    from schedlab.api import reading
     from schedlab.report.answers.history import compose
-    from schedlab.store import reader
-    from schedlab.store.file import open_store
 
-    engine = open_store(store_path(store), create=False)
-    found = histories(engine, reader.runs(engine), words or [])
-    if not found:
-        what = f"no row contains {' and '.join(map(repr, words))}" if words else "no run of the store has a history"
-        todo = "without words, 'schedlab history' lists all rows" if words else "runs count when they are complete"
-        raise SchedlabError(what, where=str(engine.url.database), todo=todo)
+    found = reading.history(*words or (), store=store_path(store))
     present(compose(found), form, output)

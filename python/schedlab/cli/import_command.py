@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,20 +16,7 @@ from schedlab.store.location import Location
 if TYPE_CHECKING:
     from schedlab.cli.console import Console
     from schedlab.importers.outline import Outline
-    from schedlab.results.imported import Import, Table
-    from schedlab.results.metrics import Direction
     from schedlab.store.reader import Run
-
-
-@dataclass(frozen=True)
-class Statements:
-    """The user's statements on columns, metrics and the layout of printed tables."""
-
-    names: Sequence[str]
-    baseline: str | None
-    lower: Sequence[str]
-    higher: Sequence[str]
-    tables: Sequence[str]
 
 
 def import_(
@@ -79,21 +64,22 @@ def import_(
     Any other table is read by the layout that --table states. See docs/importing.md.
     """
     from schedlab.cli.console import make
+    from schedlab.cli.store_merge_command import print_copies
+    from schedlab.importers.intake import NONE, Statements, copied, read, record
     from schedlab.importers.outline import outline
     from schedlab.report import imports as shown
-    from schedlab.store.merging import is_store
+    from schedlab.store.exports import LOSS
 
     console = make()
-    stores = [source for source in sources if source.path is None or is_store(source.path)]
-    if stores:
-        _import_stores(stores, sources, store, output)
+    statements = Statements(tuple(names or ()), baseline, tuple(lower or ()), tuple(higher or ()), tuple(table or ()))
+    plain = not (again or form) and statements == NONE
+    if not dry_run and (copies := copied(sources, store_path(store), plain=plain)):
+        print_copies(copies.runs, store_path(store), output)
+        if copies.exported:
+            make(stderr=True).say("runs of exported samples:", LOSS)
         return
     paths = [source.file for source in sources]
-    statements = Statements(names or [], baseline, lower or [], higher or [], table or [])
-    if not (dry_run or again or form) and statements == Statements([], None, [], [], []) and _are_exports(paths):
-        _import_exports(paths, store, output)
-        return
-    imports = _read(paths, form, statements)
+    imports = read(paths, form, statements)
     outlines = [outline(imported) for imported in imports]
     if dry_run:
         if output is OutputFormat.JSON:
@@ -101,114 +87,13 @@ def import_(
         else:
             console.print(shown.render(outlines))
         return
-    recorded = _record(store_path(store), imports, again=again)
+    recorded = record(store_path(store), imports, again=again)
     runs = [run for group in recorded for run in group]
     if output is OutputFormat.JSON:
         made = [{"id": run.id, "name": run.name, "path": run.experiment_path} for run in runs]
         echo(shown.to_json(outlines, made))
     else:
         _summarise(console, outlines, recorded, store)
-
-
-def _import_stores(
-    stores: Sequence[Location], sources: Sequence[Location], to: Location | None, form: OutputFormat
-) -> None:
-    """Copy the runs of schedlab's stores; SchedlabError if the list also contains other paths."""
-    from schedlab.cli.store_merge_command import merge
-    from schedlab.errors import SchedlabError
-
-    if len(stores) < len(sources):
-        raise SchedlabError(
-            "is a store, and other paths are not stores",
-            where=str(stores[0]),
-            todo=("import stores in a separate command"),
-        )
-    merge(list(stores), to, form)
-
-
-def _are_exports(paths: Sequence[Path]) -> bool:
-    """Whether all paths are exports of samples that contain the records of their runs."""
-    if not all(path.suffix in (".csv", ".parquet") and path.is_file() for path in paths):
-        return False
-    from schedlab.store.exports import has_records  # loads polars
-
-    return all(map(has_records, paths))
-
-
-def _import_exports(paths: Sequence[Path], to: Location | None, form: OutputFormat) -> None:
-    """Copy the runs of exports, and print what exports lack."""
-    from schedlab.cli.console import make
-    from schedlab.cli.store_merge_command import copy
-    from schedlab.store.exports import LOSS, read_export
-
-    copy([location.of(path) for path in paths], store_path(to), form, lambda source: read_export(source.file))
-    make(stderr=True).say("runs of exported samples:", LOSS)
-
-
-def read_tables(path: Path, layouts: Sequence[str]) -> list[Table]:
-    """Return the printed tables of a path; ``layouts`` are the values of ``--table``."""
-    return [table for each in _read([path], None, Statements([], None, [], [], list(layouts))) for table in each.tables]
-
-
-def _read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:
-    """Return the imports of all paths under the names that the user states; write nothing."""
-    from schedlab.errors import SchedlabError
-    from schedlab.importers import checks, detect
-
-    layouts = []
-    if statements.tables:
-        from schedlab.importers.printed.layout import layouts as parsed
-
-        layouts = [layout for text in statements.tables for layout in parsed(text)]
-    plain = [name for name in statements.names if "=" not in name]
-    if plain and len(plain) != len(paths):
-        raise SchedlabError(
-            f"{len(plain)} names for {len(paths)} paths",
-            where="--name",
-            todo="give a name for each PATH, or OLD=NEW for single columns",
-        )
-    imports = detect.read_all(paths, form, plain, layouts)
-    columns = checks.columns_of(imports)
-    changes = {}
-    for name in statements.names:
-        if name not in plain:
-            # A column may be called "ms=10", so the longest column name that fits is taken.
-            old = max((column for column in columns if name.startswith(f"{column}=")), key=len, default=None)
-            if old is None:
-                raise SchedlabError(
-                    f"{name} renames no column", where="--name", todo=f"the columns are {', '.join(columns)}"
-                )
-            changes[old] = name[len(old) + 1 :]
-    imports = checks.renamed(imports, changes) if changes else imports
-    if statements.baseline is not None:
-        imports = checks.with_baseline(imports, statements.baseline)
-    directions: dict[str, Direction] = {}
-    directions |= dict.fromkeys(statements.lower, "lower")
-    directions |= dict.fromkeys(statements.higher, "higher")
-    return checks.with_directions(imports, directions) if directions else imports
-
-
-def _record(to: Location, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:
-    """Store the imports in one transaction and return the runs of each; StoreError if the store already contains the
-    imports."""
-    from schedlab.errors import StoreError
-    from schedlab.importers import checks
-    from schedlab.store.file import open_store
-    from schedlab.store.imports import duplicates, record_imports
-    from schedlab.store.reader import run
-
-    groups = [checks.by_column(imported) for imported in imports]
-    parts = [part for group in groups for part in group]
-    engine = open_store(to, create=True)
-    if stored := [] if again else duplicates(engine, parts):
-        runs = ", ".join(f"{duplicate.name} is run {duplicate.run_id}" for duplicate in stored)
-        raise StoreError(
-            f"has these results already: {runs}",
-            where=str(to),
-            todo="nothing was imported: leave the path out, or import it once more with --again",
-        )
-    run_ids = iter(record_imports(engine, parts))
-    return [[run(engine, next(run_ids)) for _ in group] for group in groups]
 
 
 def _summarise(

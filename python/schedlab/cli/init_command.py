@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from schedlab.cli import complete
 from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenTarget
-from schedlab.cli.try_command import Blocks, Delta, Iterations, Variants, drafted
+from schedlab.cli.try_command import Blocks, Delta, Iterations, Variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,19 +72,19 @@ def init(
         write_example(example, path)
         return
     from schedlab.cli.console import make
-    from schedlab.cli.output_file import require_new, write_new
     from schedlab.errors import SchedlabError
+    from schedlab.files.output_file import require_new, write_new
+    from schedlab.targets.selection import drafted
 
     if path is None:
         raise SchedlabError("needs a file to write", where="init", todo="schedlab init FILE, or init --example list")
     require_new(path, "schedlab init FILE")
     about = {"name": name or path.stem[:60]}
-    design = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
     if not words:
         words, variant = _asked(about, question, variant)
     elif question:
         about["question"] = question
-    made = drafted(words, variant or [], design, about)
+    made = drafted(words, variant or [], blocks=blocks, iterations=iterations, delta=delta, target=target, about=about)
     made.parsed()
     write_new(path, commented(made.text), "schedlab init FILE")
     console = make()
@@ -129,6 +129,7 @@ def _defaults(table: str) -> list[str]:
 def _asked(about: dict[str, str], question: str | None, variants: list[str] | None) -> tuple[list[str], list[str]]:
     """Ask for the question, the workloads and the variants; fill in ``about``. Each answer is checked at once."""
     from schedlab.errors import SchedlabError
+    from schedlab.targets.selection import drafted
 
     if not sys.stdin.isatty():
         raise SchedlabError(
@@ -136,14 +137,13 @@ def _asked(about: dict[str, str], question: str | None, variants: list[str] | No
             where="init",
             todo="schedlab init FILE hackbench groups=4 --variant batch:policy=batch",
         )
-    nothing: dict[str, Any] = dict.fromkeys(("--blocks", "--iterations", "--delta", "--target"))
     answer = question or typer.prompt("Question that the report answers", default="", show_default=False)
     if answer:
         about["question"] = answer
 
     def checked_words(answer: str) -> list[str]:
         words = _split(answer)
-        drafted(words, [], nothing, about).parsed()
+        drafted(words, [], about=about).parsed()
         return words
 
     words = _answer("Workload and parameters (schedlab workloads lists them)", checked_words, "hackbench groups=4")
@@ -151,7 +151,7 @@ def _asked(about: dict[str, str], question: str | None, variants: list[str] | No
 
     def checked_variant(answer: str) -> str:
         if answer:
-            drafted(words, [*states, answer], nothing, about).parsed()
+            drafted(words, [*states, answer], about=about).parsed()
         return answer
 
     while state := _answer("Variant, such as batch:policy=batch (Enter to end)", checked_variant, ""):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from schedlab.cli.console import make
 from schedlab.cli.echo import echo, print_table
-from schedlab.cli.output_file import write_new
 from schedlab.errors import SchedlabError
 from schedlab.files import shipped
+from schedlab.files.output_file import write_new
 
 LIST = "list"
 """Word that stands for no example: the names are printed."""

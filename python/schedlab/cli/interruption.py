@@ -13,19 +13,15 @@ import typer
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.errors import Exit
+from schedlab.execution.watch import Left
 from schedlab.experiment.plan import Trial
 from schedlab.results.measurement import Measurement
-from schedlab.targets.protocol import Target
 from schedlab.tunables import Interrupted, restore_on_signals
 
 INTERRUPTED = "\ninterrupted"
 UNDONE = "\ninterrupted; all changes are undone"
 NOT_UNDONE = "\ninterrupted; not all changes are undone"
 """Messages of commands that a signal ended."""
-
-
-class Left(KeyboardInterrupt):
-    """The end by a signal of a command that could not undo all its changes, or does not know what was undone."""
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
@@ -51,18 +47,6 @@ def ending(aside: Console, message: str, again: Sequence[str] = ()) -> Iterator[
             if again:
                 aside.command(" ", shlex.join(again))
             raise typer.Exit(exit_code(error)) from error
-
-
-@contextmanager
-def measuring(aside: Console, target: Target) -> Iterator[None]:
-    """After the block, name the values that could not be put back. The exception of a signal then becomes Left."""
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise (Left() if target.leftovers else error) from None
-    finally:
-        for leftover in target.leftovers:
-            aside.say("not put back:", leftover, "red")
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
+from schedlab.api.defaults import HOLDOUT
 from schedlab.cli.answering import AnswerForm, AnswerFormat
 from schedlab.cli.commands import Commands
 from schedlab.cli.options import GivenTarget, Output, Store, Sysroot, store_path
-
-HOLDOUT = 20
-"""Default number of blocks of a confirmation."""
 
 app = Commands(help="Judge the candidates of a program that searches; the chance of any false verdict is bounded.")
 

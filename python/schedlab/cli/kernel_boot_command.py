@@ -13,7 +13,7 @@ import typer
 
 from schedlab.cli import complete
 from schedlab.cli.echo import echo
-from schedlab.cli.options import seconds_of
+from schedlab.notation.units import seconds_of
 
 SSH = "ssh:"
 

@@ -13,10 +13,9 @@ from rich.text import Text
 from schedlab.cli.appearance import appearance
 from schedlab.cli.console import make
 from schedlab.cli.interruption import ending
-from schedlab.cli.options import seconds_of
-from schedlab.cli.output_file import OutputError, remedy, write_whole
 from schedlab.errors import CannotRunHere, Exit
 from schedlab.files import cache
+from schedlab.files.output_file import OutputError, remedy, write_whole
 from schedlab.kernels import debian, experiment_file
 from schedlab.kernels.build_cache import BASE, BuildCache, NotBuilt, Record, kernel_name, series_name
 from schedlab.kernels.config import recipe
@@ -24,7 +23,7 @@ from schedlab.kernels.make import compiler, require_tools
 from schedlab.kernels.series_build import Outcome, Prefix, Request, build, prefixes
 from schedlab.kernels.source import LINUX_SOURCE, open_series
 from schedlab.notation.terminal import escaped
-from schedlab.notation.units import counted, format_time
+from schedlab.notation.units import counted, format_time, seconds_of
 from schedlab.workloads.kernbench.build import place
 
 

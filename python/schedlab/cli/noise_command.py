@@ -81,21 +81,25 @@ def noise(
     """
     import os
 
+    from schedlab.api import noise as api
     from schedlab.cli import noise_perfetto as perfetto
-    from schedlab.cli import noise_run
     from schedlab.cli.answering import AnswerFormat, present
     from schedlab.cli.console import make
-    from schedlab.cli.interruption import INTERRUPTED, ending
+    from schedlab.cli.interruption import INTERRUPTED
+    from schedlab.cli.watching import Shown
     from schedlab.report.answers.noise import compose
+    from schedlab.simulation.settings import pair
 
     if form is NoiseFormat.PERFETTO:
         perfetto.require_file(output)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    parts = form in (NoiseFormat.JSON, NoiseFormat.PERFETTO)
-    wanted = noise_run.Wanted(cpus, time, threshold, priority, target, cmdline, trace, parts, tuple(set_ or ()), seed)
-    with ending(make(stderr=True), INTERRUPTED):
-        measured = noise_run.stored(read) if read else noise_run.measured(wanted)
+    measured = api.noise(
+        cpus, time=time, threshold=threshold, priority=priority, trace=trace, target=target, cmdline=cmdline,
+        tunables=dict(pair(text, "--set") for text in set_ or ()), seed=seed, read=read,
+        parts=form in (NoiseFormat.JSON, NoiseFormat.PERFETTO),
+        watch=Shown(make(stderr=True), interrupted=INTERRUPTED),
+    )  # fmt: skip
     if form is NoiseFormat.PERFETTO:
         perfetto.write(measured, output)
     else:

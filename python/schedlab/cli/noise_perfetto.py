@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from schedlab.cli.output_file import output, remedy
 from schedlab.errors import SchedlabError
 from schedlab.extension import extension
+from schedlab.files.output_file import output, remedy
 from schedlab.results.interruptions import Noise
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum
-from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -94,22 +94,6 @@ Tables = Annotated[
 ]
 
 
-def seconds_of(limit: str | None, option: str) -> float:
-    """Return a limit of time in seconds; infinity without a limit. ``option`` names the limit in messages."""
-    if limit is None:
-        return inf
-    from schedlab.notation.units import parse_time_ns
-
-    remedy = "write a time with its unit, such as 30min or 2h"
-    try:
-        seconds = parse_time_ns(limit) / 1e9
-    except ValueError as error:
-        raise SchedlabError(str(error), where=option, todo=remedy) from error
-    if seconds <= 0:
-        raise SchedlabError("a limit must be positive", where=option, todo=remedy)
-    return seconds
-
-
 def store_path(named: Location | None) -> Location:
     """Return the store that the user named, or the default store."""
     return named or location.default()
@@ -156,3 +140,13 @@ def lasting(store: Location) -> list[str] | None:
 def again(store: Location, words: Sequence[str]) -> Sequence[str]:
     """Return the words of a further command on this store; no words if the store ends with this command."""
     return [] if store.temporary else words
+
+
+def resuming(store: Location) -> Sequence[str]:
+    """Return this command line with ``--resume``; no words if the store ends with this command."""
+    return again(store, ["schedlab", *this_command(), "--resume"])
+
+
+def this_command() -> list[str]:
+    """Return the words of this command line, without ``--resume``."""
+    return [word for word in sys.argv[1:] if word != "--resume"]

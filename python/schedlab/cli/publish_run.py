@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import shown_at
-from schedlab.cli.output_file import OutputError
 from schedlab.cli.published import FORMAT, Published, PublishedPoint, PublishedRun, PublishedSeries, Shown
 from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
+from schedlab.files.output_file import OutputError
 from schedlab.files.replacement import TEMPORARY
 from schedlab.findings.history import Point, Series, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings

@@ -40,7 +40,7 @@ def examine_quiet(cpus: str, target: str, measured: Path | None) -> Answer:
 
 
 def _measurement(path: Path, cpus: Sequence[int], target: str) -> Noise:
-    from schedlab.cli.noise_run import stored
+    from schedlab.execution.noise import stored
 
     noise = stored(path)
     if (noise.target, {cpu.cpu for cpu in noise.cpus}) != (target, set(cpus)):

@@ -107,7 +107,8 @@ def _summarise(
     from schedlab.cli.answering import present
     from schedlab.cli.report_output import ANSWERS
     from schedlab.errors import SchedlabError
-    from schedlab.findings.machines import Machine, fleet, runs_of
+    from schedlab.execution.fleet import runs_of
+    from schedlab.findings.machines import Machine, fleet
     from schedlab.report.answers.machines import compose
     from schedlab.store import reader, selection
 

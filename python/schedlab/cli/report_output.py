@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from schedlab.cli.answering import AnswerFormat
 from schedlab.cli.formats import Format, Layout, Stars, Wanted
-from schedlab.cli.output_file import remedy, write_whole
 from schedlab.errors import SchedlabError
+from schedlab.files.output_file import remedy, write_whole
 from schedlab.notation.terminal import escaped
 from schedlab.store.location import Location
 

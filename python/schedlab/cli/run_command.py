@@ -26,7 +26,7 @@ from schedlab.cli.options import (
 from schedlab.store.location import Location
 
 if TYPE_CHECKING:
-    from schedlab.cli.experiment_run import Pilot
+    from schedlab.execution.runs import Pilot
 
 
 def run(
@@ -98,21 +98,21 @@ def run(
     Each trial is stored before the next begins: Ctrl-C loses at most the running trial, and every tunable is put back.
     """
     from schedlab.cli import experiment_run
+    from schedlab.execution.runs import Request, file_source
     from schedlab.experiment.changes import Changes
+    from schedlab.store.design import Purpose
     from schedlab.targets.selection import machines
 
     noise = _pilot(store, pilot, effect, power, dry_run=dry_run)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    source = experiment_run.file_source(
-        file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ()))
-    )
+    source = file_source(file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ())))
     where = measured_path(store, no_store=no_store, resume=resume)
-    request = experiment_run.Request(source, where, quick, seed, resume, sysroot, target, fleet)
+    request = Request(source, where, quick, seed, resume, target, sysroot, Purpose(fleet=fleet))
     as_json = form is OutputFormat.JSON
     if fleet:
         end_with_input()
-    elif names := machines(target, source.load()[0]):
+    elif names := machines(target, source.experiment):
         from schedlab.cli import fleet_run
 
         if dry_run:
@@ -125,9 +125,8 @@ def run(
 
 def _pilot(store: Location | None, run: str | None, effect: str | None, power: float, *, dry_run: bool) -> Pilot | None:
     """Return the pilot that the options name; SchedlabError for options without a meaning."""
-    from schedlab.cli.experiment_run import Pilot
     from schedlab.errors import SchedlabError
-    from schedlab.notation.units import parse_share
+    from schedlab.execution.runs import Pilot
 
     if run is None:
         if effect is not None:
@@ -135,17 +134,7 @@ def _pilot(store: Location | None, run: str | None, effect: str | None, power: f
         return None
     if not dry_run:
         raise SchedlabError("has no meaning for a run, only for its plan", where="--from", todo="add --dry-run")
-    number = run_number(store, run)
-    if effect is None:
-        return Pilot(number, None, power)
-    try:
-        share = parse_share(effect)
-    except ValueError as error:
-        raise SchedlabError(str(error), where="--effect", todo="give a share such as 2%") from error
-    if not 0 < share < 1:
-        todo = "give a share above 0 and below 100 %"
-        raise SchedlabError(f"{effect!r} is not an effect to look for", where="--effect", todo=todo)
-    return Pilot(number, share, power)
+    return Pilot.of(run_number(store, run), effect, power)
 
 
 def end_with_input() -> None:

@@ -89,7 +89,7 @@ def calibrate(
 
 
 def _write(text: str, output: Path | None) -> None:
-    from schedlab.cli.output_file import remedy, write_whole
+    from schedlab.files.output_file import remedy, write_whole
 
     if output is None:
         echo(text, nl=False)

@@ -33,12 +33,12 @@ def predict(
     The intervals contain the errors of earlier comparisons ('schedlab sim twin') of this model with its machine, in the
     store. Without comparisons, or if the model predicted no better than "nothing changes", nothing is predicted.
     """
-    from schedlab.cli import prediction_run
+    from schedlab.api import modelling
     from schedlab.cli.console import make
-    from schedlab.experiment.changes import Changes
+    from schedlab.cli.interruption import INTERRUPTED
+    from schedlab.cli.watching import Shown
     from schedlab.report.answers.prediction import compose
 
-    wanted = prediction_run.Wanted(file, Changes(blocks, None, None, (), ()), machine, kernel, seed)
-    where = store_path(store)
-    predicted = prediction_run.predict(wanted, where, make(stderr=True))
+    where, watch = store_path(store), Shown(make(stderr=True), interrupted=INTERRUPTED)
+    predicted = modelling.predict(file, machine, kernel=kernel, blocks=blocks, seed=seed, store=where, watch=watch)
     present(compose(predicted, machine, stored(where)), form, output)

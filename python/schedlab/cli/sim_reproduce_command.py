@@ -34,17 +34,13 @@ def reproduce(
 
     Skill is 1 - mean error / mean error of predicting no change. Simulations in the store are not repeated.
     """
+    from schedlab.api import modelling
     from schedlab.cli.console import make
-    from schedlab.cli.interruption import ending
-    from schedlab.cli.reproduction_run import reproduce as reproduced
+    from schedlab.cli.watching import Shown
     from schedlab.report.answers.reproduction import compose
-    from schedlab.reproduction import published
-    from schedlab.reproduction.result import Reproductions
 
-    names = list(dict.fromkeys(published.name_of(word) for word in reports or published.names()))
-    aside = make(stderr=True)
     where = measured_path(store, no_store=no_store)
     message = "\ninterrupted" if where.temporary else "\ninterrupted; the same command goes on"
-    with ending(aside, message):
-        results = reproduced(names, where, aside, quick=quick, guest=guest)
-    present(compose(Reproductions(results), stored(where), tables=not scores), form, output)
+    watch = Shown(make(stderr=True), interrupted=message)
+    results = modelling.reproduce(*reports or (), quick=quick, guest=guest, store=where, watch=watch)
+    present(compose(results, stored(where), tables=not scores), form, output)

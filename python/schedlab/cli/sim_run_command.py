@@ -109,8 +109,9 @@ def run(
     The same arguments give the same figures, always. The figures are simulated: no kernel was measured.
     """
     from schedlab.cli import simulation_run
+    from schedlab.simulation import texts
 
-    request = simulation_run.Request(
+    request = texts.Request(
         words=words or [],
         file=program,
         machine=machine,
@@ -129,7 +130,7 @@ def run(
         timeline=timeline,
         proc=proc or [],
     )
-    result = simulation_run.simulate(request)
+    result = texts.simulate(request)
     if proc and form is AnswerFormat.TEXT and output is None:
         simulation_run.show_files(result)
     else:

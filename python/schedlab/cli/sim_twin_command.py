@@ -55,20 +55,26 @@ def twin(
     """
     import os
 
-    from schedlab.cli import twin_run
+    from schedlab.api import modelling
     from schedlab.cli.console import make
-    from schedlab.experiment.changes import Changes
+    from schedlab.cli.watching import Shown
     from schedlab.report.answers.twin import compose
 
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
-    aside = make(stderr=True)
     where = store_path(store) if runs is not None else measured_path(store, no_store=no_store)
-    if runs is not None:
-        compared = twin_run.stored(where, runs)
-    else:
-        wanted = twin_run.Wanted(
-            file, Changes(blocks, None, None, (), ()), target, machine, calibrated, kernel, quick, seed
-        )
-        compared = twin_run.run(wanted, where, aside)
+    compared = modelling.twin(
+        file, runs=None if runs is None else _pair(runs), machine=machine, calibrated=calibrated, kernel=kernel,
+        target=target, quick=quick, blocks=blocks, seed=seed, store=where, watch=Shown(make(stderr=True)),
+    )  # fmt: skip
     present(compose(compared, stored(where)), form, output)
+
+
+def _pair(runs: str) -> tuple[int, int]:
+    """Return the numbers of two runs."""
+    from schedlab.errors import SchedlabError
+
+    numbers = runs.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise SchedlabError(f"{runs!r} are not two runs", where="--runs", todo="write the numbers: --runs 3,4")
+    return int(numbers[0]), int(numbers[1])

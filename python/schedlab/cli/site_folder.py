@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from schedlab.cli.output_file import OutputError, write_whole
 from schedlab.files.destination import state_of
+from schedlab.files.output_file import OutputError, write_whole
 
 _TODO = "name a folder that you can write"
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +12,7 @@ from schedlab.store import location
 from schedlab.store.location import Location
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from schedlab.store.merging import Copied
 
 
 def merge(
@@ -41,26 +41,17 @@ def merge(
     Runs get new numbers, which are printed. A run that the store contains already is recognised and not copied again.
     """
     from schedlab.store.file import open_store
+    from schedlab.store.merging import merge as merge_stores
 
-    copy(sources, store_path(to), form, lambda source: open_store(source, create=False))
+    where = store_path(to)
+    print_copies(merge_stores(sources, where, lambda source: open_store(source, create=False)), where, form)
 
 
-def copy(sources: Sequence[Location], to: Location, form: OutputFormat, opened: Callable[[Location], Engine]) -> None:
-    """Copy all runs of the sources into the store ``to``, and print their numbers."""
+def print_copies(merged: Sequence[tuple[str, Copied]], to: Location, form: OutputFormat) -> None:
+    """Print the numbers of runs in the store ``to`` that were copied from other stores."""
     from schedlab.cli.console import make, table
     from schedlab.cli.json_output import print_json
-    from schedlab.errors import StoreError
-    from schedlab.store.file import open_store
-    from schedlab.store.merging import copy_runs
 
-    for source in sources:
-        if location.are_same(source, to):
-            raise StoreError("is the store to add to", where=str(source), todo="name another store with --to")
-    engines = [opened(source) for source in sources]
-    target = open_store(to, create=True)
-    merged = [
-        (str(source), run) for source, engine in zip(sources, engines, strict=True) for run in copy_runs(engine, target)
-    ]
     if form is OutputFormat.JSON:
         runs = [{"store": origin, "run": each.before, "number": each.number, "name": each.name, "new": each.is_new}
                 for origin, each in merged]  # fmt: skip

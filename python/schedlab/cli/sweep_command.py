@@ -45,12 +45,17 @@ def sweep(
     point is measured once in each block. A killed worker loses at most its chunk of cells; --resume does the others.
     """
     from schedlab.cli import sweep_run
+    from schedlab.execution.runs import Request, file_source
+    from schedlab.execution.workers import Place
+    from schedlab.experiment.changes import Changes
+    from schedlab.store.design import Purpose
 
     if show is None:
         where = measured_path(store, no_store=no_store, resume=resume)
-        request = sweep_run.Request(sweep_run.named(file), ray, jobs, where, seed, resume)
+        source = file_source(sweep_run.named(file), Changes())
+        request = Request(source, where, seed=seed, resume=resume, purpose=Purpose(sweep=True))
         if dry_run:
             sweep_run.show_points(request)
             return
-        raise typer.Exit(sweep_run.sweep_and_print(request, form, output))
+        raise typer.Exit(sweep_run.sweep_and_print(request, Place(ray, jobs), form, output))
     sweep_run.print_report(store_path(store), run_number(store, show), form, output)

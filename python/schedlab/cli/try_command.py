@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from schedlab.cli import complete
 from schedlab.cli.appearance import appearance
 from schedlab.cli.gate import ExitAs, GivenExit, GivenFailOn
 from schedlab.cli.options import GivenTarget, NoStore, OutputFormat, Store, measured_path
-
-if TYPE_CHECKING:
-    from schedlab.experiment.draft import Draft
 
 Words = Annotated[
     list[str],
@@ -67,45 +64,22 @@ def try_(
     """Run an experiment without a file, and print the equivalent experiment file and the verdicts."""
     from schedlab.cli import experiment_run
     from schedlab.cli.console import make
-    from schedlab.cli.output_file import write_new
+    from schedlab.execution.runs import Request, Source
+    from schedlab.files.output_file import write_new
+    from schedlab.targets.selection import drafted
 
-    design = {"--blocks": blocks, "--iterations": iterations, "--delta": delta, "--target": target}
     as_json = form is OutputFormat.JSON
-    tried = drafted(words, variant or [], design)
+    tried = drafted(words, variant or [], blocks=blocks, iterations=iterations, delta=delta, target=target)
     experiment, text = tried.parsed(), tried.text
-    options = [word for option, value in design.items() if value is not None for word in (option, str(value))]
-    options += [word for each in variant or [] for word in ("--variant", each)]
-    if save is not None:
+    if save is not None and not resume:
         write_new(save, text, "--save")
         make(stderr=as_json).hint("wrote", str(save))
-    elif not (as_json or appearance.quiet):
+    elif not (save or as_json or appearance.quiet):
         make().print(text, style="dim", soft_wrap=True)
     name = str(save) if save else f"{experiment.experiment.name}.toml"
-    source = experiment_run.Source(name, ["try", *words, *options], lambda: (experiment, text))
+    source = Source(name, experiment, text)
     where = measured_path(store, no_store=no_store, resume=resume)
-    request = experiment_run.Request(source, where, False, seed, resume, None)
+    request = Request(source, where, seed=seed, resume=resume)
     if dry_run:
         raise typer.Exit(experiment_run.show_plan(request, verbose=appearance.verbose, as_json=as_json))
     raise typer.Exit(experiment_run.run_and_report(request, fail_on, exit_as, as_json=as_json))
-
-
-def drafted(
-    words: list[str], variants: list[str], options: dict[str, Any], about: dict[str, str] | None = None
-) -> Draft:
-    """Return the experiment of these arguments; ``options`` has the values of ``--blocks`` and so on.
-
-    A target of the command line becomes a ``[target]`` table, so that the text alone repeats the experiment.
-    """
-    from schedlab.experiment.draft import draft
-    from schedlab.targets.selection import table_of
-
-    design = {
-        "design.blocks": ("--blocks", options["--blocks"]),
-        "design.iterations": ("--iterations", options["--iterations"]),
-        "analysis.delta": ("--delta", options["--delta"]),
-    }
-    plain = draft(words, variants, design, about=about)
-    if options["--target"] is None:
-        return plain
-    table = table_of(options["--target"], plain.parsed())
-    return draft(words, variants, design, table.model_dump(exclude_defaults=True), about)

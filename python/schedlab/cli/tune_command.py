@@ -8,24 +8,22 @@ from typing import Annotated
 
 import typer
 
+from schedlab.api.defaults import TUNE_BLOCKS, TUNE_POINTS
 from schedlab.cli import complete
-from schedlab.cli.answering import AnswerForm, AnswerFormat
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
 from schedlab.cli.options import (
     GivenTarget,
     NoStore,
     Output,
     Store,
     Sysroot,
+    lasting,
     measured_path,
+    resuming,
     run_number,
     store_path,
+    this_command,
 )
-
-POINTS = 30
-"""Default number of points of a search."""
-
-SEARCH_BLOCKS = 2
-"""Default number of blocks of a point."""
 
 
 class SamplerName(StrEnum):
@@ -54,7 +52,7 @@ def tune(
         list[str] | None,
         typer.Option(metavar="NAME", help="Also search this tunable, in the catalogue's range; may be repeated."),
     ] = None,
-    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Most points of the search.")] = POINTS,
+    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Most points of the search.")] = TUNE_POINTS,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Longest time of the search, such as 2h.")] = None,
     sampler: Annotated[
         SamplerName | None,
@@ -71,9 +69,7 @@ def tune(
             help="Measure the best points of this search first, such as a search on a simulated machine.",
         ),
     ] = None,
-    blocks: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Blocks of each point of the search.")
-    ] = SEARCH_BLOCKS,
+    blocks: Annotated[int, typer.Option(metavar="N", min=1, help="Blocks of each point of the search.")] = TUNE_BLOCKS,
     confirm: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Fresh blocks that confirm the winner; default the file's.")
     ] = None,
@@ -103,17 +99,28 @@ def tune(
     The search space is the tunables of [sweep.factors] and --tunable. Only the verdict on the fresh blocks is a
     result: the figure of the search is optimistic, because it is the best of many figures.
     """
-    from schedlab.cli import tune_run
+    from schedlab.api.tuning import tune as search
+    from schedlab.cli.console import make
+    from schedlab.cli.watching import Shown
+    from schedlab.errors import ExperimentError
+    from schedlab.findings.tuning import tuned
+    from schedlab.report.answers.tune import compose
+    from schedlab.store.file import open_store
 
+    words: list[str] = []
     if show is not None:
-        tune_run.print_result(store_path(store), run_number(store, show), form, output)
-        return
-    warm = None if warm_start is None else run_number(store, warm_start)
-    where = measured_path(store, no_store=no_store, resume=resume)
-    request = tune_run.Request(
-        file=file, metric=metric, objectives=tuple(objective or ()), constraints=tuple(constraint or ()),
-        tunables=tuple(tunable or ()), points=trials, budget=budget, sampler=sampler.value if sampler else None,
-        warm_start=warm, blocks=blocks, confirm=confirm, store=where, seed=seed, resume=resume,
-        target=target, sysroot=sysroot, ray=ray, jobs=jobs,
-    )  # fmt: skip
-    raise typer.Exit(tune_run.tune_and_print(request, form, output))
+        where = store_path(store)
+        found = tuned(open_store(where, create=False), run_number(store, show))
+    elif file is None:
+        todo = "name an experiment file, or --show RUN"
+        raise ExperimentError("no file is named", where="tune", todo=todo)
+    else:
+        where, words = measured_path(store, no_store=no_store, resume=resume), this_command()
+        found = search(
+            file, metric=metric, objective=objective or (), constraint=constraint or (), tunable=tunable or (),
+            trials=trials, budget=budget, sampler=sampler.value if sampler else None,
+            warm_start=None if warm_start is None else run_number(store, warm_start), blocks=blocks, confirm=confirm,
+            ray=ray, jobs=jobs, store=where, seed=seed, resume=resume, target=target, sysroot=sysroot,
+            watch=Shown(make(stderr=True), resuming(where)),
+        )  # fmt: skip
+    present(compose(found.found, found.confirmed, found.first, lasting(where), words), form, output)

@@ -5,8 +5,9 @@ Every answer is computed from the store, so that a killed question loses at most
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, isfinite, log, nan
+from pathlib import Path
 
 from sqlalchemy import Engine
 
@@ -15,14 +16,26 @@ from schedlab.analysis.eprocess import judge_candidate, share
 from schedlab.analysis.paired import ratio_of
 from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import event_share
-from schedlab.errors import StoreError
-from schedlab.execution.loop import Measure, Progress, pause_of, recorded
+from schedlab.errors import SchedlabError, StoreError
+from schedlab.execution.loop import Measure, Progress, execute, pause_of, recorded, require_runnable
 from schedlab.execution.pairs import Pairs
-from schedlab.experiment.plan import Plan
+from schedlab.execution.runs import Request, Source, begin, require_same_machine, target_of
+from schedlab.execution.watch import Watch, measuring
+from schedlab.experiment import changes
+from schedlab.experiment.candidates import check_baseline, propose
+from schedlab.experiment.changes import Changes
+from schedlab.experiment.load import parse
+from schedlab.experiment.model import Experiment
+from schedlab.experiment.plan import Plan, of_one_row, plan
+from schedlab.notation.units import parse_share
 from schedlab.results.words import Word
-from schedlab.store import reader
+from schedlab.store import campaigns, reader
 from schedlab.store.campaigns import Campaign, Candidate
 from schedlab.store.columns import read_cells
+from schedlab.store.design import Purpose
+from schedlab.store.file import open_store
+from schedlab.store.location import Location
+from schedlab.store.run_rows import Run
 from schedlab.targets.protocol import Target
 
 FAILURES = 3
@@ -80,7 +93,156 @@ class Answer:
         return self.word is not Word.INCONCLUSIVE
 
 
-def ask(
+def open_campaign(
+    source: Source,
+    store: Location,
+    watch: Watch,
+    *,
+    alpha: float,
+    delta: str | None,
+    blocks: int | None,
+    target: str | None,
+    sysroot: Path | None,
+) -> Campaign:
+    """Store a campaign whose baseline is the one variant of an experiment that can run; return the campaign.
+
+    Args:
+        source: the experiment.
+        store: the store of the campaign.
+        watch: gets the downloads.
+        alpha: chance of any false verdict over the whole campaign.
+        delta: margin of equivalence, such as ``2%``; None for the file's.
+        blocks: fresh blocks of a question; None for the file's.
+        target, sysroot: see :class:`Request`.
+    """
+    experiment = check_baseline(source.text, source.name)
+    try:
+        margin = experiment.analysis.delta if delta is None else parse_share(delta)
+    except ValueError as error:
+        raise SchedlabError(str(error), where="--delta", todo="write a share such as 2%") from None
+    campaign = Campaign(
+        name=experiment.experiment.name,
+        alpha=alpha,
+        delta=margin,
+        blocks=experiment.design.blocks if blocks is None else blocks,
+        experiment_file=source.text,
+        experiment_path=source.name,
+        target=target or "",
+        sysroot=str(sysroot or ""),
+    )
+    trials = of_one_row(experiment, 0)
+    _ready(_request(store, campaign, experiment, source.text), trials, None, watch)
+    return replace(campaign, id=campaigns.open_campaign(open_store(store, create=True), campaign))
+
+
+def ask(store: Location, number: int | None, text: str, where: str, blocks: int | None, watch: Watch) -> Answer:
+    """Measure fresh blocks of a candidate, unless the candidate has a verdict; return what all its blocks show.
+
+    Args:
+        store: the store of the campaign.
+        number: the campaign; None for the newest.
+        text: TOML with the keys of the candidate's variant.
+        where: path of the text, or its name in messages. Without a key ``name`` the candidate has the file's name.
+        blocks: most fresh blocks; None for the campaign's number.
+        watch: gets failed trials.
+    """
+    engine = open_store(store, create=False)
+    campaign = campaigns.campaign(engine, number)
+    proposal = propose(campaign.experiment_file, text, where, Path(where).stem, campaign.alpha, campaign.delta)
+    # Every question spends the candidate's share of alpha, so that the candidate is stored before the first trial.
+    candidate = campaigns.candidate(engine, campaign.id, proposal.content, proposal.name)
+    if candidate.run_id is not None and (result := answer(engine, campaign, candidate)).final:
+        return result
+    experiment, text, run = proposal.experiment, proposal.text, None
+    if candidate.run_id is not None:
+        # The stored text contains the first name of the candidate.
+        run = reader.run(engine, candidate.run_id)
+        experiment, text = parse(run.experiment_file, f"run {run.id}"), run.experiment_file
+    with watch.interruptible():
+        trials = of_one_row(experiment, run.seed if run else None)
+        request = _request(store, campaign, experiment, text, proposal.content)
+        target = _ready(request, trials, run, watch)
+        if run is None:
+            begun = begin(engine, request, trials, target)
+            campaigns.set_run(engine, candidate.id, begun, "run_id")
+            candidate = replace(candidate, run_id=begun)
+        with measuring(watch, target):
+            progress = watch.points({variant.name for variant in trials.variants})
+            most = campaign.blocks if blocks is None else blocks
+            return measure_blocks(trials, target, engine, campaign, candidate, most, progress)
+
+
+def confirm(store: Location, number: int | None, name: str | None, blocks: int, watch: Watch) -> Candidate:
+    """Measure the winner in held-out blocks, or the rest of an interrupted confirmation; return the winner.
+
+    Args:
+        store: the store of the campaign.
+        number: the campaign; None for the newest.
+        name: the candidate's name; None for the best of the better candidates.
+        blocks: number of held-out blocks of a new confirmation.
+        watch: gets failed trials.
+    """
+    engine = open_store(store, create=False)
+    campaign = campaigns.campaign(engine, number)
+    winner = _winner(engine, campaign, name)
+    assert winner.run_id is not None
+    run = None if winner.holdout_id is None else reader.run(engine, winner.holdout_id)
+    if run is not None and run.state == "complete":
+        return winner
+    text = reader.run(engine, winner.run_id).experiment_file if run is None else run.experiment_file
+    experiment = parse(text, "the candidate's run")
+    if run is None:
+        experiment, text = changes.apply(Changes(blocks=blocks), experiment, text, "the candidate's run")
+    with watch.interruptible():
+        trials = plan(experiment, of_one_row(experiment, run.seed if run else None).seed)
+        request = _request(store, campaign, experiment, text)
+        target = _ready(request, trials, run, watch)
+        if run is None:
+            run_id = begin(engine, request, trials, target)
+            campaigns.set_run(engine, winner.id, run_id, "holdout_id")
+        else:
+            run_id = run.id
+        with measuring(watch, target):
+            progress = watch.points({variant.name for variant in trials.variants})
+            execute(trials, target, engine, run_id, progress)
+    return replace(winner, holdout_id=run_id)
+
+
+def _winner(engine: Engine, campaign: Campaign, name: str | None) -> Candidate:
+    """Return the candidate to confirm: the candidate of an earlier confirmation, or the best better candidate."""
+    listed = campaigns.candidates(engine, campaign.id)
+    where = f"campaign {campaign.id}"
+    confirmed = next((each for each in listed if each.holdout_id is not None), None)
+    if confirmed is not None:
+        if name not in (None, confirmed.name):
+            todo = "open a new campaign for another confirmation: a second choice would be a selection"
+            raise SchedlabError(f"the campaign has confirmed {confirmed.name!r}", where=where, todo=todo)
+        return confirmed
+    answers = [answer(engine, campaign, each) for each in listed if each.run_id is not None]
+    better = [each for each in answers if each.word is Word.BETTER]
+    chosen = [each for each in better if name in (None, each.candidate.name)]
+    if not chosen:
+        todo = "'schedlab judge status' lists the candidates; ask more often, or propose other candidates"
+        raise SchedlabError(f"{'no candidate' if name is None else repr(name)} is better", where=where, todo=todo)
+    return max(chosen, key=lambda each: each.gain).candidate
+
+
+def _request(store: Location, campaign: Campaign, experiment: Experiment, text: str, content: str = "") -> Request:
+    sysroot = Path(campaign.sysroot) if campaign.sysroot else None
+    source = Source(campaign.experiment_path, experiment, text)
+    return Request(source, store, target=campaign.target or None, sysroot=sysroot, purpose=Purpose(candidate=content))
+
+
+def _ready(request: Request, trials: Plan, run: Run | None, watch: Watch) -> Target:
+    """Return the target if the plan can run there; StoreError if the run was begun elsewhere."""
+    target = target_of(request, trials.experiment)
+    require_runnable(trials, target, watch.download)
+    if run is not None:
+        require_same_machine(run, target)
+    return target
+
+
+def measure_blocks(
     plan: Plan,
     target: Target,
     engine: Engine,

@@ -19,7 +19,7 @@ from schedlab.execution.interim import InterimAnalyses
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader, writer
-from schedlab.targets.protocol import MissingRequirement, Session, Target
+from schedlab.targets.protocol import Identity, MissingRequirement, Session, Target
 from schedlab.tunables import deferred_signals
 
 Progress = Callable[[Trial, "Measurement | None"], None]
@@ -40,7 +40,7 @@ def require_runnable(plan: Plan, target: Target, announce: Callable[[str], None]
         _refuse(target.missing_requirements(plan))
 
 
-def download(target: Target, announce: Callable[[str], None]) -> bool:
+def download(target: Identity, announce: Callable[[str], None]) -> bool:
     """Download the files that the target lacks; return whether any was missing. CannotRunHere if a download fails."""
     downloads = target.downloads()
     for file in downloads:

@@ -13,9 +13,13 @@ from sqlalchemy import Engine
 from schedlab.analysis.changepoint import next_state
 from schedlab.errors import CannotRunHere
 from schedlab.execution.bisection import Bisection, bisection
-from schedlab.execution.loop import Measure, Progress, pause_of, recorded
+from schedlab.execution.loop import Measure, Progress, pause_of, recorded, require_runnable
 from schedlab.execution.pairs import Build, Pairs
-from schedlab.experiment.plan import Plan
+from schedlab.execution.runs import Request, begin, resumed, target_of
+from schedlab.execution.states import States
+from schedlab.execution.watch import Watch, measuring
+from schedlab.experiment.plan import Plan, of_one_row
+from schedlab.store.file import open_store
 from schedlab.targets.protocol import Target
 
 REFERENCE_FAILURES = 3
@@ -28,6 +32,29 @@ class Budget:
 
     blocks: int
     seconds: float
+
+
+def bisect(request: Request, states: States, budget: Budget, watch: Watch) -> tuple[Engine, int]:
+    """Search the first changed state; return the store and the run's number.
+
+    Args:
+        request: the experiment of the states; with ``resume`` the newest search of the same text goes on.
+        states: the states, which are made when the search measures them.
+        budget: see :func:`search`.
+        watch: gets the progress.
+    """
+    experiment = request.source.experiment
+    begun = None
+    if request.resume:
+        begun = resumed(open_store(request.store, create=False), request, watch=watch, complete=True)
+    plan = of_one_row(experiment, begun.seed if begun else request.seed)
+    target = target_of(request, experiment)
+    with watch.interruptible(), measuring(watch, target), states.builds(plan, watch) as build:
+        require_runnable(plan, target, watch.download)
+        engine = open_store(request.store, create=True)
+        run_id = begun.id if begun else begin(engine, request, plan, target)
+        search(plan, target, engine, run_id, budget, watch.points({plan.variants[0].name}), build)
+    return engine, run_id
 
 
 def search(

@@ -7,20 +7,26 @@ workers. A chunk whose worker died is repeated; a chunk that ends several worker
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sqlalchemy import Engine
 
-from schedlab.execution.cells import lane_of, measured
-from schedlab.execution.loop import running
-from schedlab.execution.workers import Lane, Place
+from schedlab.execution.cells import lane_of, measured, target_of
+from schedlab.execution.loop import require_runnable, running
+from schedlab.execution.runs import Request, begin, resumed
+from schedlab.execution.watch import CellProgress, Watch
+from schedlab.execution.workers import Lane, Place, require_ray
 from schedlab.experiment.plan import Trial
-from schedlab.experiment.seeds import permutation
+from schedlab.experiment.seeds import permutation, run_seed
 from schedlab.experiment.sweep import Sweep
+from schedlab.experiment.sweep import sweep as expand
 from schedlab.results.measurement import Measurement
 from schedlab.store import writer
+from schedlab.store.file import open_store
+from schedlab.targets.protocol import Identity
+from schedlab.targets.sim.cells import Models
 
 CHUNK_SECONDS = 1.0
 """Time that the simulations of a chunk take. Ray needs some milliseconds for each task."""
@@ -33,9 +39,6 @@ MOST_CELLS = 100
 
 ATTEMPTS = 3
 """Workers that may die with a chunk before the chunk is given up."""
-
-Progress = Callable[[int, list[Measurement]], None]
-"""Function that is called with the number of stored cells, and the measurements that were stored last."""
 
 
 @dataclass
@@ -70,7 +73,39 @@ class Chunks:
         self.seconds += sum(measurement.elapsed for measurement in measured)
 
 
-def run_sweep(sweep: Sweep, text: str, engine: Engine, run_id: int, place: Place, progress: Progress) -> list[int]:
+def sweep(request: Request, place: Place, watch: Watch) -> tuple[Engine, int, list[str]]:
+    """Measure or simulate the cells of a sweep; return the store, the run's number, and the cells that were given up.
+
+    Args:
+        request: the sweep; with ``resume`` the newest sweep of the same text goes on, or is complete already.
+        place: where the cells are measured.
+        watch: gets the progress.
+    """
+    if place.ray is not None:
+        require_ray()
+    experiment = request.source.experiment
+    begun = None
+    if request.resume:
+        engine = open_store(request.store, create=False)
+        begun = resumed(engine, request, lambda run: identity(expand(experiment, run.seed)), watch=watch, complete=True)
+    whole = expand(experiment, run_seed(begun.seed if begun else request.seed, experiment.design.seed))
+    if not whole.simulated:
+        require_runnable(whole.plan, target_of(whole), watch.download)
+    engine = open_store(request.store, create=True)
+    run_id = begun.id if begun else begin(engine, request, whole.plan, identity(whole))
+    if begun is not None and begun.state == "complete":
+        return engine, run_id, []
+    with watch.interruptible(), watch.cells(whole) as progress:
+        given_up = run_sweep(whole, request.source.text, engine, run_id, place, progress)
+    return engine, run_id, [whole.plan.trials[index].variant.name for index in given_up]
+
+
+def identity(whole: Sweep) -> Identity:
+    """Return the target of a sweep, or the models of a simulated sweep."""
+    return Models(whole.points) if whole.simulated else target_of(whole)
+
+
+def run_sweep(sweep: Sweep, text: str, engine: Engine, run_id: int, place: Place, progress: CellProgress) -> list[int]:
     """Measure the cells that are not in the store; return the cells that were given up, which a resumed sweep repeats.
 
     Args:

@@ -65,8 +65,14 @@ Place = Callable[[toml_data.Path], str]
 
 def load(path: Path) -> tuple[Experiment, str]:
     """Return the experiment in a file, and the file's text; :class:`ExperimentError` has every finding."""
+    text = read(path)
+    return parse(text, str(path)), text
+
+
+def read(path: Path) -> str:
+    """Return the text of a file; ExperimentError if the file cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ExperimentError(
             f"cannot be read: {error.strerror}", where=str(path), todo="give the path of an experiment file"
@@ -75,7 +81,6 @@ def load(path: Path) -> tuple[Experiment, str]:
         raise ExperimentError(
             f"is not UTF-8 text (byte {error.start})", where=str(path), todo="an experiment is a TOML file"
         ) from error
-    return parse(text, str(path)), text
 
 
 def parse(text: str, name: str, place: Place | None = None) -> Experiment:

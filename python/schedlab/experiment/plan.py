@@ -12,7 +12,6 @@ The unit of evidence is the block: one pass in which every variant is put in pla
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -21,7 +20,7 @@ from typing import Any, Literal
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment.model import Experiment, Variant, WorkloadTable
-from schedlab.experiment.seeds import permutation
+from schedlab.experiment.seeds import permutation, run_seed
 from schedlab.notation.units import counted
 from schedlab.workloads.base import AnyAdapter, Parameters
 from schedlab.workloads.command.figures import Figure
@@ -166,8 +165,8 @@ def of_one_row(experiment: Experiment, seed: int | None, *, metrics: int = 1) ->
 
     ExperimentError unless the experiment has one row and this number of judged metrics.
     """
-    seed = experiment.design.seed if seed is None else seed
-    plan = Plan(experiment, secrets.randbits(32) if seed is None else seed, variants(experiment), rows(experiment), ())
+    chosen = run_seed(seed, experiment.design.seed)
+    plan = Plan(experiment, chosen, variants(experiment), rows(experiment), ())
     judged = [f"{row} {metric}" for row in plan.rows for metric in row.judged]
     if len(judged) != metrics or len(plan.rows) != 1:
         needs = "one metric" if metrics == 1 else f"{metrics} metrics of one row"

@@ -6,7 +6,14 @@ independent, and a draw does not depend on earlier draws.
 
 from __future__ import annotations
 
+import secrets
 from hashlib import sha256
+
+
+def run_seed(given: int | None, of_file: int | None) -> int:
+    """Return the seed of a run: the seed that the user gives, otherwise the file's, otherwise 32 random bits."""
+    seed = of_file if given is None else given
+    return secrets.randbits(32) if seed is None else seed
 
 
 def _digest(*parts: object) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,33 @@ def choose(words: Sequence[str], store: Callable[[], Engine], layouts: Sequence[
         else:
             columns += read(Path(word), layouts)
     return columns
+
+
+def side_by_side(
+    words: Sequence[str], store: Named, baseline: str | None, tables: Sequence[str]
+) -> tuple[Engine, list[Chosen]]:
+    """Return the columns of a comparison, the baseline first, and the store of the columns that do not name a store.
+
+    Args:
+        words: see :func:`choose`.
+        store: the store, which is opened only for runs.
+        baseline: name of the column to compare with; None for the first.
+        tables: layouts of printed tables, as the values of ``--table``.
+
+    Raises:
+        ComparisonError: the columns cannot be compared.
+    """
+    opened = cache(lambda: open_store(store, create=False))
+    layouts: list[Layout] = []
+    if tables:
+        from schedlab.importers.printed.layout import layouts as parsed
+
+        layouts = [layout for text in tables for layout in parsed(text)]
+    chosen = selection.named_apart(choose(words, opened, layouts))
+    chosen = selection.with_baseline(chosen, baseline) if baseline else chosen
+    refuse(chosen)
+    stores = [column.store for column in chosen if column.store is not None]
+    return opened() if len(stores) < len(chosen) else stores[0], chosen
 
 
 def read(path: Path, layouts: Sequence[Layout] = ()) -> list[Chosen]:

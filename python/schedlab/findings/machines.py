@@ -78,15 +78,6 @@ class Fleet:
         return any(Word.WORSE in each for each in words)
 
 
-def runs_of(engine: Engine, run: reader.Run) -> list[reader.Run]:
-    """Return the newest run of each machine of a run's fleet, by name; the run alone if it belongs to no fleet."""
-    fleet = run.design.fleet
-    if not fleet:
-        return [run]
-    newest = {other.target: other for other in reversed(reader.runs(engine)) if other.design.fleet == fleet}
-    return [newest[target] for target in sorted(newest)]
-
-
 def fleet(engine: Engine, machines: Sequence[Machine]) -> Fleet:
     """Judge the runs of machines, and combine their rows. StoreError without a complete run."""
     judged = {

@@ -10,7 +10,10 @@ A bare number is refused where a unit is needed, because readers may take 500000
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import TYPE_CHECKING
+
+from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -131,3 +134,17 @@ def with_unit(number: float, unit: str) -> str:
 def counted(number: int, singular: str, plural: str = "") -> str:
     """``1 block``, ``3 blocks``; ``plural`` is the form to use where the plural is not ``singular`` with an s."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def seconds_of(limit: str | None, option: str) -> float:
+    """Return a limit of time in seconds; infinity without a limit. ``option`` names the limit in messages."""
+    if limit is None:
+        return inf
+    remedy = "write a time with its unit, such as 30min or 2h"
+    try:
+        seconds = parse_time_ns(limit) / 1e9
+    except ValueError as error:
+        raise SchedlabError(str(error), where=option, todo=remedy) from error
+    if seconds <= 0:
+        raise SchedlabError("a limit must be positive", where=option, todo=remedy)
+    return seconds

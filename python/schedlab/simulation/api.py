@@ -21,6 +21,7 @@ from schedlab.simulation.programs import Program, program_file
 from schedlab.simulation.programs import program as native_program
 from schedlab.simulation.run import Outcome, Pool, Simulation
 from schedlab.simulation.settings import SAMPLES, Settings, attributes, memory_of, nanoseconds, seed_of, tunable
+from schedlab.simulation.texts import outcome_of
 
 _CASE = {
     "program": pl.String,
@@ -217,6 +218,7 @@ def simulate(
     horizon: str | None = None,
     samples: int = SAMPLES,
     memory: str | None = None,
+    timeline: Name | None = None,
     workers: int | None = None,
 ) -> Simulated:
     """Simulate a program, once for every combination of machine, kernel, tunables and seed.
@@ -236,6 +238,7 @@ def simulate(
         horizon: virtual time at which a simulation ends at the latest, such as "2s".
         samples: maximum number of stored samples of a series; a longer series is reduced to a random selection.
         memory: limit, such as "8GiB", above which a simulation is refused; by default the available memory.
+        timeline: file that gets a trace of all events of a single simulation, for the viewer at ui.perfetto.dev.
         workers: number of simultaneous simulations; by default the number of CPUs that this process may use.
 
     Returns data frames; the same arguments give the same frames, for any number of ``workers``. Raises subclasses of
@@ -264,6 +267,11 @@ def simulate(
             simulations.append(Simulation(on, under, loaded, settings))
     for simulation in simulations:
         simulation.check()
+    if timeline is not None:
+        if len(simulations) != 1:
+            todo = "name one machine, kernel, set of tunables and seed"
+            raise SettingRefused(f"{len(simulations)} simulations have no common timeline", where="timeline", todo=todo)
+        return Simulated(cases, [outcome_of(simulations[0], Path(timeline))], simulations[0].program.notes)
     with Pool(workers) as pool:
         waiting = [pool.submit(simulation) for simulation in simulations]
         return Simulated(

@@ -105,6 +105,14 @@ def tunable(name: str, value: object) -> tuple[str, int]:
     return canonical, number
 
 
+def pair(text: str, where: str) -> tuple[str, str]:
+    """Divide ``KEY=VALUE``; SettingRefused for another text."""
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise SettingRefused(f"{text!r} is not KEY=VALUE", where=where, todo="write the name, '=' and the value")
+    return key, value
+
+
 def attributes(
     policy: str, priority: int | None, nice: int, length: str | int | None, cpus: str | None, under: Model
 ) -> Attributes:

@@ -3,6 +3,7 @@ changed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +15,39 @@ if TYPE_CHECKING:
     from schedlab.analysis.verdicts import Options
 
 
+@dataclass(frozen=True)
+class Purpose:
+    """What a run is for; by default an experiment of its own.
+
+    Attributes:
+        bisection: whether the variants are the states of a search, in order. The search measured some of these states.
+        candidate: content of the candidate of a campaign whose questions measured the run; empty for other runs.
+        sweep: whether the variants are the points of a sweep; the stored file and seed give the points' values.
+        tuning: sampler of a search for the best values; empty for other runs.
+        confirms: number of the search whose winner the run measures again; 0 for other runs.
+        fleet: identity that the runs of one experiment on several machines share; empty for other runs.
+    """
+
+    bisection: bool = False
+    candidate: str = ""
+    sweep: bool = False
+    tuning: str = ""
+    confirms: int = 0
+    fleet: str = ""
+
+    @property
+    def noun(self) -> str:
+        """The name of such a run in messages."""
+        if self.tuning or self.confirms:
+            return "search"
+        names = {"sweep": self.sweep, "bisection": self.bisection, "campaign": self.candidate}
+        return next((name for name, is_set in names.items() if is_set), "run")
+
+
+PLAIN = Purpose()
+"""The purpose of an experiment of its own."""
+
+
 class StoredDesign(BaseModel):
     """A run's question, variants (the first is the baseline), rows to judge, and settings of the analysis.
 
@@ -23,12 +57,7 @@ class StoredDesign(BaseModel):
         looks: blocks after which a sequential run has an interim analysis.
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
-        bisection: whether the variants are the states of a search, in order. The search measured some of these states.
-        candidate: content of the candidate of a campaign whose questions measured the run; empty for other runs.
-        sweep: whether the variants are the points of a sweep; the stored file and seed give the points' values.
-        tuning: sampler of a search for the best values; empty for other runs.
-        confirms: number of the search whose winner the run measures again; 0 for other runs.
-        fleet: identity that the runs of one experiment on several machines share; empty for other runs.
+        bisection, candidate, sweep, tuning, confirms, fleet: see :class:`Purpose`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,6 +83,11 @@ class StoredDesign(BaseModel):
     tuning: str = ""
     confirms: int = 0
     fleet: str = ""
+
+    @property
+    def purpose(self) -> Purpose:
+        """What the run is for."""
+        return Purpose(**{field.name: getattr(self, field.name) for field in fields(Purpose)})
 
     def options(self, seed: int, kind: str) -> Options:
         """Return the options of the analysis of a run of this kind; the run's random seed draws the permutations."""

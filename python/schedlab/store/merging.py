@@ -3,7 +3,7 @@ store is recognised."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from schedlab.errors import StoreError
 from schedlab.store import backends, cells, reader, schema
 from schedlab.store.cells import pack
 from schedlab.store.checksums import checked, sealed
+from schedlab.store.file import open_store
+from schedlab.store.location import Location, are_same
 
 MAGIC = b"SQLite format 3\0"
 """The first bytes of every SQLite file."""
@@ -37,6 +39,21 @@ def is_store(path: Path) -> bool:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
+
+
+def merge(sources: Sequence[Location], to: Location, opened: Callable[[Location], Engine]) -> list[tuple[str, Copied]]:
+    """Copy every run of the sources into the store ``to``; return the source and the numbers of each run.
+
+    ``opened`` opens a source. StoreError for a source that is the store to add to, and as of :func:`copy_runs`.
+    """
+    for source in sources:
+        if are_same(source, to):
+            raise StoreError("is the store to add to", where=str(source), todo="name another store with --to")
+    engines = [opened(source) for source in sources]
+    target = open_store(to, create=True)
+    return [
+        (str(source), run) for source, engine in zip(sources, engines, strict=True) for run in copy_runs(engine, target)
+    ]
 
 
 def copy_runs(source: Engine, target: Engine) -> list[Copied]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from schedlab.results.kinds import REAL
 from schedlab.results.measurement import Measurement
 from schedlab.store import backends, cells, schema, trials
 from schedlab.store.checksums import checksum, sealed
-from schedlab.store.design import StoredDesign
+from schedlab.store.design import PLAIN, Purpose, StoredDesign
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,10 @@ class NewRun:
     experiment_path: str
     fingerprint: Mapping[str, Any]
     fingerprint_hash: str
-    bisection: bool = False
-    candidate: str = ""
-    sweep: bool = False
-    tuning: str = ""
-    confirms: int = 0
-    fleet: str = ""
+    purpose: Purpose = PLAIN
 
 
-def describe(
-    plan: Plan,
-    kind: str = REAL,
-    *,
-    bisection: bool = False,
-    candidate: str = "",
-    sweep: bool = False,
-    tuning: str = "",
-    confirms: int = 0,
-    fleet: str = "",
-) -> StoredDesign:
+def describe(plan: Plan, kind: str = REAL, purpose: Purpose = PLAIN) -> StoredDesign:
     """Return the stored part of a plan for a run of this kind."""
     experiment, analysis = plan.experiment, plan.experiment.analysis
     return StoredDesign(
@@ -73,12 +58,7 @@ def describe(
         looks=list(experiment.design.look_blocks),
         stack=experiment.attribution.stack if experiment.attribution else [],
         factorial=_layout(experiment),
-        bisection=bisection,
-        candidate=candidate,
-        sweep=sweep,
-        tuning=tuning,
-        confirms=confirms,
-        fleet=fleet,
+        **asdict(purpose),
     )
 
 
@@ -115,16 +95,7 @@ def begin(engine: Engine, new: NewRun) -> int:
         "quick": int(new.quick),
         "experiment_file": new.experiment_file,
         "experiment_path": new.experiment_path,
-        "design": describe(
-            new.plan,
-            new.kind,
-            bisection=new.bisection,
-            candidate=new.candidate,
-            sweep=new.sweep,
-            tuning=new.tuning,
-            confirms=new.confirms,
-            fleet=new.fleet,
-        ).model_dump_json(),
+        "design": describe(new.plan, new.kind, new.purpose).model_dump_json(),
         "planned": len(new.plan.trials),
         "fingerprint": json.dumps(new.fingerprint),
         "fingerprint_hash": new.fingerprint_hash,

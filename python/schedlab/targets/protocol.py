@@ -68,22 +68,13 @@ class Session(Protocol):
         """Run one trial under the variant in place. A trial's failure is a measurement, not an exception."""
 
 
-class Target(Protocol):
-    """A place where trials run."""
+class Identity(Protocol):
+    """What the figures of a run belong to: a machine in a configuration, or the models of a simulation."""
 
     name: str
     """The target's name for people, such as ``host``."""
     kind: str
     """The kind of its figures: ``real``, ``simulated``, ``scripted``, …"""
-    virtual: bool
-    """Whether time passes on a virtual clock. Such a target does not wait for a design's pauses."""
-    warms: bool
-    """Whether a warm-up affects later trials, as on a machine. A guest or a simulation always starts afresh."""
-    leftovers: Sequence[str] = ()
-    """Messages about state that the last session could not restore, or left because another process changed it."""
-
-    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
-        """All reasons why this plan cannot run here. The check changes and downloads nothing."""
 
     def downloads(self) -> Sequence[Download]:
         """Files that a run has to fetch first. A requirement that a download meets is not missing."""
@@ -99,6 +90,20 @@ class Target(Protocol):
     def changes(self, fingerprint: Mapping[str, Any]) -> Sequence[str]:
         """Return the key paths in which the machine differs from this fingerprint."""
         return differences(fingerprint, self.fingerprint())
+
+
+class Target(Identity, Protocol):
+    """A place where trials run."""
+
+    virtual: bool
+    """Whether time passes on a virtual clock. Such a target does not wait for a design's pauses."""
+    warms: bool
+    """Whether a warm-up affects later trials, as on a machine. A guest or a simulation always starts afresh."""
+    leftovers: Sequence[str] = ()
+    """Messages about state that the last session could not restore, or left because another process changed it."""
+
+    def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
+        """All reasons why this plan cannot run here. The check changes and downloads nothing."""
 
     def session(self, plan: Plan, run_id: int) -> AbstractContextManager[Session]:
         """Prepare a run; at the exit the machine's state is restored, even after an error."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from schedlab.errors import SchedlabError
+from schedlab.experiment.draft import Draft, draft
 from schedlab.experiment.model import FOR_BOOTS, Experiment, TargetTable
 from schedlab.experiment.plan import Plan
 from schedlab.experiment.topology import DEFAULT, Topology
@@ -171,3 +173,29 @@ def name_of(spec: str | None, experiment: Experiment) -> tuple[str, bool]:
 
         return name_of_table(table), True
     return f"{SIM}{table.machine}" + (f"/{table.kernel}" if table.kernel else ""), True
+
+
+def drafted(
+    words: list[str],
+    variants: list[str],
+    *,
+    blocks: int | None = None,
+    iterations: int | None = None,
+    delta: str | None = None,
+    target: str | None = None,
+    about: dict[str, str] | None = None,
+) -> Draft:
+    """Return the experiment of the words of a command line; see :func:`schedlab.experiment.draft.draft`.
+
+    A target becomes a ``[target]`` table, so that the text alone repeats the experiment.
+    """
+    design: dict[str, tuple[str, Any]] = {
+        "design.blocks": ("--blocks", blocks),
+        "design.iterations": ("--iterations", iterations),
+        "analysis.delta": ("--delta", delta),
+    }
+    plain = draft(words, variants, design, about=about)
+    if target is None:
+        return plain
+    table = table_of(target, plain.parsed())
+    return draft(words, variants, design, table.model_dump(exclude_defaults=True), about)

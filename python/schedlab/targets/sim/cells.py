@@ -13,11 +13,14 @@ from schedlab.errors import SchedlabError
 from schedlab.experiment.plan import Trial
 from schedlab.experiment.sweep import Point
 from schedlab.extension import build, extension
+from schedlab.results.kinds import SIMULATED
 from schedlab.results.measurement import Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Running
+from schedlab.targets.protocol import Identity
 from schedlab.targets.selection import SIM, split_simulated
+from schedlab.targets.several import joined
 from schedlab.targets.sim.cases import row_program, simulation
 from schedlab.targets.sim.measure import measurement
 
@@ -45,7 +48,28 @@ def models_of(point: Point) -> tuple[Model, Model]:
     )
 
 
-def simulated_name(point: Point) -> str:
+class Models(Identity):
+    """The models of a simulated sweep."""
+
+    kind = SIMULATED
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.name = joined(dict.fromkeys(map(_simulated_name, points)))
+        self._points = points
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return the models with their hashes, and the simulator's version. Models that do not exist have no hash:
+        their cells fail."""
+        machines, kernels = (dict.fromkeys(names) for names in zip(*map(_names, self._points), strict=True))
+        return {
+            "cpu": {"model": "simulated"},
+            "machines": {name: _hash("machine", name) for name in machines},
+            "kernels": {name: _hash("kernel", name) for name in kernels},
+            "simulator": {"version": extension().__version__, "build": build()},
+        }
+
+
+def _simulated_name(point: Point) -> str:
     """Return the point's target as ``--target`` names it."""
     return point.target or f"{SIM}{point.machine}" + (f"/{point.kernel}" if point.kernel else "")
 
@@ -60,18 +84,6 @@ def _names(point: Point) -> tuple[str, str]:
 def _model(kind: str, name: str, values: tuple[tuple[str, Any], ...]) -> Model:
     find = models.machine if kind == "machine" else models.kernel
     return models.with_values(find(name), dict(values))
-
-
-def fingerprint(points: Sequence[Point]) -> Mapping[str, Any]:
-    """Return the models of a sweep with their hashes, and the simulator's version. Models that do not exist have no
-    hash: their cells fail."""
-    machines, kernels = (dict.fromkeys(names) for names in zip(*map(_names, points), strict=True))
-    return {
-        "cpu": {"model": "simulated"},
-        "machines": {name: _hash("machine", name) for name in machines},
-        "kernels": {name: _hash("kernel", name) for name in kernels},
-        "simulator": {"version": extension().__version__, "build": build()},
-    }
 
 
 def _hash(kind: str, name: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from schedlab.cli.echo import echo
 from schedlab.errors import CannotRunHere
 from schedlab.execution.loop import require_runnable
+from schedlab.execution.watch import Watch
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan
 from schedlab.results.measurement import PARAMETERS
@@ -20,7 +20,7 @@ SEED = 1
 """Random seed of the plan, which has one trial."""
 
 
-def measured(target: str, cmdline: str | None, words: Sequence[str], limit: float) -> str:
+def measured(target: str, cmdline: str | None, words: Sequence[str], limit: float, watch: Watch) -> str:
     """Return what ``schedload noise WORDS`` prints in a guest.
 
     Args:
@@ -28,12 +28,13 @@ def measured(target: str, cmdline: str | None, words: Sequence[str], limit: floa
         cmdline: boot parameters, such as ``isolcpus=1``.
         words: arguments of ``schedload noise``.
         limit: seconds until the measurement is killed.
+        watch: gets downloads, and notes on boot parameters.
 
     SchedlabError for a wrong target; CannotRunHere when the guest cannot be made, does not boot, or refuses.
     """
     trials = plan(parse(_text(target, cmdline, words, limit), NAME), SEED)
     guest = choose(None, trials.experiment)
-    require_runnable(trials, guest, lambda file: echo(f"downloading {file}", err=True))
+    require_runnable(trials, guest, watch.download)
     with guest.session(trials, 0) as session:
         session.put_in_place(trials.variants[0])
         result = session.run(trials.trials[0])
@@ -43,7 +44,7 @@ def measured(target: str, cmdline: str | None, words: Sequence[str], limit: floa
         raise CannotRunHere("; ".join([result.reason, *lines[-1:]]), where=target)
     for note in notes:
         if note.startswith(PARAMETERS):
-            echo(note, err=True)
+            watch.remark("note:", note)
     return result.stdout
 
 

@@ -1,17 +1,18 @@
-"""The steps of ``schedlab noise``: the options, the measurement by the machine's agent, and its document."""
+"""The measurement of what interrupts CPUs: the options, the measurement by the machine's agent, and its document."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from schedlab.errors import CannotRunHere, SchedlabError
-from schedlab.findings.noise import with_correlations, with_foreign_ticks
-from schedlab.findings.quiet import remedies
+from schedlab.execution import noise_guest
+from schedlab.execution.watch import Watch
 from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
 from schedlab.notation.units import parse_time_ns
 from schedlab.observe.quiet import FILES, Machine
@@ -38,7 +39,7 @@ class Wanted:
     ``parts``: whether the parts of all gaps are wanted. ``tunables`` and ``seed`` belong to simulated machines.
     """
 
-    cpus: str | None
+    cpus: str
     time: str
     threshold: str
     priority: str | None
@@ -46,15 +47,16 @@ class Wanted:
     cmdline: str | None
     trace: bool
     parts: bool = False
-    tunables: tuple[str, ...] = ()
+    tunables: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
 
 
-def measured(wanted: Wanted) -> Noise:
-    """Measure on a machine; SchedlabError for wrong options, CannotRunHere when the machine refuses."""
+def measured(wanted: Wanted, watch: Watch) -> tuple[Noise, Machine | None]:
+    """Measure on a machine; return the measurement, and the files of a real machine before and after it.
+
+    SchedlabError for wrong options, CannotRunHere when the machine refuses.
+    """
     target = wanted.target
-    if wanted.cpus is None:
-        raise SchedlabError("no CPUs are named", where="--cpus", todo="name the CPUs under test: --cpus 3")
     if wanted.cmdline is not None and not target.startswith((VM, SIM)):
         todo = "name a guest or a simulated machine: --target vm:debian-6.12@1x2, --target sim:laptop-4"
         raise SchedlabError("only a guest is booted with these parameters", where="--cmdline", todo=todo)
@@ -62,7 +64,7 @@ def measured(wanted: Wanted) -> Noise:
     if not 0.01 <= seconds <= LONGEST:
         raise SchedlabError(f"{wanted.time!r} is not between 10ms and 1h", where="--for", todo="for example --for 60s")
     if target.startswith(SIM):
-        return _simulated(wanted, seconds)
+        return _simulated(wanted, seconds), None
     if wanted.tunables or wanted.seed is not None:
         raise SchedlabError(
             "only simulated machines take tunables and a seed",
@@ -79,17 +81,10 @@ def measured(wanted: Wanted) -> Noise:
     if wanted.parts:
         words.append("--parts")
     if target.startswith(VM):
-        from schedlab.cli import noise_guest
-
-        text = noise_guest.measured(target, wanted.cmdline, words, seconds + AROUND_GUEST)
-        return _judged(text, target)
+        text = noise_guest.measured(target, wanted.cmdline, words, seconds + AROUND_GUEST, watch)
+        return noise_of(json.loads(text), target), None
     text, machine = _on_machine(target, words, seconds + AROUND)
-    noise = _judged(text, target)
-    return noise.model_copy(update={"remedies": remedies(machine, noise, meanwhile=True)})
-
-
-def _judged(text: str, target: str) -> Noise:
-    return with_foreign_ticks(with_correlations(noise_of(json.loads(text), target)))
+    return noise_of(json.loads(text), target), machine
 
 
 def _on_machine(target: str, words: list[str], limit: float) -> tuple[str, Machine]:
@@ -106,7 +101,6 @@ def _on_machine(target: str, words: list[str], limit: float) -> tuple[str, Machi
 
 def _simulated(wanted: Wanted, seconds: float) -> Noise:
     """Simulate a loop on each CPU; the errors of :mod:`schedlab.simulation.errors`."""
-    from schedlab.cli.simulation_run import pair
     from schedlab.simulation import interruptions, models
     from schedlab.simulation.run import Pool, Simulation
     from schedlab.simulation.settings import Attributes, Settings, attributes, seed_of, tunable
@@ -114,7 +108,7 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
 
     if not wanted.trace:
         raise SchedlabError("a simulation has no trace to leave out", where="--no-trace", todo="omit --no-trace")
-    cpus = parse_cpu_list(_cpus(wanted.cpus or ""))
+    cpus = parse_cpu_list(_cpus(wanted.cpus))
     least_ns = 1 if wanted.threshold == "auto" else _threshold(wanted.threshold)
     machine_name, kernel_name = split_simulated(wanted.target)
     machine, kernel = models.machine(machine_name), models.kernel(kernel_name or models.DEFAULT_KERNEL)
@@ -125,7 +119,7 @@ def _simulated(wanted: Wanted, seconds: float) -> Noise:
     policy, listed = ("other" if fifo is None else "fifo"), format_cpu_list(cpus)
     settings = Settings(
         seed=seed_of(wanted.seed or 0),
-        tunables=dict(tunable(*pair(text, "--set")) for text in wanted.tunables),
+        tunables=dict(tunable(name, value) for name, value in wanted.tunables.items()),
         command_line=wanted.cmdline or "",
         attributes=attributes(policy, fifo, 0, None, listed, kernel),
         # ``schedload noise`` starts its loops from another CPU.
