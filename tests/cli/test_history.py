@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -31,12 +33,12 @@ def schedlab(*words: object, store: Engine) -> Result:
     return CliRunner().invoke(app, [*map(str, words), "--store", str(store.url.database)])
 
 
-def data(path: Path) -> list[object]:
+def data(path: Path) -> list[Any]:
     """Return the values with which a script of data calls its function."""
     first, values, last = path.read_text(encoding="utf-8").splitlines()
     assert re.fullmatch(re.escape(GUARD) + r" && schedlab\.\w+\(\.\.\.", first)
     assert last == ");"
-    decoded: list[object] = json.loads(values)
+    decoded: list[Any] = json.loads(values)
     return decoded
 
 
@@ -146,6 +148,17 @@ def test_an_updated_site_equals_a_new_one(engine: Engine, tmp_path: Path) -> Non
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
     assert contents(tmp_path / "grown") == contents(tmp_path / "new")
+
+
+def test_a_site_counts_an_unconfirmed_difference_as_neither_better_nor_worse(
+    engine: Engine, tmp_path: Path, run_script: Callable[..., object]
+) -> None:
+    # The A/A control differs too, so that the machine may have made the difference.
+    times = {"base": 1.0, "control": 1.05, "changed": 1.5}
+    run_script(lambda trial: times[trial.variant.name] * (1 + 0.001 * (trial.index % 7)))
+    schedlab("site", "publish", tmp_path / "site", store=engine)
+    ((run,),) = data(tmp_path / "site/data/runs.js")
+    assert run["verdicts"] == {"unconfirmed": 2}
 
 
 def test_a_killed_call_loses_nothing(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

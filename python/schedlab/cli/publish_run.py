@@ -224,11 +224,11 @@ def _add(engine: Engine, folder: SiteFolder, published: Published, run: Run | Da
 
 
 def _write_page(engine: Engine, folder: SiteFolder, run: Run) -> dict[str, int]:
-    """Write the page of a run; return the number of rows by verdict, without the A/A control."""
+    """Write the page of a run; return the number of facts by verdict, without the A/A control."""
     sampled = variants_of(run) if run.design.questions else []
     report = build(findings(engine, run), samples=columns(engine, sampled), plots=True)
     folder.write(_page(run.id), page.render(compose(report), assets="../assets/"))
-    return dict(Counter(str(row.verdict) for row in report.rows if not row.control))
+    return dict(Counter(str(row.verdict) for row in report.rows if not (row.control or row.tied_to)))
 
 
 def _update_series(folder: SiteFolder, published: Published) -> list[Series]:
