@@ -110,6 +110,6 @@ def test_an_emulator_s_steps_and_effects_on_times_are_marked(
     assert "(emulated)" not in to_text(build(judge(experiment)), 120)
     edit_run(engine, 1, kind=kinds.EMULATED)
     lines = [line for section in effects.sections(build(findings(engine, None))) for line in section.lines]
-    verdicts = [line.verdict for line in lines if line.word]
-    assert len(verdicts) > 4
-    assert all("(emulated)" in verdict for verdict in verdicts)
+    remarks = [line.remark for line in lines if line.word]
+    assert len(remarks) > 4
+    assert all("(emulated)" in remark for remark in remarks)

@@ -138,8 +138,7 @@ class Table(NamedTuple):
     @property
     def hidden(self) -> int:
         """Number of lines that terminals and Markdown leave out."""
-        hidden = 0 if self.most is None else max(len(self.lines) - self.most, 0)
-        return hidden if hidden > 1 else 0
+        return _hidden(self.most, self.lines)
 
     @property
     def shown(self) -> Sequence[Line]:
@@ -155,18 +154,30 @@ class Paragraph(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A list of texts; ``most`` as in a table."""
+    """A list of texts; ``most`` as in a table, but pages fold the further texts."""
 
     items: Sequence[str]
     title: str = ""
     style: Style = "plain"
     most: int | None = None
 
+    @property
+    def hidden(self) -> int:
+        """Number of texts that terminals and Markdown leave out."""
+        return _hidden(self.most, self.items)
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The texts that terminals and Markdown show."""
+        return self.items[: self.most] if self.hidden else self.items
+
 
 class Code(NamedTuple):
-    """Lines that are shown as they are: commands, a file, a table that a source printed."""
+    """Lines that are shown as they are: commands, a file, a table that a source printed. A page offers the lines as
+    ``file``, unless this name is empty."""
 
     lines: Sequence[str]
+    file: str = ""
 
 
 class Plot(NamedTuple):
@@ -278,6 +289,12 @@ class Answer:
     def plots(self) -> Iterator[Plot]:
         """Yield the plots of all sections."""
         yield from _plots(self.parts)
+
+
+def _hidden(most: int | None, of: Sequence[object]) -> int:
+    """Return how many are left out; never one, which would take as much room as the line that counts it."""
+    hidden = 0 if most is None else len(of) - most
+    return hidden if hidden > 1 else 0
 
 
 def _plots(parts: Sequence[Part]) -> Iterator[Plot]:

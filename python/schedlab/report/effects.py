@@ -27,13 +27,13 @@ class Line:
     effect: Effect | Stack
     word: Word | None
     p: str
-    verdict: str
+    remark: str
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The texts below the section's headings."""
+        """The texts below the section's headings, without the verdict."""
         size = change(self.effect.ratio), interval(self.effect.low, self.effect.high)
-        return self.name, self.detail, *size, self.p, self.verdict
+        return self.name, self.detail, *size, self.p
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,13 @@ def _headings(name: str, detail: str, report: Report) -> tuple[str, ...]:
 
 
 def _line(effect: Effect, detail: str, row: EffectsRow, report: Report) -> Line:
-    verdict: str = effect.verdict
-    if words.emulated_speed([run.kind for run in report.runs], row.unit):
-        verdict += f" ({words.EMULATED})"
+    remarks = [words.EMULATED] if words.emulated_speed([run.kind for run in report.runs], row.unit) else []
     if effect.verdict is Word.INCONCLUSIVE:
-        verdict += f" ({effect.reason or words.mde(effect.detectable)})"
+        remarks.append(effect.reason or words.mde(effect.detectable))
     if effect.verdict is Word.EQUIVALENT:
-        verdict += f" ({words.rare_event(effect.event_share)})"
-    return Line(effect.name, detail, effect, effect.verdict, p_value(effect.p_adjusted), verdict)
+        remarks.append(words.rare_event(effect.event_share))
+    shown = words.in_parentheses(remarks)
+    return Line(effect.name, detail, effect, effect.verdict, p_value(effect.p_adjusted), shown)
 
 
 def names(of_title: Sequence[Section]) -> list[str]:

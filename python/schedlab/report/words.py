@@ -275,7 +275,7 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
     remarks = [instructions(row)] if row.kind == kinds.COUNTED and row.ratio is not None else []
     if row.control:
         remarks += [before_correction(row, report)] if control_differs(row, report) else []
-        return f"{CONTROL}, differs" if control_differs(row, report) else CONTROL, _in_parentheses(remarks)
+        return f"{CONTROL}, differs" if control_differs(row, report) else CONTROL, in_parentheses(remarks)
     if emulated_speed(row.kind.split("/"), row.unit):
         remarks.append(EMULATED)
     if row.verdict is Word.INCONCLUSIVE:
@@ -290,7 +290,7 @@ def verdict(row: Row, report: Report) -> tuple[str, str]:
         remarks.append(f"n={row.n}")
     if row.failed and not row.reason:
         remarks.append(f"{row.failed} failed")
-    return row.verdict, _in_parentheses(remarks)
+    return row.verdict, in_parentheses(remarks)
 
 
 def rare_events(rows: Sequence[Row]) -> str:
@@ -334,7 +334,8 @@ def instructions(row: Row) -> str:
     return f"{change}: exact for this kernel build; {seeds} agree" if row.exact else f"{change} over {seeds}"
 
 
-def _in_parentheses(remarks: Sequence[str]) -> str:
+def in_parentheses(remarks: Sequence[str]) -> str:
+    """Return the remarks that are not empty, each in parentheses."""
     return " ".join(f"({remark})" for remark in remarks if remark)
 
 

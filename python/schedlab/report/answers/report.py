@@ -28,7 +28,7 @@ from schedlab.report.answers import report_details as details
 from schedlab.report.answers.report_parts import counters, curves, machine, parts_of_change
 from schedlab.report.answers.report_sentences import sentences
 from schedlab.report.document import Report, Row
-from schedlab.report.numbers import figure, interval, p_value
+from schedlab.report.numbers import UNKNOWN, figure, interval, p_value
 from schedlab.results.words import Word
 
 LISTED = 10
@@ -45,7 +45,7 @@ def compose(report: Report) -> Answer:
         facts=list(_facts(report)),
         sentences=sentences(report),
         warnings=[Warning(warning.kind, warning.seen, warning.todo) for warning in report.warnings],
-        settings=[_setting(report, place) for place in range(len(report.columns))],
+        settings=_settings(report),
         parts=list(_parts(report)),
         commands=list(_next(report)),
         data=report,
@@ -74,9 +74,13 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "design", words.design(run)
 
 
-def _setting(report: Report, place: int) -> Setting:
-    column = report.columns[place]
-    return Setting(column.name, "the baseline again (A/A control)" if column.control else column.sets)
+def _settings(report: Report) -> list[Setting]:
+    """Return what the columns set; nothing if no column is known to set anything, as in most imports."""
+    return [
+        Setting(column.name, "the baseline again (A/A control)" if column.control else column.sets)
+        for column in report.columns
+        if any(column.sets for column in report.columns)
+    ]
 
 
 def _next(report: Report) -> Iterator[Next]:
@@ -147,10 +151,11 @@ def _summary_cell(name: str, rows: Sequence[Row], tied: Sequence[Row]) -> Cell:
     row = next((row for row in rows if row.variant == name), None)
     if row is None:
         return Cell("-", tone=QUIET)
-    changes = [words.size_of_change(each) for each in (row, *tied) if each.variant == name]
+    sizes = [words.size_of_change(each) for each in (row, *tied) if each.variant == name]
+    changes = " and ".join(size for size in sizes if size != UNKNOWN)
     mde = f"({words.mde(row.detectable)})" if row.verdict is Word.INCONCLUSIVE and not row.reason else ""
     remark = " ".join(filter(None, (mde, words.other_baseline(row, rows))))
-    return Cell(f"{' and '.join(changes)} {row.verdict}", tone=row.verdict, remark=remark)
+    return Cell(f"{changes} {row.verdict}".strip(), tone=row.verdict, remark=remark)
 
 
 def _levels(report: Report) -> Table:
@@ -190,14 +195,14 @@ def _result(row: Row, rows: Sequence[Row], key: str, report: Report) -> Line:
     word, remarks = words.verdict(row, report)
     remark = " ".join(filter(None, (remarks, words.other_baseline(row, rows))))
     tone = CONTROL if row.control else row.verdict
-    name = f"{row.workload} {words.parameters(row.parameters)}".strip()
+    name, size = f"{row.workload} {words.parameters(row.parameters)}".strip(), words.size_of_change(row)
     cells = [
         Cell(name, link=words.link(row, report)),
         Cell(f"{words.measure(row.metric, row.unit)}, {words.better(row)}"),
         Cell(figure(words.baseline_of(rows)), value=row.baseline),
         Cell(row.variant),
         Cell(figure(row.value), value=row.value, remark=words.statistic_of_value(row, report.rows)),
-        Cell(words.size_of_change(row), value=row.ratio, tone="" if row.control else tone),
+        Cell(size, value=row.ratio, tone="" if row.control or size == UNKNOWN else tone),
         Cell(interval(row.low, row.high)),
         Cell("", span=Span(row.low, row.high, row.ratio), tone=tone),
         Cell(p_value(row.p_adjusted), value=row.p_adjusted),

@@ -10,7 +10,7 @@ from schedlab.report.answer import CONTROL, Cell, Column, Line, Paragraph, Part,
 from schedlab.report.answers.report_curves import curves
 from schedlab.report.answers.report_payload import payload
 from schedlab.report.document import PlottedRow, Report, Row
-from schedlab.report.numbers import change, figure, interval, p_value
+from schedlab.report.numbers import UNKNOWN, change, figure, interval, p_value
 
 OPENED = 4
 """Rows whose plots are open at first, among rows without a curve over a parameter."""
@@ -65,32 +65,38 @@ def _row(row: PlottedRow, report: Report, opened: bool) -> Section:
 
 
 def _figures(row: PlottedRow, report: Report) -> Table:
-    delta = f"blocks for ±{100 * report.judging.delta:g} %"
-    headings = ["mean", "change", words.interval_heading(report), "blocks" if report.paired else "n", "p", "raw p",
-                "p of ranks", "p equivalent", "MDE", delta, "decided after"]  # fmt: skip
-    lines = [Line([Cell(judged.variant), *map(Cell, _cells(judged)), _verdict(judged, report)],
-                  tone=CONTROL if judged.control else "") for judged in row.verdicts]  # fmt: skip
-    first = row.verdicts[0]
+    figures = [_cells(judged, report) for judged in row.verdicts]
+    lines = [
+        Line([Cell(judged.variant), *map(Cell, of_column.values()), _verdict(judged, report)],
+             tone=CONTROL if judged.control else "")
+        for judged, of_column in zip(row.verdicts, figures, strict=True)
+    ]  # fmt: skip
+    first, headings = row.verdicts[0], [*figures[0]]
     baseline = [report.baseline, figure(first.baseline), *[""] * (len(headings) - 1)]
     remark = f"baseline, spread {figure(first.spread)} {row.unit}"
     columns = [Column("variant", "name"), *map(Column, headings), Column("verdict", "remark")]
     return Table(columns, [Line([*map(Cell, baseline), Cell(remark)]), *lines])
 
 
-def _cells(row: Row) -> list[str]:
-    return [
-        figure(row.value),
-        words.size_of_change(row),
-        interval(row.low, row.high),
-        str(row.n),
-        p_value(row.p_adjusted),
-        p_value(row.p),
-        p_value(row.p_mann_whitney),
-        p_value(row.p_equivalent),
-        change(None if row.detectable is None else 1 + row.detectable),
-        "-" if row.blocks_needed is None else str(row.blocks_needed),
-        "-" if row.decided is None else f"block {row.decided}",
-    ]
+def _cells(row: Row, report: Report) -> dict[str, str]:
+    """Return the figures of a verdict by their headings."""
+    ranks = {} if report.paired else {"p of ranks": p_value(row.p_mann_whitney)}
+    decided = UNKNOWN if row.decided is None else f"block {row.decided}"
+    return {
+        words.value_heading(report.rows): figure(row.value),
+        "change": words.size_of_change(row),
+        words.interval_heading(report): interval(row.low, row.high),
+        "blocks" if report.paired else "n": str(row.n),
+        "p": p_value(row.p_adjusted),
+        "raw p": p_value(row.p),
+        **ranks,
+        "p equivalent": p_value(row.p_equivalent),
+        "MDE": change(None if row.detectable is None else 1 + row.detectable),
+        f"blocks for ±{100 * report.judging.delta:g} %": UNKNOWN
+        if row.blocks_needed is None
+        else str(row.blocks_needed),
+        **({"decided after": decided} if report.course else {}),
+    }
 
 
 def _verdict(row: Row, report: Report) -> Cell:

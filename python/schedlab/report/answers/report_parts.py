@@ -49,9 +49,14 @@ def _effects(section: effects.Section, report: Report) -> Table:
                Column(size, "bar", axis="ratio"), Column(p), Column(verdict, "remark")]  # fmt: skip
     lines = []
     for line in section.lines:
-        *texts, verdict = line.cells
+        texts = line.cells
         bar = Cell("", span=Span(line.effect.low, line.effect.high, line.effect.ratio), tone=line.word or "")
-        cells = [*map(Cell, texts[:4]), bar, Cell(texts[4]), Cell(verdict, tone=line.word or "")]
+        cells = [
+            *map(Cell, texts[:4]),
+            bar,
+            Cell(texts[4]),
+            Cell(line.word or "", tone=line.word or "", remark=line.remark),
+        ]
         lines.append(Line(cells))
     title = f"{words.measure(words.row_name(row), row.unit)}, {words.better(row)}"
     return Table(columns, lines, title=title, notes=section.remarks, delta=report.judging.delta)
@@ -89,11 +94,11 @@ def curves(report: Report) -> Iterator[Section]:
         ], key=curve.key, folded=True, opened=place < 2)
         for place, curve in enumerate(report_curves.curves(report.plotted))
     ]  # fmt: skip
+    band = "; the grey area is the interval of the A/A control" if any(row.control for row in report.rows) else ""
+    about = f"Vertical lines are {words.interval_heading(report)}s{band}."
+    lead: list[Part] = [Paragraph(about, "quiet")] if report.rows else []
     if parts:
-        about = (
-            f"Vertical lines are {words.interval_heading(report)}s, the grey area is the interval of the A/A control."
-        )
-        yield Section("Response over parameters", [Paragraph(about, "quiet"), *parts], key="responses", page_only=True)
+        yield Section("Response over parameters", [*lead, *parts], key="responses", page_only=True)
 
 
 def machine(report: Report) -> Iterator[Section]:
@@ -103,10 +108,13 @@ def machine(report: Report) -> Iterator[Section]:
     for name in names:
         values = [run.facts.get(name, UNKNOWN) for run in report.runs]
         differs = len(set(values)) > 1
-        lines.append(Line([Cell(name), *map(Cell, values)], tone="strong" if differs else ""))
+        same = [Cell("differs" if differs else "same")] if len(report.runs) > 1 else []
+        lines.append(Line([Cell(name), *map(Cell, values), *same], tone="strong" if differs else ""))
     columns = [Column("fact", "name"), *(Column(run.name, "name") for run in report.runs)]
+    columns += [Column("same?", "name")] if len(report.runs) > 1 else []
     if lines:
         yield Section("Machine", [Table(columns, lines)], key="machine", folded=True, page_only=True)
     texts = {run.file: PurePath(run.source).name or "experiment.toml" for run in report.runs if run.file}
-    for text, name in texts.items():
-        yield Section(f"Experiment file {name}", [Code(text.splitlines())], folded=True, page_only=True)
+    for place, (text, name) in enumerate(texts.items()):
+        code = Code(text.split("\n"), name)
+        yield Section(f"Experiment file {name}", [code], key=f"file-{place}", folded=True, page_only=True)

@@ -67,12 +67,12 @@ def _part(part: document.Part, level: int) -> Iterator[str]:
     match part:
         case document.Paragraph(text):
             yield f"\n{escape(text)}"
-        case document.Listing(items, title, _, most):
+        case document.Listing(_, title):
             yield from _heading(title, level)
             yield ""
-            yield from (f"- {escape(item)}" for item in items[:most])
-            if most is not None and len(items) > most:
-                yield f"- and {len(items) - most} more"
+            yield from (f"- {escape(item)}" for item in part.shown)
+            if part.hidden:
+                yield f"- and {part.hidden} more"
         case document.Code(lines):
             yield "\n```"
             yield from lines

@@ -100,10 +100,10 @@ def _part(part: document.Part, width: int) -> Iterator[Text]:
 def _listing(listing: document.Listing, width: int) -> Iterator[Text]:
     if listing.items:
         yield from fold(styled(listing.title, "bold"), width)
-    for item in listing.items[: listing.most]:
+    for item in listing.shown:
         yield from fold(styled(item, _STYLES[listing.style]), width, 2)
-    if listing.most is not None and len(listing.items) > listing.most:
-        yield styled(f"and {len(listing.items) - listing.most} more", "dim")
+    if listing.hidden:
+        yield styled(f"and {listing.hidden} more", "dim")
 
 
 def _table(part: document.Table, width: int) -> Iterator[Text]:
