@@ -56,6 +56,12 @@ def measured(folder: Path) -> str:
     return _scripted(folder, _with_counters, THREE)
 
 
+def doubtful(folder: Path) -> str:
+    """Page of a run whose A/A control differs, so that its differences are unconfirmed."""
+    times = {"base": 1.0, "control": 1.05, "changed": 1.5}
+    return _scripted(folder, lambda trial: times[trial.variant.name] * (1 + 0.001 * (trial.index % 7)), TWO_VARIANTS)
+
+
 def failed(folder: Path) -> str:
     """Page of a run in which all trials of a variant failed."""
 

@@ -19,7 +19,7 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
-CASES = ("measured", "failed", "alone", "stack", "imported", "hostile_file", "hostile_import", "printed")
+CASES = ("measured", "doubtful", "failed", "alone", "stack", "imported", "hostile_file", "hostile_import", "printed")
 
 
 @pytest.fixture(scope="session")
@@ -51,14 +51,37 @@ def chromium() -> Iterator[Browser]:
 Visit = Callable[..., Page]
 
 
-def open_row(page: Page, number: int = 0) -> None:
-    """Open the details of a row, and wait until its first plot is drawn."""
-    if page.locator("details.row").nth(number).get_attribute("open") is None:
-        page.locator("details.row > summary").nth(number).click()
-    page.locator("details.row").nth(number).locator("figure").first.scroll_into_view_if_needed()
-    drawn = "n => [...document.querySelectorAll('details.row')][n].querySelector('[data-drawn]')"
-    page.wait_for_function(drawn, arg=number)
-    page.locator("details.row").nth(number).scroll_into_view_if_needed()
+ROWS = "#details > details.row"
+"""Details of the rows of a report."""
+
+
+def open_row(page: Page) -> None:
+    """Open the details of the first row, and wait until its first plot is drawn."""
+    row = page.locator(ROWS).first
+    if row.get_attribute("open") is None:
+        row.locator("> summary").click()
+    row.locator("figure").first.scroll_into_view_if_needed()
+    row.locator("[data-drawn]").first.wait_for()
+    row.scroll_into_view_if_needed()
+
+
+def until(page: Page, condition: str, argument: object = None, seconds: int = 20) -> None:
+    """Wait until a function in JavaScript returns true for the argument.
+
+    The page's policy forbids Playwright's ``wait_for_function``, which evaluates a text again and again.
+    """
+    page.evaluate(
+        f"""argument => new Promise((done, fail) => {{
+          let left = {10 * seconds};
+          const look = () => {{
+            if (({condition})(argument)) done();
+            else if (left--) setTimeout(look, 100);
+            else fail(new Error("not within {seconds} s"));
+          }};
+          look();
+        }})""",
+        argument,
+    )
 
 
 COMING = """window.coming = [];

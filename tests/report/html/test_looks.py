@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.report.html.conftest import Visit
+from tests.report.html.conftest import ROWS, Visit, until
 
 pytestmark = pytest.mark.slow
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(node => { node.open = true; })"
 
-DRAWN = "[...document.querySelectorAll('figure[data-plot]')].every(figure => 'drawn' in figure.dataset)"
+DRAWN = "() => [...document.querySelectorAll('figure[data-plot]')].every(figure => 'drawn' in figure.dataset)"
 
 # An element may be wider than the window only inside an element that scrolls or clips and is within the window.
 OVERFLOWING = """() => {
@@ -54,8 +54,7 @@ def opened(page: Page) -> Page:
     """Open all parts of a page of ``visit(…, coming=True)`` and draw all plots."""
     page.evaluate(OPEN_ALL)
     page.evaluate("coming.forEach(comes => comes())")
-    # Not by frames, which are the default.
-    page.wait_for_function(DRAWN, polling=100, timeout=300_000)
+    until(page, DRAWN, seconds=300)
     return page
 
 
@@ -65,13 +64,14 @@ def test_nothing_overflows(visit: Visit, case: str) -> None:
     for width in (1400, 1100, 800, 400, 320):
         page.set_viewport_size({"width": width, "height": 900})
         # Plots are resized shortly after the window.
-        page.wait_for_function(f"({OVERFLOWING})().length === 0")
+        until(page, f"() => ({OVERFLOWING})().length === 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("case", ["measured", "doubtful"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_enough_contrast(visit: Visit, scheme: str) -> None:
-    page = opened(visit("measured", scheme=scheme, coming=True))
+def test_every_text_has_enough_contrast(visit: Visit, case: str, scheme: str) -> None:
+    page = opened(visit(case, scheme=scheme, coming=True))
     assert page.evaluate(FAINT) == []
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
@@ -79,8 +79,8 @@ def test_every_text_has_enough_contrast(visit: Visit, scheme: str) -> None:
 
 def test_a_button_turns_the_page_and_its_plots_dark_and_back(visit: Visit) -> None:
     page = visit("measured")
-    page.locator("details.row > summary").first.click()
-    text = page.locator("details.row figure[data-drawn] svg text").first
+    page.locator(f"{ROWS} > summary").first.click()
+    text = page.locator(f"{ROWS} figure[data-drawn] svg text").first
     paper, ink = "getComputedStyle(document.body).backgroundColor", "node => getComputedStyle(node).fill"
     light = (page.evaluate(paper), text.evaluate(ink))
     button = page.get_by_role("button", name="Dark")
@@ -93,7 +93,7 @@ def test_a_button_turns_the_page_and_its_plots_dark_and_back(visit: Visit) -> No
 
 def test_marks_of_columns_differ_in_shape_and_lines_in_dashes(visit: Visit) -> None:
     page = visit("measured")
-    page.locator("details.row > summary").first.click()
+    page.locator(f"{ROWS} > summary").first.click()
     symbols = page.locator("#row-1 figure[data-plot=blocks][data-drawn] .mark-symbol path")
     shapes = symbols.evaluate_all("all => all.map(node => [node.getAttribute('fill'), node.getAttribute('d')])")
     assert len({colour for colour, _ in shapes}) == len({shape for _, shape in shapes}) == 4
@@ -113,7 +113,7 @@ def test_print_is_light_and_has_no_controls(visit: Visit) -> None:
 
 def test_plots_are_on_paper_although_they_never_came_into_view(visit: Visit) -> None:
     page = visit("measured")
-    page.wait_for_function("() => !document.querySelector('figure[data-plot]:not([data-drawn])')")
+    until(page, DRAWN, seconds=300)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     figures = page.locator("figure[data-plot] svg")
@@ -122,12 +122,12 @@ def test_plots_are_on_paper_although_they_never_came_into_view(visit: Visit) -> 
         assert box is not None
         assert box["width"] > 100
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    expect(page.locator("details.row[open]")).to_have_count(1)
+    expect(page.locator(f"{ROWS}[open]")).to_have_count(1)
 
 
 def test_the_plots_of_a_row_without_a_curve_are_open_and_drawn_at_once(visit: Visit) -> None:
     page = visit("measured")
-    row = page.locator("details.row[open]")
+    row = page.locator(f"{ROWS}[open]")
     expect(row).to_have_count(1)
     expect(row.locator("summary").first).to_contain_text("pipetest")
     expect(row.locator("figure[data-plot=blocks]")).to_have_attribute("data-drawn", "")
@@ -135,7 +135,7 @@ def test_the_plots_of_a_row_without_a_curve_are_open_and_drawn_at_once(visit: Vi
 
 def test_the_head_of_the_machine_s_table_stands_above_its_columns(visit: Visit) -> None:
     page = visit("measured")
-    page.locator("#machine summary").click()
+    page.locator("#machine > summary").click()
     left = "cells => cells.slice(0, 2).map(cell => cell.getBoundingClientRect().x)"
     head, first = (page.locator(f"#machine table {row} > *") for row in ("thead tr", "tbody tr:first-child"))
     assert head.evaluate_all(left) == first.evaluate_all(left)

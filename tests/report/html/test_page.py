@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedlab.report.render.html.payload import script_safe
 
 from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.report.build import MOST, thinned
+from schedlab.report.render.html import page as pages
+from schedlab.report.render.html.page import script_safe
 from tests.report.html import cases
 
 pytestmark = pytest.mark.slow
@@ -58,22 +59,24 @@ def test_the_page_names_no_address_and_its_policy_allows_none(made: Callable[[st
         assert b64encode(sha256(script.encode()).digest()).decode() in unescape(policy)
 
 
-def test_the_answer_counts_verdicts_and_names_the_largest(made: Callable[[str], str]) -> None:
+def test_the_answer_has_a_sentence_for_each_variant_and_a_summary(made: Callable[[str], str]) -> None:
     text = body(made("measured"))
     assert "SCRIPTED" in text
     assert "is it there?" in text
-    assert "Of 8 comparisons, 4 better, 4 worse, none equivalent and none inconclusive." in text
-    assert re.search(r"worse in 4 of 4 rows hackbench groups=\d+ time \+1\d\.\d %, .* and 1 more", text)
+    assert re.search(r"changed : worse by 9\.\d to 10\.\d % in all 4 rows\.", text)
+    assert re.search(r"third : better by 5\.\d to 5\.\d % in all 4 rows\.", text)
+    assert re.search(r"hackbench groups=4 time \[s\] 4\.\d+ ✗ \+1\d\.\d % worse ✓ -5\.\d % better", text)
 
 
 def test_unknown_numbers_are_a_dash_and_never_zero_or_nan(made: Callable[[str], str]) -> None:
     page = made("failed")
     text = body(page)
     assert re.search(r"\bnan\b|\bNone\b|0\.00 %", text) is None
-    row = re.search(r'<tr role="row"[^>]*data-variant="changed".*?</tr>', page, re.DOTALL)
-    assert row is not None
-    cells = [body(cell) for cell in re.findall(r"<td.*?</td>", row[0], re.DOTALL)]
+    (results,) = re.findall(r'<table class="results".*?</table>', page, re.DOTALL)
+    lines = [re.findall(r"<td.*?</td>", line, re.DOTALL) for line in re.findall(r"<tr.*?</tr>", results, re.DOTALL)]
+    cells = next(texts for line in lines if "changed" in (texts := [*map(body, line)]))
     assert cells[4:7] + cells[8:9] == ["-", "-", "-", "-"]
+    assert "? inconclusive" in text
     assert "no measurement of changed" in text
     assert "Failed trials: 18" in text
     assert "fork failed: <b>ENOMEM</b> second line" in text
@@ -90,7 +93,7 @@ def test_an_import_is_labelled_and_lists_unmatched_rows(made: Callable[[str], st
     text = body(made("imported"))
     assert "IMPORTED" in text
     assert "new against old" in text
-    assert "Rows that some columns lack: 1" in text
+    assert "Rows that some columns lack tbench throughput at clients=1: old has clients=2, 4, 8, 16" in text
     assert "ranks" in text
     assert "Course of the run" not in text
 
@@ -98,14 +101,14 @@ def test_an_import_is_labelled_and_lists_unmatched_rows(made: Callable[[str], st
 def test_the_page_has_the_commands_that_repeat_the_run(made: Callable[[str], str]) -> None:
     page = made("measured")
     assert "schedlab run test.toml --seed 1" in body(page)
-    (link,) = re.findall(r'href="data:application/toml;base64,([^"]*)" download="test\.toml"', page)
+    (link,) = re.findall(r'href="data:text/plain;charset=utf-8;base64,([^"]*)" download="test\.toml"', page)
     assert b64decode(unescape(link)).decode() == cases.THREE
     assert cases.THREE.strip() in unescape(page)
 
 
 def test_counters_that_moved_are_shown_with_their_row(made: Callable[[str], str]) -> None:
     text = body(made("measured"))
-    change = re.search(r"CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
+    change = re.search(r"changed CPU migrations (\d+) (\d+) (\+[\d.]+ %) \+\d\S* … \+\d\S*", text)
     assert change is not None
     # 1000 to 1006 against 2000 to 2006 migrations.
     assert change[1].startswith("100")
@@ -116,23 +119,25 @@ def test_counters_that_moved_are_shown_with_their_row(made: Callable[[str], str]
 def test_printed_gains_are_compared_with_their_values(made: Callable[[str], str]) -> None:
     page = made("printed")
     text = body(page)
-    assert "1 printed table without samples: nothing can be judged." in text
-    assert "printed gains that cannot come from them: 1." in text
+    assert "1 printed table without samples: nothing can be judged;" in text
+    assert "1 printed gain cannot come from the figures." in text
     # 110 / 100 is + 10 %; 210 / 200 is + 5 % and not + 9 %; 230 / 200 is + 15 %.
-    assert "Hmean mb/sec-1 [MB/s] 100.00 110.00 (+10.00 %) * ✓ - -" in text
-    assert "Hmean mb/sec-2 [MB/s] 200.00 210.00 (+9.00 %) ≠ +5.00 % 230.00 [+15.00 %]" in text
+    assert "Hmean mb/sec-1 [MB/s] 100.00 110.00 *+10.00%* -" in text
+    assert "Hmean mb/sec-2 [MB/s] 200.00 210.00 (+9.00%!) 230.00 [+15.00%]" in text
+    assert "Hmean mb/sec-2, patched: printed +9.00%, the values give +5.00%" in text
+    assert "! cannot come from the printed values." in text
     assert len(page) < 200_000
 
 
 def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[str], str]) -> None:
     page = made("stack")
-    (section,) = re.findall(r'<section id="parts".*?</section>', page, re.DOTALL)
+    (section,) = re.findall(r'<section id="steps-of-the-stack".*?</section>', page, re.DOTALL)
     # Steps 01, 02, 03 and the total; then steps 01, 02+03 and the total.
     assert section.count('class="strip ') == section.count('class="point"') == 7
     text = body(section)
     # The steps change 5 %, 0 % and 10 %, the total 1.05 × 1.1; trials vary by 0.1 %.
-    five, zero = r"▼ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
-    ten, whole = r"▼ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
+    five, zero = r"✗ \+[45]\.\d % worse", r"= [+-]0\.\d % equivalent"
+    ten, whole = r"✗ \+(?:9\.9|10\.\d) % worse", r"\+15\.\d %"
     assert re.search(rf"groups=1 time \[s\] {five} {zero} {ten} - {whole}", text)
     assert re.search(rf"groups=4 time \[s\] {five} - - {ten} {whole}", text)
     assert "no measurement of 02" in text
@@ -141,7 +146,7 @@ def test_steps_of_a_stack_have_a_forest_plot_and_gaps_are_named(made: Callable[[
 def test_a_sequential_run_has_the_block_of_each_decision(made: Callable[[str], str]) -> None:
     text = body(made("sequential"))
     assert "stopped after block 8 of 12, at interim analysis 2 of 3" in text
-    assert text.count("block 8 ") >= 2
+    assert text.count(" block 8 ") >= 3
     assert "98.8 % interval" in text
 
 
@@ -151,6 +156,16 @@ def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str])
     assert len(page.encode()) < 3_000_000
     samples = [column for row in data(page)["rows"].values() for column in row["samples"] or [] if column]
     assert sum(map(len, samples)) < 62_000
+
+
+LEGACY = {"reproduction"}
+"""Templates of pages that are not answers yet."""
+
+
+def test_one_template_has_the_head_of_all_pages() -> None:
+    templates = (Path(pages.__file__).parent / "templates").iterdir()
+    heads = {path.name.removesuffix(".html.j2") for path in templates if "<head>" in path.read_text(encoding="utf-8")}
+    assert heads - LEGACY == {"page"}
 
 
 json_values = st.recursive(

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from schedlab.report.render.html.curves import positions
-from schedlab.report.render.html.payload import looks
 
+from schedlab.report.answers.report_curves import positions
+from schedlab.report.answers.report_payload import looks
 from schedlab.report.render.html.forest import Axis, axis
 
 ratios = st.floats(0.01, 100)
@@ -65,5 +65,7 @@ def test_parameters_are_numbers_times_or_sizes_of_one_kind() -> None:
 
 def test_no_two_of_many_columns_look_alike() -> None:
     marks = looks([SimpleNamespace(name=str(k)) for k in range(30)])  # type: ignore[misc]
-    assert len({(look.colour, look.shape) for look in marks}) == 30
-    assert len({look.colour for look in marks[:8]}) == len({look.shape for look in marks[:8]}) == 8
+    assert len({(look["colour"], look["shape"]) for look in marks}) == 30
+    assert len({look["colour"] for look in marks[:8]}) == len({look["dash"] for look in marks[:8]}) == 8
+    # Triangles are the marks of verdicts.
+    assert {look["shape"] for look in marks} == {"circle", "square", "diamond", "cross"}

@@ -19,7 +19,7 @@ from schedlab.cli.publish_run import publish
 from schedlab.store.file import open_store
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS
-from tests.report.html.conftest import Windows
+from tests.report.html.conftest import Windows, until
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_a_run_opens_its_report_and_the_report_leads_back(visit: Open) -> None:
     expect(page).to_have_title(re.compile("schedlab report"))
     page.locator("figure[data-drawn] svg").first.wait_for()
     page.get_by_role("link", name="All runs").click()
-    expect(page).to_have_title("Runs: schedlab")
+    expect(page).to_have_title("Runs: schedlab site")
 
 
 def opened(page: Page) -> None:
@@ -137,9 +137,10 @@ def test_the_wheel_changes_the_range_and_the_axis_can_be_the_kernel(visit: Open)
     before = ticks(page)
     page.locator("figure.history svg").hover(position={"x": 600, "y": 120})
     page.mouse.wheel(0, -600)
-    page.wait_for_function(
+    until(
+        page,
         "old => [...document.querySelectorAll('.role-axis-label text')].map(t => t.textContent).join() !== old",
-        arg=",".join(before),
+        ",".join(before),
     )
     page.locator("figure.history select").select_option("kernel")
     page.locator('figure.history[data-drawn="kernel"]').wait_for()

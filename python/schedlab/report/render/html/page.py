@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from schedlab.report.answer import CONTROL, Answer, Part, Plot, Section, Table, Tone, Warning
+from schedlab.report.answer import CONTROL, Answer, Code, Plot, Section, Table, Tone, Warning
 from schedlab.report.render.html.bars import bars
 from schedlab.report.render.layout import unbroken
 from schedlab.results.words import Word
@@ -43,7 +43,7 @@ SHAPES: dict[Tone, str] = {
     Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
     Word.INCONCLUSIVE: '<circle r="4.5"/>',
     Word.UNCONFIRMED: '<circle r="4.5"/>',
-    CONTROL: '<path d="M0-5V5"/>',
+    CONTROL: '<path d="M-1-6H1V6H-1Z"/>',
 }
 """The mark of an interval's middle, by its verdict."""
 
@@ -53,8 +53,7 @@ def render(answer: Answer, assets: str = "") -> str:
     without it, the page contains these files and needs no other file."""
     figures = [*answer.plots()]
     data = _data(answer, figures)
-    is_interactive = bool(data) or any(map(facets, _tables(answer.parts)))
-    names = ["theme.js", *(["report.js"] if is_interactive else [])]
+    names = ["theme.js", "report.js"]
     scripts = "".join(map(text, names))
     runtime = text("vega/vega.js") if figures and not assets else ""
     places = {id(plot): place for place, plot in enumerate(figures)}
@@ -91,14 +90,6 @@ def _data(answer: Answer, figures: Sequence[Plot]) -> dict[str, Any]:
     return {"plots": {plot.name: known[plot.name] for plot in figures}, "figures": own, **answer.shared}
 
 
-def _tables(parts: Sequence[Part]) -> list[Table]:
-    return [
-        table
-        for part in parts
-        for table in ([part] if isinstance(part, Table) else _tables(part.parts) if isinstance(part, Section) else [])
-    ]
-
-
 def facets(table: Table) -> dict[str, list[str]]:
     """Return the values by which a reader may choose lines, by their names."""
     names = dict.fromkeys(name for line in table.lines for name in line.facets)
@@ -116,6 +107,12 @@ def by_remedy(warnings: Sequence[Warning]) -> list[tuple[str, list[Warning]]]:
 def anchor(part: Section) -> str:
     """Return the anchor of a section."""
     return part.key or re.sub(r"\W+", "-", part.title.lower()).strip("-")
+
+
+def saved(code: Code) -> str:
+    """Return the address from which a browser saves the lines."""
+    content = "\n".join(code.lines).encode()
+    return f"data:text/plain;charset=utf-8;base64,{b64encode(content).decode()}"
 
 
 @cache
@@ -139,6 +136,7 @@ def environment() -> Environment:
         "kind": lambda part: type(part).__name__,
         "place": lambda plot, places: places[id(plot)],
         "by_remedy": by_remedy,
+        "saved": saved,
         "unbroken": unbroken,
     }
     environment.globals |= {"symbols": SYMBOLS, "shapes": {tone: Markup(shape) for tone, shape in SHAPES.items()}}

@@ -5,6 +5,8 @@
   const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
+  one("#no-scripts")?.remove();
+
   // Tables whose lines a reader may sort and choose.
   const interactive = (table) => {
     const body = table.tBodies[0];
@@ -14,6 +16,7 @@
     const none = place.nextElementSibling;
     const texts = new Map(original.map((row) => [row, row.textContent.toLowerCase()]));
     const facets = new Map(original.map((row) => [row, JSON.parse(row.dataset.facets)]));
+    const details = new Map(original.map((row) => [row, document.getElementById(one("a", row)?.hash.slice(1))]));
     const fields = all("select", form).map((select) => select.name);
 
     const key = (cell) => ("value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim());
@@ -52,6 +55,8 @@
           && wanted.every((word) => texts.get(row).includes(word)));
         shown += !row.hidden;
       }
+      const kept = new Set(original.filter((row) => !row.hidden).map((row) => details.get(row)));
+      details.forEach((part) => { if (part) part.hidden = shown > 0 && !kept.has(part); });
       one("output", form).textContent = `${shown} of ${original.length} shown`;
       none.hidden = shown > 0;
       again();
@@ -106,13 +111,24 @@
     if (!key) return Object.keys(data.rows).flatMap(valuesOf);
     return plot === "distribution" ? samplesOf(key) : valuesOf(key);
   };
-  const heightOf = ({ plot, key }) => {
-    const { height } = data.plots[plot];
-    return height.step && data.rows?.[key] ? height.step * new Set(data.rows[key].values.map((value) => value[1])).size : height;
+  // Columns with marks of their own in a plot of rows. Of changes, the control is a band.
+  const columnsOf = ({ plot, key }) => {
+    const response = data.responses[key];
+    const rows = response?.points.map((point) => point[2]) || (key ? [key] : Object.keys(data.rows));
+    const present = new Set(plot.startsWith("change")
+      ? response.changes.filter((change) => !change[2]).map((change) => change[1])
+      : rows.flatMap((row) => data.rows[row].values.map((value) => value[1])));
+    return data.columns.filter((_, place) => present.has(place));
+  };
+  const heightOf = (dataset) => {
+    const { height } = data.plots[dataset.plot];
+    return height.step && !data.figures[dataset.figure] ? height.step * columnsOf(dataset).length : height;
   };
   // Room for a plot and its axis before it is drawn, or the page would slip away under whoever is about to click.
   const reserve = (figure) => {
     one(".canvas", figure).style.minHeight = `${heightOf(figure.dataset) + 49}px`;
+    const names = data.figures[figure.dataset.figure] || ["blocks", "dots"].includes(figure.dataset.plot);
+    if (!names) one("figcaption", figure).append(legend(columnsOf(figure.dataset)));
   };
   const draw = async (figure) => {
     const { plot, key } = figure.dataset;
@@ -141,18 +157,18 @@
     await fit();
     new ResizeObserver(fit).observe(canvas);
     fits.set(figure, () => canvas.clientWidth && view.signal("width", canvas.clientWidth).run());
-    if (!data.figures[figure.dataset.figure] && !["blocks", "dots"].includes(plot)) one("figcaption", figure).append(legend(table));
     figure.dataset.drawn = "";
   };
   const GLYPHS = { circle: "●", square: "■", diamond: "◆", cross: "✚" };
-  const legend = (values) => {
+  const legend = (columns) => {
     const made = document.createElement("span");
     made.className = "legend";
-    for (const { variant, colour, shape } of data.columns.filter((column) => values.some((value) => value.variant === column.variant))) {
+    for (const { variant, colour, shape } of columns) {
       const entry = document.createElement("span");
       const glyph = document.createElement("span");
+      glyph.className = "glyph";
       glyph.style.color = colour;
-      glyph.textContent = `${GLYPHS[shape]} `;
+      glyph.textContent = GLYPHS[shape];
       entry.append(glyph, variant);
       made.append(entry);
     }
@@ -184,19 +200,21 @@
   if (few) idle(next);
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = all("details.row:not([open])")
+    opened = all("details.row:not([open]):has(> figure)")
       .filter((part) => few && all("figure", part).every((figure) => "drawn" in figure.dataset));
     opened.forEach((part) => { part.open = true; });
     fits.forEach((fit) => fit());
   });
   addEventListener("afterprint", () => opened.forEach((part) => { part.open = false; }));
 
-  // A link to a row opens it.
+  // A link to a folded part opens it, and the parts that contain it.
   const open = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || target.tagName !== "DETAILS") return;
-    target.hidden = false;
-    target.open = true;
+    if (!target) return;
+    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) {
+      part.hidden = false;
+      part.open = true;
+    }
     target.scrollIntoView();
     target.focus({ preventScroll: true });
   };
