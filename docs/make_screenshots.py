@@ -14,6 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from schedlab.findings.run import counter_changes, findings
+from schedlab.report.answers.report import compose
 from schedlab.report.build import build
 from schedlab.report.render import html
 from schedlab.store.columns import columns
@@ -21,7 +22,7 @@ from schedlab.store.file import open_store
 
 FOLDER = Path(__file__).parent
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-OPEN_A_ROW = "document.querySelector('details.row').open = true"
+ROW = "#details > details.row"
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ def main() -> None:
         page = Path(folder, "report.html")
         samples = columns(engine, run_findings.columns)
         report = build(run_findings, changes=counter_changes(engine, run_findings), samples=samples, plots=True)
-        page.write_text(html.render(report), encoding="utf-8")
+        page.write_text(html.render(compose(report)), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         take(browser, page, "html-report.png", "light", 1200, 940, "#answer")
         take(browser, page, "html-report-phone.png", "dark", 400, 1000, "form.filter")
@@ -51,9 +52,9 @@ def take(browser: Browser, page: Path, name: str, scheme: str, width: int, heigh
     window = {"width": width, "height": height}
     tab = browser.new_page(viewport=window, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
     tab.goto(page.as_uri())
-    tab.evaluate(OPEN_A_ROW)
-    tab.locator("details.row figure").first.scroll_into_view_if_needed()
-    tab.wait_for_selector("details.row figure[data-drawn]")
+    tab.locator(ROW).first.evaluate("row => { row.open = true; }")
+    tab.locator(f"{ROW} figure").first.scroll_into_view_if_needed()
+    tab.wait_for_selector(f"{ROW} figure[data-drawn]")
     tab.locator(top).evaluate("element => scrollTo(0, element.getBoundingClientRect().top + scrollY - 24)")
     tab.screenshot(path=FOLDER / name)
     tab.close()

@@ -31,7 +31,7 @@ SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL
 
 def body(page: str) -> str:
     """Return the text of a page without scripts, styles and tags."""
-    bare = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    bare = re.sub(r"<(script|style)\b.*?</\1>|<wbr>", "", page, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", bare)).split())
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from schedlab.report.answer import CONTROL, Answer, Code, Plot, Section, Table, Tone, Warning
 from schedlab.report.render.html.bars import bars
@@ -109,6 +109,11 @@ def anchor(part: Section) -> str:
     return part.key or re.sub(r"\W+", "-", part.title.lower()).strip("-")
 
 
+def foldable(name: str) -> Markup:
+    """Return a name that a browser may fold after the marks of its long words: ``sched.migration_cost_ns``."""
+    return Markup(re.sub(r"\S{20,}", lambda word: re.sub(r"([._/:=,-])(?=\w)", r"\1<wbr>", word[0]), escape(name)))
+
+
 def saved(code: Code) -> str:
     """Return the address from which a browser saves the lines."""
     content = "\n".join(code.lines).encode()
@@ -132,6 +137,7 @@ def environment() -> Environment:
         "anchor": anchor,
         "bars": bars,
         "facets": facets,
+        "foldable": foldable,
         "heat": lambda table: any(cell.depth is not None for line in table.lines for cell in line.cells),
         "kind": lambda part: type(part).__name__,
         "place": lambda plot, places: places[id(plot)],
