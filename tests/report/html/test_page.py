@@ -158,14 +158,10 @@ def test_two_hundred_rows_stay_below_three_megabytes(made: Callable[[str], str])
     assert sum(map(len, samples)) < 62_000
 
 
-LEGACY = {"reproduction"}
-"""Templates of pages that are not answers yet."""
-
-
 def test_one_template_has_the_head_of_all_pages() -> None:
     templates = (Path(pages.__file__).parent / "templates").iterdir()
-    heads = {path.name.removesuffix(".html.j2") for path in templates if "<head>" in path.read_text(encoding="utf-8")}
-    assert heads - LEGACY == {"page"}
+    heads = [path.name for path in templates if "<head>" in path.read_text(encoding="utf-8")]
+    assert heads == ["page.html.j2"]
 
 
 json_values = st.recursive(

@@ -43,7 +43,7 @@ SHAPES: dict[Tone, str] = {
     Word.EQUIVALENT: '<path d="M-4.5-4.5H4.5V4.5H-4.5Z"/>',
     Word.INCONCLUSIVE: '<circle r="4.5"/>',
     Word.UNCONFIRMED: '<circle r="4.5"/>',
-    CONTROL: '<path d="M-1-6H1V6H-1Z"/>',
+    CONTROL: '<path d="M-1.2-5H1.2V5H-1.2Z"/>',
 }
 """The mark of an interval's middle, by its verdict."""
 
