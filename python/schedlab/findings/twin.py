@@ -187,6 +187,11 @@ class EffectScores:
     skill: float | None
 
     @property
+    def wrong(self) -> int:
+        """Effects beyond the noise whose predicted sign is wrong."""
+        return self.significant - self.right
+
+    @property
     def has_skill(self) -> bool:
         """Whether the prediction is better than "nothing changes"."""
         return self.skill is not None and self.skill > 0

@@ -301,7 +301,7 @@ def rare_events(rows: Sequence[Row]) -> str:
 
 def rare_event(share: float | None, units: str = "blocks") -> str:
     """Return the remark on an equivalent verdict with this event share."""
-    return f"an event in up to {figure(share and 100 * share, 2)} % of the {units} cannot be excluded"
+    return f"too few {units} to exclude rare events, in up to {figure(share and 100 * share, 2)} % of the {units}"
 
 
 def size_of_change(row: Row) -> str:

@@ -58,11 +58,11 @@ def _sentence(stack: PrintedStack, name: str) -> Sentence:
     verdicts = [f"{word} in {counted(len(of), 'row')}" for word in (*DIFFERENT, Word.EQUIVALENT)
                 if (of := [step for step in steps if step.word is word])]  # fmt: skip
     if undecided := [step for step in steps if step.word in UNDECIDED]:
-        verdicts.append(f"{Word.INCONCLUSIVE} in {len(undecided)}")
-    over = f"; mean gain over all rows {change(mean.ratio)} ({interval(mean.low, mean.high)})" if mean else ""
+        verdicts.append(f"{Word.INCONCLUSIVE} in {len(undecided)} of {counted(len(steps), 'row')} on its own")
+    over = f"; mean gain over all rows {change(mean.ratio)} ({interval(mean.low, mean.high)} %)" if mean else ""
     words = {step.word for step in steps}
     tone = next((word for word in (*reversed(DIFFERENT), Word.EQUIVALENT) if word in words), Word.INCONCLUSIVE)
-    return Sentence(name, f"{', '.join(verdicts) or 'not measured alone'}{over}.", tone)
+    return Sentence(f"change {name}", f"{', '.join(verdicts) or 'not measured alone'}{over}.", tone)
 
 
 def step_of(row: AttributedRow, name: str) -> Step | None:

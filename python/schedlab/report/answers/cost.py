@@ -23,6 +23,10 @@ _MEANING = {Word.WORSE: "more instructions in", Word.BETTER: "fewer in", Word.EQ
             Word.UNCONFIRMED: "unconfirmed in", Word.INCONCLUSIVE: "inconclusive in"}  # fmt: skip
 
 
+EMPTY = "the empty path"
+"""Name of the path ``none`` in a sentence."""
+
+
 def compose(
     cost: Cost,
     functions: Functions | None = None,
@@ -62,7 +66,7 @@ def _sentence(cost: Cost, column: str) -> Sentence:
     for word, meaning in _MEANING.items():
         if cells := by_word.get(word):
             names = f"all {counted(len(cells), 'path')}" if len(cells) == len(cost.paths) > 1 else _names(cells)
-            parts.append(f"{meaning} {names}{_size(cells) if word in DIFFERENT else ''}")
+            parts.append(f"{meaning} {names}{_size(cells) if word is not Word.EQUIVALENT else ''}")
     different = [word for word in DIFFERENT if word in by_word]
     others = [word for word in (*UNDECIDED, Word.EQUIVALENT) if word in by_word]
     tone = different[0] if len(different) == 1 else "" if different else next(iter(others), "")
@@ -70,7 +74,7 @@ def _sentence(cost: Cost, column: str) -> Sentence:
 
 
 def _names(cells: Sequence[Cell]) -> str:
-    *others, last = (cell.path for cell in cells)
+    *others, last = (EMPTY if cell.path == "none" else cell.path for cell in cells)
     return listed([*others, last]) if len(cells) > 4 else f"{', '.join(others)} and {last}" if others else last
 
 

@@ -78,9 +78,13 @@ def _sentence(all_series: Sequence[Series]) -> Sentence:
 
 def _change_of(series: Series, found: ChangePoint, *, name: bool) -> str:
     point = series.points[found.index]
-    kernel = f" ({point.kernel})" if point.kernel else ""
+    before = series.points[found.index - 1].kernel
+    kernel = f" ({point.kernel}, before {before})" if point.kernel else ""
     row = f"{series.key.row} under {series.key.variant} is " if name else ""
-    return f"{row}{series.word(found)} since run {point.run}, {date(point.started)[:10]}{kernel}: {size(found)}"
+    place = f" on {series.key.machine}" if name else ""
+    levels = f"{figure(found.before)} → {figure(found.after)} {series.key.unit}".strip()
+    since = f"{series.word(found)} since run {point.run}, {date(point.started)[:10]}{kernel}"
+    return f"{row}{since}{place}: {size(found)}, {levels}"
 
 
 def date(seconds: float) -> str:

@@ -161,10 +161,10 @@ def _figures(judged: Judged | Verdict, blocks: int) -> list[Cell]:
 def _table(answers: Sequence[Judged], rare: float | None) -> Table:
     lines = [
         Line([Cell(each.candidate.name), Cell(each.word, tone=each.word), *_figures(each, each.blocks),
-              Cell(f"{each.e_value:.3g}", each.e_value), Cell(f"{each.needed:.3g}", each.needed)], each.candidate.name)
+              Cell(UNKNOWN if each.word is Word.WORSE else f"{each.e_value:.3g}", each.e_value), Cell(f"{each.needed:.3g}", each.needed)], each.candidate.name)
         for each in answers
     ]  # fmt: skip
-    notes = ["evidence: largest so far for better; a verdict needs the figure beside it."]
+    notes = ["evidence: largest so far for better; the verdict better needs the figure beside it."]
     if rare is not None:
         notes.append(f"{Word.EQUIVALENT}: {rare_event(rare)}")
     columns = [Column("candidate", "name"), *_COLUMNS, Column("evidence"), Column("needed", beside=True)]

@@ -83,7 +83,7 @@ def _sentences(noise: Noise, names: str) -> Iterator[Sentence]:
     lost = found.lost(noise)
     size = share(lost.greatest) if lost.least == lost.greatest else f"{share(lost.least)} to {share(lost.greatest)}"
     verb = "loses" if len(noise.cpus) == 1 else "lose"
-    text = f"{verb} {size} of the time"
+    text = f"{verb} {size} of the time, over {figure(noise.seconds, 3)} s"
     if lost.longest.gaps:
         where = "" if len(noise.cpus) == 1 else f" (CPU {lost.longest.cpu})"
         text += f"; the longest interruption is {duration(lost.longest.worst_ns)}{where}"

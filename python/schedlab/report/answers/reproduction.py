@@ -95,7 +95,9 @@ def _sentences(results: Reproductions) -> Iterator[Sentence]:
         yield Sentence("all", f"{text}; {signs}")
     for result in results.reports:
         scores, headlines = result.scores, len(result.scores.simulated_headlines)
-        reached = f"{_of(scores.reached, headlines)} headlines reached; " if headlines else ""
+        left_out = len(scores.headlines) - headlines
+        missing = f" ({left_out} not simulated)" if left_out else ""
+        reached = f"{_of(scores.reached, headlines)} published headlines reached{missing}; " if headlines else ""
         signs = (
             f"the right direction in {_of(scores.right, scores.significant)} effects; " if scores.significant else ""
         )

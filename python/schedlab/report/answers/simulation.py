@@ -76,7 +76,11 @@ def _sentences(summary: Summary) -> Iterator[Sentence]:
     ][:MOST_METRICS]
     shares: Mapping[str, float] = summary["ledger"]["shares"]
     spent = [f"{rough(part)} {_account(name)}" for name, part in shares.items() if name != "idle"][:MOST_ACCOUNTS]
-    idle = f"{rough(shares['idle'])} of the CPUs' time was idle" if "idle" in shares else "no CPU was idle"
+    idle = (
+        f"{rough(shares['idle'])} of the CPUs' time was idle, from start to end"
+        if "idle" in shares
+        else "no CPU was idle"
+    )
     yield Sentence(summary["program"], "; ".join(filter(None, (", ".join(metrics), idle, ", ".join(spent)))))
     wakeup = summary["latencies"]["wakeup"]
     if wakeup["count"]:

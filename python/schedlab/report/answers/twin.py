@@ -72,8 +72,8 @@ def _sentences(twin: Twin) -> Iterator[Sentence]:
     if scores.significant:
         trust = "better" if scores.has_skill else "no better"
         text = (
-            f"the simulator predicts the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond "
-            f"noise, and is {trust} than predicting no change"
+            f"the simulator has the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond noise "
+            f"right, {scores.wrong or 'none'} wrong; it is {trust} than predicting no change"
         )
         yield Sentence("effects", text, Word.BETTER if scores.ranks else Word.WORSE)
     if scores.error_median is not None:
@@ -113,7 +113,7 @@ def _summary(twin: Twin) -> Table:
     variants = dict.fromkeys(each.variant for each in twin.effects)
     columns = [Column("row", "name")]
     for variant in variants:
-        columns += [Column(variant), Column("predicted", beside=True)]
+        columns += [Column(f"{variant}: measured"), Column("predicted", beside=True)]
     lines = [
         Line([Cell(name), *(cell for variant in variants for cell in _pair(effects.get((question, variant))))])
         for question, name in named.items()
