@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from schedlab.execution.bisection import Bisection, Times, bisection, times
-from schedlab.execution.campaign import ask
+from schedlab.execution.campaign import measure_blocks
 from schedlab.execution.loop import execute
 from schedlab.execution.search import Budget, search
 from schedlab.execution.tuning import Confirmed, SearchedPoint, Tuning
@@ -32,6 +32,7 @@ from schedlab.report.answers import sweep as of_sweep
 from schedlab.report.answers import tune as of_tune
 from schedlab.results.measurement import Measurement
 from schedlab.store import campaigns, reader, writer
+from schedlab.store.design import Purpose
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
 from tests.conftest import TWO_VARIANTS
@@ -67,7 +68,7 @@ def sweep_found(folder: Path, script: Script | None = None) -> SweepFindings:
     """Findings of a sweep, by default of :func:`by_groups`."""
     whole = sweep(parse(SWEEP, "sweep.toml"), 3)
     engine = open_store(folder / "sweep.sqlite", create=True)
-    new = writer.NewRun(whole.plan, "sim", "simulated", False, SWEEP, "sweep.toml", {}, "scripted", sweep=True)
+    new = writer.NewRun(whole.plan, "sim", "simulated", False, SWEEP, "sweep.toml", {}, "scripted", Purpose(sweep=True))
     run = writer.begin(engine, new)
     execute(whole.plan, Scripted(script or by_groups), engine, run, lambda trial, measured: None)
     return sweep_findings(engine, run)
@@ -105,7 +106,9 @@ def bisection_found(folder: Path, blocks: int = 200, script: Script | None = Non
     experiment, text = of_file(BISECTION, "states.toml", None, None)
     trials = Plan(experiment, 3, variants(experiment), rows(experiment), ())
     engine = open_store(folder / "bisection.sqlite", create=True)
-    new = writer.NewRun(trials, "scripted", "scripted", False, text, "states.toml", {}, "scripted", bisection=True)
+    new = writer.NewRun(
+        trials, "scripted", "scripted", False, text, "states.toml", {}, "scripted", Purpose(bisection=True)
+    )
     run = writer.begin(engine, new)
     search(trials, Scripted(script or slower_from_7), engine, run, Budget(blocks, inf), lambda *_: None, lambda _: "")
     result = bisection(engine, run)
@@ -134,11 +137,13 @@ def campaign_found(folder: Path, blocks: int = 12) -> tuple[Engine, Standing]:
         candidate = campaigns.candidate(engine, campaign.id, proposal.content, proposal.name)
         trials = of_one_row(proposal.experiment, 3)
         content = proposal.content
-        new = writer.NewRun(trials, "scripted", "scripted", False, proposal.text, "f", {}, "", candidate=content)
+        new = writer.NewRun(
+            trials, "scripted", "scripted", False, proposal.text, "f", {}, "", Purpose(candidate=content)
+        )
         candidate = replace(candidate, run_id=writer.begin(engine, new))
         campaigns.set_run(engine, candidate.id, candidate.run_id, "run_id")
         most = blocks if name != "o" else 3
-        ask(trials, Scripted(by_candidate), engine, campaign, candidate, most, lambda trial, measured: None)
+        measure_blocks(trials, Scripted(by_candidate), engine, campaign, candidate, most, lambda trial, measured: None)
     return engine, standing(engine, campaign)
 
 
@@ -169,7 +174,7 @@ def tune_found(folder: Path, gains: Sequence[float] = GAINS, limit: float | None
     constraint."""
     engine = open_store(folder / "tune.sqlite", create=True)
     new = writer.NewRun(plan(parse(TUNING, "tune.toml"), 3), "sim", "simulated", False, TUNING, "tune.toml", {}, "",
-                        tuning="random")  # fmt: skip
+                        Purpose(tuning="random"))  # fmt: skip
     run = reader.run(engine, writer.begin(engine, new))
     time = run.design.questions[0]
     latency = replace(time, metric="latency", unit="ms")

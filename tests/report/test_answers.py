@@ -13,12 +13,12 @@ import jsonschema
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.cli.import_command import read_tables
 from schedlab.findings.history import histories
 from schedlab.findings.machines import Machine, fleet
 from schedlab.findings.printed_stack import printed_stack
 from schedlab.findings.run import Findings
 from schedlab.findings.twin import Twin
+from schedlab.importers.intake import read_tables
 from schedlab.report.answer import Answer, Code
 from schedlab.report.answers import attribute, history, machines, noise, report, reproduction
 from schedlab.report.answers import twin as of_twin

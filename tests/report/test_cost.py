@@ -174,10 +174,14 @@ def test_the_seeds_that_decide_grow_with_the_spread_of_the_differences() -> None
 
 def test_the_answer_has_a_sentence_for_each_compared_column_and_the_seeds_that_decide() -> None:
     shown = answer()
-    stats = "more instructions in pipe (+0.5 %); equivalent in none; inconclusive in pipe-round"
+    stats = "more instructions in pipe (+0.5 %); equivalent in the empty path; inconclusive in pipe-round (+1.5 %)"
     assert [(each.subject, each.text, each.tone) for each in shown.sentences] == [
         ("debian-6.12 stats", stats, "worse"),
-        ("debian-7.2", "equivalent in none; inconclusive in pipe and pipe-round", "inconclusive"),
+        (
+            "debian-7.2",
+            "equivalent in the empty path; inconclusive in pipe and pipe-round (-5.0 to +22.8 %)",
+            "inconclusive",
+        ),
     ]
     assert [command.command for command in shown.commands] == [
         "schedlab cost debian-6.12 --seeds 6",

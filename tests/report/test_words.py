@@ -15,7 +15,7 @@ from schedlab.results import kinds
 from schedlab.results.words import Word
 
 PACKAGE = Path(schedlab.__file__).parent
-JUDGING = ("analysis", "execution", "findings", "report", "store")
+JUDGING = ("analysis", "execution", "findings", "report", "results", "store")
 """Modules that handle verdicts. Elsewhere ``better`` and ``worse`` are options of commands."""
 SOURCE = {
     path.relative_to(PACKAGE): path.read_text(encoding="utf-8")
@@ -25,7 +25,9 @@ SOURCE = {
 
 
 def occurrences(pattern: str) -> int:
-    return sum(len(re.findall(pattern, text)) for path, text in SOURCE.items() if path.parts[0] in JUDGING)
+    # A table of printed figures has an attribute of this name.
+    texts = (text for path, text in SOURCE.items() if path.parts[0] in JUDGING)
+    return sum(len(re.findall(pattern, text.replace('AliasPath("table", "better")', ""))) for text in texts)
 
 
 @pytest.mark.parametrize("word", [*map(str, Word), words.CONTROL])

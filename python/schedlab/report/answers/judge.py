@@ -120,7 +120,7 @@ def _title(campaign: Campaign) -> str:
 def _facts(campaign: Campaign, spent: float | None = None) -> Iterator[tuple[str, str]]:
     share = "" if spent is None else f"; the candidates have spent {100 * spent:.3g} %"
     yield "error rate", f'at most {100 * campaign.alpha:g} % chance of any false "{Word.BETTER}"{share}'
-    yield "equivalent", f"both bounds within ±{100 * campaign.delta:g} %"
+    yield Word.EQUIVALENT, f"both bounds within ±{100 * campaign.delta:g} %"
 
 
 def _sentence(judged: Judged) -> Sentence:
@@ -158,10 +158,16 @@ def _figures(judged: Judged | Verdict, blocks: int) -> list[Cell]:
     ]
 
 
+def _evidence(judged: Judged) -> list[Cell]:
+    """Return the evidence for the word better, and the evidence that the word needs."""
+    known = UNKNOWN if judged.word is Word.WORSE else f"{judged.e_value:.3g}"
+    return [Cell(known, judged.e_value), Cell(f"{judged.needed:.3g}", judged.needed)]
+
+
 def _table(answers: Sequence[Judged], rare: float | None) -> Table:
     lines = [
         Line([Cell(each.candidate.name), Cell(each.word, tone=each.word), *_figures(each, each.blocks),
-              Cell(UNKNOWN if each.word is Word.WORSE else f"{each.e_value:.3g}", each.e_value), Cell(f"{each.needed:.3g}", each.needed)], each.candidate.name)
+              *_evidence(each)], each.candidate.name)
         for each in answers
     ]  # fmt: skip
     notes = ["evidence: largest so far for better; the verdict better needs the figure beside it."]

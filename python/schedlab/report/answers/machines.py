@@ -14,8 +14,8 @@ from schedlab.report.words import CONTROL, listed, measure, parameters, rare_eve
 from schedlab.results.words import DIFFERENT, Word
 
 METHOD = (
-    "change: geometric mean of the machines' ratios of means, with the interval of Student's t, for machines like these; "
-    "a machine's own change is that of its report. "
+    "change: geometric mean of the machines' ratios of means, with the interval of Student's t, for machines like "
+    "these; a machine's own change is that of its report. "
     "I² and tau: how much the machines differ; p equal: Welch's test of equal ratios."
 )
 

@@ -52,7 +52,9 @@ def compose(predicted: Predicted, machine: str, store: Sequence[str] | None) -> 
 
 def _sentence(forecast: Forecast, predicted: Predicted) -> Sentence:
     is_time = all(is_speed(row.question.unit) for row in predicted.rows)
-    shown = {Word.BETTER: "faster", Word.WORSE: "slower"} if is_time else {Word.BETTER: "better", Word.WORSE: "worse"}
+    shown = (
+        {Word.BETTER: "faster", Word.WORSE: "slower"} if is_time else {Word.BETTER: Word.BETTER, Word.WORSE: Word.WORSE}
+    )
     parts = [
         f"{text}{_rows(forecast, word)} ({gains(*forecast.ranges[word])})"
         for word, text in shown.items()

@@ -76,11 +76,8 @@ def _sentences(summary: Summary) -> Iterator[Sentence]:
     ][:MOST_METRICS]
     shares: Mapping[str, float] = summary["ledger"]["shares"]
     spent = [f"{rough(part)} {_account(name)}" for name, part in shares.items() if name != "idle"][:MOST_ACCOUNTS]
-    idle = (
-        f"{rough(shares['idle'])} of the CPUs' time was idle, from start to end"
-        if "idle" in shares
-        else "no CPU was idle"
-    )
+    share = shares.get("idle")
+    idle = "no CPU was idle" if share is None else f"{rough(share)} of the CPUs' time was idle, from start to end"
     yield Sentence(summary["program"], "; ".join(filter(None, (", ".join(metrics), idle, ", ".join(spent)))))
     wakeup = summary["latencies"]["wakeup"]
     if wakeup["count"]:
@@ -110,7 +107,7 @@ def _settings(summary: Summary) -> str:
 
 def _parts(summary: Summary) -> Iterator[Part]:
     yield table(
-        {"metric": "name", "value": "number", "unit": "name", "better": "name"},
+        {"metric": "name", "value": "number", "unit": "name", "direction": "name"},
         [
             [
                 metric["name"], UNKNOWN if metric["value"] is None else figure(metric["value"]), metric["unit"],

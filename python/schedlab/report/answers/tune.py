@@ -122,7 +122,7 @@ def _sentences(found: Tuning, names: Sequence[str], confirmed: Confirmed | None)
 
 def _warnings(found: Tuning, names: Sequence[str], confirmed: Confirmed | None) -> Iterator[Warning]:
     if names and confirmed is None:
-        yield Warning("unconfirmed", "The winner has not been measured again: its figure is partly luck.",
+        yield Warning(Word.UNCONFIRMED, "The winner has not been measured again: its figure is partly luck.",
                       "the same command with --resume measures fresh blocks")  # fmt: skip
     limits = {question.metric for question in found.constraints}
     for name, verdicts in zip(names, confirmed.verdicts if confirmed else [], strict=False):

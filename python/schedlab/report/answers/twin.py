@@ -70,10 +70,10 @@ def _run(run: Run) -> str:
 def _sentences(twin: Twin) -> Iterator[Sentence]:
     scores, error = twin.scores, twin.error
     if scores.significant:
-        trust = "better" if scores.has_skill else "no better"
+        trust = "" if scores.has_skill else "no "
         text = (
-            f"the simulator has the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond noise "
-            f"right, {scores.wrong or 'none'} wrong; it is {trust} than predicting no change"
+            f"the simulator has the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond "
+            f"noise right, {scores.wrong or 'none'} wrong; it is {trust}better than predicting no change"
         )
         yield Sentence("effects", text, Word.BETTER if scores.ranks else Word.WORSE)
     if scores.error_median is not None:

@@ -46,7 +46,7 @@ class Fields(Decided):
 
     alpha: float = Field(description="the candidate's share of the campaign's alpha")
     alpha_spent: float = Field(description="sum of all shares so far")
-    e_value: float = Field(description='largest evidence for "better" so far; the verdict needs 1 / `alpha`')
+    e_value: float = Field(description="largest evidence for `better` so far; the verdict needs 1 / `alpha`")
     failed_blocks: int = Field(description="blocks without a ratio")
 
 
