@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from schedlab.analysis.rows import Question
 from schedlab.findings.run import Findings
 from schedlab.findings.settings import settings_of_columns
 from schedlab.report.answer import Setting
-from schedlab.report.words import parameters
+from schedlab.report.words import shared_parameters, short_name
+
+
+class _Row(NamedTuple):
+    workload: str
+    metric: str
+    parameters: Mapping[str, Any]
 
 
 def names(questions: Iterable[Question]) -> dict[Question, str]:
     """Name rows: the workload, the parameters in which its rows differ, and the metric if it has several."""
-    of_workloads: dict[str, list[Question]] = {}
-    for question in dict.fromkeys(questions):
-        of_workloads.setdefault(question.workload, []).append(question)
-    return {row: _name(row, rows) for rows in of_workloads.values() for row in rows}
-
-
-def _name(row: Question, rows: Sequence[Question]) -> str:
-    sets: list[Mapping[str, Any]] = [json.loads(other.parameters) for other in rows]
-    own: Mapping[str, Any] = json.loads(row.parameters)
-    differing = {key: value for key, value in own.items() if any(key not in s or s[key] != value for s in sets)}
-    metric = row.metric if any(other.metric != row.metric for other in rows) else ""
-    return " ".join(part for part in (row.workload, parameters(differing), metric) if part)
+    metrics: dict[str, set[str]] = {}
+    rows = {each: _Row(each.workload, each.metric, json.loads(each.parameters)) for each in questions}
+    for row in rows.values():
+        metrics.setdefault(row.workload, set()).add(row.metric)
+    named = {
+        question: row if len(metrics[row.workload]) > 1 else row._replace(metric="") for question, row in rows.items()
+    }
+    shared = shared_parameters([*named.values()])
+    return {question: short_name(row, shared) for question, row in named.items()}
 
 
 def settings(found: Findings) -> list[Setting]:
