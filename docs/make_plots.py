@@ -94,7 +94,13 @@ def runtime() -> str:
 def contents() -> dict[str, str]:
     """Return the text of each file by its name."""
     plots = {"plots.json": specifications(), "history.json": histories()}
-    return {"vega.js": runtime()} | {name: json.dumps(charts, indent=1) + "\n" for name, charts in plots.items()}
+    return {"vega.js": runtime()} | {name: _dumped(charts) for name, charts in plots.items()}
+
+
+def _dumped(charts: dict[str, Any]) -> str:
+    """Return specifications as JSON with a line for each."""
+    lines = (f"{json.dumps(name)}: {json.dumps(chart, separators=(',', ':'))}" for name, chart in charts.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _complete(chart: dict[str, Any]) -> dict[str, Any]:
