@@ -27,8 +27,8 @@ SHORTEST_NAME = 12
 _GAP = 2
 """Blanks between columns."""
 
-PARTS = re.compile(r"[^-_./+:,=| ]*[-_./+:,=| ]+|[^-_./+:,=| ]+")
-"""A part of a name, with the marks after the part at which a line may end."""
+PARTS = re.compile(r"[^-_./+:,| ]*[-_./+:,| ]+|[^-_./+:,| ]+")
+"""A part of a name, with the marks after the part at which a line may end. A parameter stays with its value."""
 
 NO_BREAK = "\u00a0"
 
