@@ -108,7 +108,8 @@ def _parts(report: Report) -> Iterator[Part]:
     elif report.levels:
         yield _levels(report)
     if report.rows:
-        yield Section("Results", [_results(report)], key="results", folded=True, opened=True)
+        # Markdown leaves out what is folded, and a user who asks for raw p asks for this table.
+        yield Section("Results", [_results(report)], key="results", folded=not report.raw_p, opened=True)
     yield from parts_of_change(report)
     yield from _printed(report)
     if unmatched := list(words.unmatched(report)):
