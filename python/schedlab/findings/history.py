@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from schedlab.analysis.history import ChangePoint, change_points, level
 from schedlab.findings.settings import settings_of
+from schedlab.notation.units import counted
 from schedlab.results.metrics import Direction
 from schedlab.results.words import Word
 from schedlab.store.columns import read_cells
@@ -98,7 +99,7 @@ def machine_description(target: str, facts: Mapping[str, Any]) -> str:
     parts = (
         _split(target)[0],
         (facts.get("kernel") or {}).get("hostname"),
-        f"{cpus} CPUs" if cpus else None,
+        counted(cpus, "CPU") if cpus else None,
         (facts.get("cpu") or {}).get("model"),
     )
     return ", ".join(str(part) for part in parts if part)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from schedlab.notation.units import counted
 from schedlab.report.answer import (
     QUIET,
     Answer,
@@ -56,7 +57,7 @@ def compose(summary: Summary) -> Answer:
     name, end = f"{summary['program']} {parameters}".strip(), nanoseconds(summary["elapsed_ns"])
     return Answer(
         kind="sim run",
-        title=f"{name} on {summary['machine']} ({summary['cpus']} CPUs) under {summary['kernel']}",
+        title=f"{name} on {summary['machine']} ({counted(summary['cpus'], 'CPU')}) under {summary['kernel']}",
         data=summary,
         badges=["simulated"],
         facts=[("simulated", f"{end} of virtual time, seed {summary['seed']}; no kernel was measured")],

@@ -12,6 +12,7 @@ from typing import Any
 from schedlab.extension import extension
 from schedlab.notation import toml_text
 from schedlab.notation.toml_text import quoted
+from schedlab.notation.units import counted
 from schedlab.simulation import models
 from schedlab.simulation.errors import ModelError
 from schedlab.simulation.host.solve import Figure
@@ -112,7 +113,7 @@ def _text_of(name: str, topology: Topology, facts: _Facts, nearest: Model) -> st
     def line(key: str, value: int | None) -> str:
         return f"{key} = {data[key]} {copied}" if value is None else f"{key} = {value}"
 
-    about = f"{topology.cpus} CPUs{f', {facts.model}' if facts.model else ''}"
+    about = f"{counted(topology.cpus, 'CPU')}{f', {facts.model}' if facts.model else ''}"
     lines = [
         "# Made from this host by 'schedlab sim machines from-host'. Topology, caches, clock, memory are this host's,",
         f"# except where a comment states another source. Idle states and costs are copied from {nearest.name},",
