@@ -163,7 +163,13 @@ def test_plain_output_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_module_of_the_command_line_prints_with_escapes() -> None:
     folder = Path(sys.modules["schedlab.cli.app"].__file__ or "").parent
-    allowed = {"__init__.py": "print(", "commands.py": "typer.echo(ctx.get_help()", "echo.py": "typer.echo("}
+    # Parts of an answer are escaped where they are styled (report/render/layout.py).
+    allowed = {
+        "__init__.py": "print(",
+        "answering.py": ("sys.stdout.write(escaped(", 'sys.stdout.write("".join(f"{shown('),
+        "commands.py": "typer.echo(ctx.get_help()",
+        "echo.py": "typer.echo(",
+    }
     raw = [
         f"{path.name}: {line.strip()}"
         for path in sorted(folder.glob("*.py"))

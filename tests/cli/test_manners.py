@@ -227,6 +227,7 @@ def test_a_page_never_goes_to_a_terminal(schedlab: Schedlab, monkeypatch: pytest
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     needed = {
         "attribute": ["mail.txt", "--prefix", "a=1"], "compare": ["a", "b"], "cost": ["debian-6.12"],
+        "judge open": ["--baseline", "b.toml"], "judge ask": ["c.toml"],
         "sim run": ["--machine", "laptop-4"], "sim predict": ["e.toml", "--on", "laptop-4"],
     }  # fmt: skip
     done = schedlab(*name.split(), *needed.get(name, []), "--format", "html")

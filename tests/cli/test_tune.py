@@ -18,6 +18,7 @@ from schedlab.execution import studies, tuning, workers
 from schedlab.execution.pairs import Pairs
 from schedlab.execution.workers import Chunk, Ended, Lane, Next, Work
 from schedlab.findings.prediction import Backtest
+from schedlab.findings.twin import EffectScores
 from schedlab.store import reader
 from schedlab.store.copying import copy_store
 from schedlab.store.file import open_store
@@ -249,7 +250,9 @@ def test_a_search_on_a_model_warms_a_machine_only_if_the_model_has_shown_skill(
     monkeypatch.setattr(steps, "choose", chosen)
     assert schedlab("tune", file, "--target", "sim:laptop-4", "--trials", 3, "--blocks", 1).code == 0
     effects = [SimpleNamespace(right=sign > 0, significant=True) for sign in signs for _ in range(5)]
-    backtest = SimpleNamespace(twins=len(signs), effects=effects, skill=0.1)
+    right = sum(each.right for each in effects)
+    scores = EffectScores(len(effects), len(effects), right, right, 0.1, 0.1, 0.1)
+    backtest = SimpleNamespace(twins=len(signs), effects=effects, scores=scores)
     monkeypatch.setattr(Backtest, "of", lambda twins: backtest)
     options = ("--warm-start", 1, "--trials", 1, "--blocks", 1, "--format", "json")
     done = schedlab("tune", file, "--target", "host", *options)

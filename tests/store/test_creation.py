@@ -192,7 +192,7 @@ def test_a_store_on_a_read_only_mount_is_reported(tmp_path: Path, experiment: Ex
     engine = open_store(tmp_path / "store.sqlite", create=True)
     begin(engine, plan(experiment, 1))
     engine.dispose()
-    command = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && "$2" runs --store "$1/$3"'
+    command = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && "$2" store list --store "$1/$3"'
     argv = ["unshare", "--mount", "sh", "-c", command, "sh", str(tmp_path), SCHEDLAB, "store.sqlite"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if "unshare failed" in done.stderr:

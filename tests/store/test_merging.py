@@ -15,7 +15,6 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Trial, plan
 from schedlab.findings.run import findings
 from schedlab.report.build import build
-from schedlab.report.data import to_json
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric, MetricSpec
 from schedlab.store import reader, schema
@@ -29,6 +28,7 @@ from tests.conftest import (
     TWO_VARIANTS,
     begin,
 )
+from tests.report.rendering import to_json
 
 pytestmark = pytest.mark.slow
 

@@ -55,10 +55,11 @@ def run_and_report(request: Request, fail_on: FailOn | None, exit_as: ExitAs, *,
     console = make()
     aside = make(stderr=True) if as_json else console
     results = judged(request, aside)
+    answer = compose(build(results, request.store if store_words(request.store) else None))
     if as_json:
-        echo(json.render(compose(build(results))), nl=False)
+        echo(json.render(answer), nl=False)
     else:
-        present(compose(build(results)), AnswerFormat.TEXT, width=console.width)
+        present(answer, AnswerFormat.TEXT, width=console.width)
         console.hint("\nstore:", "" if request.store.temporary else str(request.store))
     shown = ["schedlab", "report", str(results.run.id), *store_words(request.store)]
     aside.hint("again:", shlex.join(again(request.store, shown)))
