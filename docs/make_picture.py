@@ -18,6 +18,7 @@ from schedlab.findings.run import findings
 from schedlab.report.answers.report import compose
 from schedlab.report.build import build
 from schedlab.report.render import text
+from schedlab.report.render.layout import shown
 from schedlab.store.file import open_store
 
 
@@ -29,7 +30,8 @@ def main() -> None:
     arguments = options.parse_args()
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, highlight=False)
     answer = compose(build(findings(open_store(arguments.store, create=False), arguments.run)))
-    console.print(Text.from_ansi(text.to_text(answer, 80, styles=True)))
+    lines = (shown(line, styles=True) for line in text.lines(answer, 80))
+    console.print(Text.from_ansi("\n".join(lines)))
     picture = console.export_svg(title="schedlab report", theme=MONOKAI)
     # The library's template would fetch a font from the web whenever the picture is shown.
     picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL).replace("Fira Code", "monospace")
