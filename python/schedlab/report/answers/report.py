@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from schedlab.report import printed, words
+from schedlab.report import printed, summaries, words
 from schedlab.report.answer import (
     CONTROL,
     QUIET,
@@ -91,7 +91,7 @@ def _next(report: Report) -> Iterator[Next]:
     open_rows = [row for row in report.rows if row.verdict is Word.INCONCLUSIVE and not row.control]
     needed = max((row.blocks_needed for row in open_rows if row.blocks_needed is not None), default=None)
     again = report.again
-    if words.emulated_times(report):
+    if summaries.emulated_times(report):
         yield Next(f"{again} --deterministic", "times of an emulated machine mean nothing: count instructions instead")
     elif report.doubt:
         yield Next("schedlab doctor", f"{report.doubt}: find out what disturbs the machine, then measure again")
@@ -129,20 +129,20 @@ def _parts(report: Report) -> Iterator[Part]:
 def summary(report: Report) -> Table:
     """Return the table of rows and variants; a row that is tied to an earlier row stands in that row."""
     names = [column.name for column in report.columns[1:] if not column.control]
-    shared = words.shared_parameters(report.rows)
+    shared = summaries.shared_parameters(report.rows)
     compared = [row for row in report.rows if not row.control]
     by_row = [(name, list(rows)) for name, rows in groupby(compared, key=words.row_name)]
     first = [rows for _, rows in by_row if not rows[0].tied_to]
     lines = [_summary_line(rows, names, shared, compared) for rows in first]
     columns = [Column("row", "name"), Column(report.baseline), *(Column(name, "remark") for name in names)]
-    return Table(columns, lines, notes=list(words.summary_notes(report, shared)), more="rows")
+    return Table(columns, lines, notes=list(summaries.summary_notes(report, shared)), more="rows")
 
 
-def _summary_line(rows: Sequence[Row], names: Sequence[str], shared: words.Shared, compared: Sequence[Row]) -> Line:
-    tied = [row for row in compared if words.is_tied(row, rows[0])]
+def _summary_line(rows: Sequence[Row], names: Sequence[str], shared: summaries.Shared, compared: Sequence[Row]) -> Line:
+    tied = [row for row in compared if summaries.is_tied(row, rows[0])]
     baseline = [figure(words.baseline_of(rows)), *dict.fromkeys(figure(row.baseline) for row in tied)]
     return Line([
-        Cell(words.summary_name(rows[0], shared, tied)),
+        Cell(summaries.summary_name(rows[0], shared, tied)),
         Cell(" and ".join(baseline)),
         *(_summary_cell(name, rows, tied) for name in names),
     ])  # fmt: skip
@@ -178,7 +178,7 @@ def _results(report: Report) -> Table:
         Column("metric", "remark", group=True),
         Column(report.baseline, group=True),
         Column("variant", "name"),
-        Column(words.value_heading(report.rows)),
+        Column(summaries.value_heading(report.rows)),
         Column("change"),
         Column(words.interval_heading(report)),
         Column("change against the baseline", "bar", axis="ratio"),
@@ -198,11 +198,11 @@ def _result(row: Row, rows: Sequence[Row], key: str, report: Report) -> Line:
     tone = CONTROL if row.control else row.verdict
     name, size = f"{row.workload} {words.parameters(row.parameters)}".strip(), words.size_of_change(row)
     cells = [
-        Cell(name, link=words.link(row, report)),
+        Cell(name, link=summaries.link(row, report)),
         Cell(f"{words.measure(row.metric, row.unit)}, {words.better(row)}"),
         Cell(figure(words.baseline_of(rows)), value=row.baseline),
         Cell(row.variant),
-        Cell(figure(row.value), value=row.value, remark=words.statistic_of_value(row, report.rows)),
+        Cell(figure(row.value), value=row.value, remark=summaries.statistic_of_value(row, report.rows)),
         Cell(size, value=row.ratio, tone="" if row.control or size == UNKNOWN else tone),
         Cell(interval(row.low, row.high)),
         Cell("", span=Span(row.low, row.high, row.ratio), tone=tone),

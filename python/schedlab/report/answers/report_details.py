@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from schedlab.report import words
+from schedlab.report import summaries, words
 from schedlab.report.answer import CONTROL, Cell, Column, Line, Paragraph, Part, Plot, Section, Table
 from schedlab.report.answers.report_curves import curves
 from schedlab.report.answers.report_payload import payload
@@ -83,7 +83,7 @@ def _cells(row: Row, report: Report) -> dict[str, str]:
     ranks = {} if report.paired else {"p of ranks": p_value(row.p_mann_whitney)}
     decided = UNKNOWN if row.decided is None else f"block {row.decided}"
     return {
-        words.value_heading(report.rows): figure(row.value),
+        summaries.value_heading(report.rows): figure(row.value),
         "change": words.size_of_change(row),
         words.interval_heading(report): interval(row.low, row.high),
         "blocks" if report.paired else "n": str(row.n),

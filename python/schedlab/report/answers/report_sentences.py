@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schedlab.notation.units import counted
-from schedlab.report import words
+from schedlab.report import summaries, words
 from schedlab.report.answer import Sentence, Tone
 from schedlab.report.document import Report, Row
 from schedlab.report.numbers import sizes
@@ -56,7 +56,7 @@ def _clause(word: Word, of_word: Sequence[Row], rows: Sequence[Row], report: Rep
 
 def _directions(rows: Sequence[Row]) -> Iterator[str]:
     for word in DIFFERENT:
-        if of_word := [row for row in rows if words.direction_of(row) is word]:
+        if of_word := [row for row in rows if summaries.direction_of(row) is word]:
             yield _size(word, of_word)
 
 
@@ -72,9 +72,9 @@ def _where(of_word: Sequence[Row], rows: Sequence[Row]) -> str:
         return f" in all {counted(len(rows), 'row')}"
     if len(of_word) > NAMED:
         return f" in {len(of_word)} of {counted(len(rows), 'row')}"
-    shared = words.shared_parameters(rows)
+    shared = summaries.shared_parameters(rows)
     largest = sorted(of_word, key=words.extent, reverse=True)
-    return f" in {' and '.join(words.short_name(row, shared) for row in largest)}"
+    return f" in {' and '.join(summaries.short_name(row, shared) for row in largest)}"
 
 
 def _emulated(rows: Sequence[Row], report: Report) -> str:

@@ -10,7 +10,7 @@ from schedlab.analysis.rows import Question
 from schedlab.findings.run import Findings
 from schedlab.findings.settings import settings_of_columns
 from schedlab.report.answer import Setting
-from schedlab.report.words import shared_parameters, short_name
+from schedlab.report.summaries import shared_parameters, short_name
 
 
 class _Row(NamedTuple):
