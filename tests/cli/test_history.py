@@ -46,7 +46,7 @@ def test_the_list_has_a_line_for_each_row_with_its_newest_change(engine: Engine)
     stored.record(engine, 18)
     shown = schedlab("history", store=engine)
     assert shown.exit_code == 0
-    assert shown.stdout.splitlines()[2].startswith("hackbench groups=")
+    assert shown.stdout.splitlines()[2].startswith("2 of 4 rows changed. hackbench groups=")
     assert "is worse since run 10, 2023-11-23" in " ".join(shown.stdout.split())
     lines = [line.split() for line in shown.stdout.splitlines() if line.startswith("  hackbench groups=1")]
     assert lines[0][2:] == ["base", "time", "[s]", "18", lines[0][-1]]

@@ -72,7 +72,7 @@ def test_the_answer_says_what_the_cpus_lose_to_what_and_how_to_gain_most() -> No
     first, gain = shown.sentences
     assert (first.subject, first.text) == (
         "CPUs 0-1",
-        "lose 2.59 % to 14.20 % of the time, over 0.250 s; the longest interruption is 6.58 ms (CPU 1); "
+        "lose 2.59 % (CPU 0), 14.20 % (CPU 1) of the time, over 0.250 s; the longest interruption is 6.58 ms (CPU 1); "
         "the hypervisor makes up 78.91 % of the lost time",
     )
     assert gain.text == "tick, at most 0.52 % of the time (6.18 % of the lost time), by the boot parameter nohz_full=1"

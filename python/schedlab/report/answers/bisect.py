@@ -118,7 +118,7 @@ def _warnings(result: Bisection) -> Iterator[Warning]:
     others = [state for state in result.posterior.credible_set() if state not in result.candidates]
     if others and result.decided:
         names = ["equal ends" if state is None else result.states[state].name for state in others]
-        seen = f"Not excluded, with a confidence of {percent(100 * CREDIBLE, 0)}: {listed(names)}"
+        seen = f"Less likely, but in the set that has the change with {percent(100 * CREDIBLE, 0)}: {listed(names)}"
         yield Warning("credible-set", seen, "compare these states in a run with more blocks")
     for state in result.states:
         if state.skipped:

@@ -23,6 +23,9 @@ _MEANING = {Word.WORSE: "more instructions in", Word.BETTER: "fewer in", Word.EQ
             Word.UNCONFIRMED: "unconfirmed in", Word.INCONCLUSIVE: "inconclusive in"}  # fmt: skip
 
 
+MOST_NAMED = 4
+"""Paths up to which a sentence names each path with its change."""
+
 EMPTY = "the empty path"
 """Name of the path ``none`` in a sentence."""
 
@@ -66,7 +69,9 @@ def _sentence(cost: Cost, column: str) -> Sentence:
     for word, meaning in _MEANING.items():
         if cells := by_word.get(word):
             names = f"all {counted(len(cells), 'path')}" if len(cells) == len(cost.paths) > 1 else _names(cells)
-            parts.append(f"{meaning} {names}{_size(cells) if word is not Word.EQUIVALENT else ''}")
+            if word is not Word.EQUIVALENT:
+                names = _sized(cells) if len(cells) <= MOST_NAMED else f"{names}{_size(cells)}"
+            parts.append(f"{meaning} {names}")
     different = [word for word in DIFFERENT if word in by_word]
     others = [word for word in (*UNDECIDED, Word.EQUIVALENT) if word in by_word]
     tone = different[0] if len(different) == 1 else "" if different else next(iter(others), "")
@@ -75,7 +80,13 @@ def _sentence(cost: Cost, column: str) -> Sentence:
 
 def _names(cells: Sequence[Cell]) -> str:
     *others, last = (EMPTY if cell.path == "none" else cell.path for cell in cells)
-    return listed([*others, last]) if len(cells) > 4 else f"{', '.join(others)} and {last}" if others else last
+    return listed([*others, last]) if len(cells) > MOST_NAMED else f"{', '.join(others)} and {last}" if others else last
+
+
+def _sized(cells: Sequence[Cell]) -> str:
+    """Name each path with its change: ``pipe (+0.5 %) and tcp (+14.0 %)``."""
+    *others, last = (f"{cell.path} ({percent(100 * (cell.share or 0.0), signed=True)})" for cell in cells)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _size(cells: Sequence[Cell]) -> str:

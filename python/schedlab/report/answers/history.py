@@ -73,7 +73,8 @@ def _sentence(all_series: Sequence[Series]) -> Sentence:
     named = [_change_of(*pair, name=len(all_series) > 1) for pair in (worse or changed)[:NAMED]]
     rest = len(changed) - len(named)
     more = f"; {counted(rest, 'other row')} changed too" if rest else ""
-    return Sentence("", f"{'; '.join(named)}{more}, of {rows}.", Word.WORSE if worse else Word.BETTER)
+    count = "" if len(all_series) == 1 else f"{len(changed)} of {rows} changed. "
+    return Sentence("", f"{count}{'; '.join(named)}{more}.", Word.WORSE if worse else Word.BETTER)
 
 
 def _change_of(series: Series, found: ChangePoint, *, name: bool) -> str:

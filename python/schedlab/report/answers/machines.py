@@ -49,6 +49,9 @@ def _sentence(variant: str, rows: Sequence[Row], machines: Sequence[Machine]) ->
         if of_word := [row for row in rows if row.word is word]:
             ratios = [row.combined.ratio for row in of_word if row.combined]
             size = f" by {sizes(ratios)}" if word in DIFFERENT else ""
+            known = [row.combined for row in of_word if row.combined]
+            if word is Word.INCONCLUSIVE and known:
+                size = f" (between {interval(min(mean.low for mean in known), max(mean.high for mean in known))} %)"
             clauses.append(f"{word}{size} in {len(of_word)} of {counted(len(rows), 'row')}")
     if apart := listed(list(dict.fromkeys(name for row in rows for name in row.apart))):
         clauses.append(f"not alike on all machines: {apart} apart")

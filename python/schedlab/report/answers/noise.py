@@ -55,6 +55,10 @@ _GROUPS = {"task": "the task", "softirq": "the soft interrupt", "irq": "the inte
            "hrtimer": "the timer"}  # fmt: skip
 
 
+MOST_CPUS = 4
+"""CPUs up to which the sentence names each."""
+
+
 def compose(noise: Noise, file: Path | None = None) -> Answer:
     """Return the answer. ``file`` is the stored measurement that is shown."""
     cpus = [cpu.cpu for cpu in noise.cpus]
@@ -82,6 +86,8 @@ def compose(noise: Noise, file: Path | None = None) -> Answer:
 def _sentences(noise: Noise, names: str) -> Iterator[Sentence]:
     lost = found.lost(noise)
     size = share(lost.greatest) if lost.least == lost.greatest else f"{share(lost.least)} to {share(lost.greatest)}"
+    if 1 < len(noise.cpus) <= MOST_CPUS:
+        size = ", ".join(f"{share(cpu.lost_share)} (CPU {cpu.cpu})" for cpu in noise.cpus)
     verb = "loses" if len(noise.cpus) == 1 else "lose"
     text = f"{verb} {size} of the time, over {figure(noise.seconds, 3)} s"
     if lost.longest.gaps:

@@ -96,8 +96,9 @@ def _sentences(results: Reproductions) -> Iterator[Sentence]:
     for result in results.reports:
         scores, headlines = result.scores, len(result.scores.simulated_headlines)
         left_out = len(scores.headlines) - headlines
-        missing = f" ({left_out} not simulated)" if left_out else ""
-        reached = f"{_of(scores.reached, headlines)} published headlines reached{missing}; " if headlines else ""
+        missing = f", {left_out} not simulated" if left_out else ""
+        of_all = _of(scores.reached, len(scores.headlines))
+        reached = f"{of_all} published headlines reached{missing}; " if headlines else ""
         signs = (
             f"the right direction in {_of(scores.right, scores.significant)} effects; " if scores.significant else ""
         )

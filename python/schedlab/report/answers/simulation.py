@@ -78,7 +78,11 @@ def _sentences(summary: Summary) -> Iterator[Sentence]:
     shares: Mapping[str, float] = summary["ledger"]["shares"]
     spent = [f"{rough(part)} {_account(name)}" for name, part in shares.items() if name != "idle"][:MOST_ACCOUNTS]
     share = shares.get("idle")
-    idle = "no CPU was idle" if share is None else f"{rough(share)} of the CPUs' time was idle, from start to end"
+    idle = (
+        "no CPU was idle"
+        if share is None
+        else f"{rough(share)} of the CPUs' time was idle over all {nanoseconds(summary['elapsed_ns'], 3)}"
+    )
     yield Sentence(summary["program"], "; ".join(filter(None, (", ".join(metrics), idle, ", ".join(spent)))))
     wakeup = summary["latencies"]["wakeup"]
     if wakeup["count"]:

@@ -44,6 +44,10 @@ NAMES = headings("name", "row", "variant")
 FIGURES = headings("number", "measured", "predicted", "predicted / measured")
 
 
+FEWEST = 5
+"""Effects beyond noise from which the sentence compares with predicting no change. A choice."""
+
+
 def compose(twin: Twin, store: Sequence[str] | None) -> Answer:
     """Compose the answer; ``store`` has the words that name the store in further commands, None if it does not last."""
     measured, predicted = twin.measured.run, twin.predicted.run
@@ -70,10 +74,13 @@ def _run(run: Run) -> str:
 def _sentences(twin: Twin) -> Iterator[Sentence]:
     scores, error = twin.scores, twin.error
     if scores.significant:
-        trust = "" if scores.has_skill else "no "
+        trust = Word.BETTER if scores.has_skill else f"no {Word.BETTER}"
+        worth = f"it is {trust} than predicting no change (skill {scores.skill:+z.2f})"
+        if scores.skill is None or scores.significant < FEWEST:
+            worth = f"{FEWEST} effects or more would show whether it is better than predicting no change"
         text = (
             f"the simulator has the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond "
-            f"noise right, {scores.wrong or 'none'} wrong; it is {trust}better than predicting no change"
+            f"noise right, {scores.wrong or 'none'} wrong; {worth}"
         )
         yield Sentence("effects", text, Word.BETTER if scores.ranks else Word.WORSE)
     if scores.error_median is not None:
