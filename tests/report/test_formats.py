@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from schedlab.findings.run import Findings
 from schedlab.report import changelog, data, mmtests, words
 from schedlab.report.build import build, mmtests_view
 from schedlab.report.numbers import improvement
+from schedlab.results.words import DIFFERENT, Word
 from schedlab.store.columns import COLUMNS, columns, sample_table
 from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
@@ -196,3 +198,16 @@ def test_a_report_without_the_control_keeps_its_part_in_the_tests(measured: Find
     assert [column.name for column in shown.columns] == ["base", "changed"]
     assert shown.verdicts == [verdict for verdict in measured.verdicts if not verdict.control]
     assert "A/A control" not in to_text(build(shown), 80)
+
+
+def test_no_format_counts_an_unconfirmed_difference_as_a_difference(measured: Findings) -> None:
+    doubtful = [replace(verdict, reason="busy", word=Word.UNCONFIRMED) if verdict.word in DIFFERENT else verdict
+                for verdict in measured.verdicts]  # fmt: skip
+    report = build(replace(measured, verdicts=doubtful, doubt="busy"))
+    assert any(row.verdict is Word.UNCONFIRMED for row in report.rows)
+    assert "unconfirmed in hackbench groups=1 time and hackbench groups=4 time (worse by" in to_text(report, 200)
+    assert "Unconfirmed: 2 rows of changed, because busy." in " ".join(changelog.render(report).split())
+    for output in (changelog.render(report), to_markdown(report)):
+        assert "Shown: changed is" not in output
+        assert " worse**" not in output
+    assert not replace(measured, verdicts=doubtful).has_regression

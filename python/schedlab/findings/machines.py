@@ -16,7 +16,7 @@ from schedlab.analysis.rows import Question
 from schedlab.analysis.verdicts import Options, Verdict, event_share, word
 from schedlab.errors import StoreError
 from schedlab.findings.run import Findings, findings
-from schedlab.results.words import Word
+from schedlab.results.words import DIFFERENT, Word
 from schedlab.store import reader
 
 
@@ -136,12 +136,17 @@ def _row(
 
 
 def _with_words(rows: Sequence[Row], options: Options) -> list[Row]:
-    """Return the rows with their words; p values are adjusted over the rows of each variant (Holm)."""
+    """Return the rows with their words; p values are adjusted over the rows of each variant (Holm).
+
+    A difference is unconfirmed if it is unconfirmed on one of the machines.
+    """
     words: dict[tuple[Question, str], Word] = {}
     for variant in dict.fromkeys(row.variant for row in rows):
         family = [(row, row.combined) for row in rows if row.variant == variant and row.combined is not None]
         different = adjust([combined.p for _, combined in family], "holm")
         same = adjust([combined.p_equivalent for _, combined in family], "holm")
         for (row, combined), p, q in zip(family, different, same, strict=True):
-            words[row.question, variant] = word(row.question, combined.ratio, p, q, options.alpha)
+            judged = word(row.question, combined.ratio, p, q, options.alpha)
+            is_doubtful = any(verdict.word is Word.UNCONFIRMED for verdict in row.verdicts.values())
+            words[row.question, variant] = Word.UNCONFIRMED if is_doubtful and judged in DIFFERENT else judged
     return [replace(row, word=words.get((row.question, row.variant))) for row in rows]

@@ -47,7 +47,14 @@ def _parts(report: Report) -> Iterator[str]:
         yield _fill(printed.explanation(report.printed))
     if report.rows:
         yield _legend(report)
-        sentences = (_shown(report), _undecided(report), *_baselines(report), *_effects(report), *words.notes(report))
+        sentences = (
+            _shown(report),
+            _unconfirmed(report),
+            _undecided(report),
+            *_baselines(report),
+            *_effects(report),
+            *words.notes(report),
+        )
         yield "\n".join(_fill(sentence) for sentence in sentences if sentence)
     yield "\n".join(_fill(f"Warning: {warning.seen}.") for warning in report.warnings)
 
@@ -174,6 +181,13 @@ def _largest(rows: Sequence[Row], report: Report) -> str:
 def _gain(row: Row) -> str:
     """Return the gain of a row: ``gain +9.2%``, or ``from 0``."""
     return words.FROM_0 if words.rises_from_0(row) else f"{GAIN}{gain(row.ratio, row.direction)}"
+
+
+def _unconfirmed(report: Report) -> str:
+    """Name the differences that something else may explain, with the reasons."""
+    rows = [row for row in report.rows if row.verdict is Word.UNCONFIRMED and not row.control]
+    reasons = words.listed(list(dict.fromkeys(row.reason for row in rows))).replace(" %", "%")
+    return f"Unconfirmed: {_where(rows)}, because {reasons}." if rows else ""
 
 
 def _undecided(report: Report) -> str:
