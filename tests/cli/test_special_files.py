@@ -130,7 +130,11 @@ def test_an_output_goes_through_a_device_and_replaces_nothing(schedlab: Schedlab
 def test_nothing_is_kept_without_a_store(schedlab: Schedlab, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default = folder / "default.sqlite"
     monkeypatch.setenv("SCHEDLAB_STORE", str(default))
-    for line in ("run run.toml", "sweep sweep.toml --jobs 1", "bisect bisect.toml --good base --bad other --blocks 2"):
+    for line in (
+        "run run.toml --seed 1054649348",
+        "sweep sweep.toml --jobs 1",
+        "bisect bisect.toml --good base --bad other --blocks 2",
+    ):
         done = schedlab(f"{line} --no-store")
         assert done.code == 0, done.err
         assert "schedlab-no-store" not in done.out + done.err

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from schedlab.experiment.load import parse
 from schedlab.findings.run import Findings
+from schedlab.report.build import build
 from schedlab.report.repeat import run_command
+from schedlab.results.words import Word
+from schedlab.store.location import Location
 from schedlab.store.reader import Run
 from schedlab.targets.selection import name_of
+from tests.report.rendering import to_text
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +59,12 @@ def test_the_command_names_a_target_other_than_the_target_of_the_file(
 def test_the_command_names_the_sysroot_and_a_quick_run(run: Run) -> None:
     changed = dataclasses.replace(run, quick=True, fingerprint={"tunables": "/tmp/tree"})
     assert run_command(changed)[2:] == ["test.toml", "--quick", "--sysroot", "/tmp/tree", "--seed", "1"]
+
+
+def test_no_command_names_a_temporary_store(measured: Findings) -> None:
+    undecided = [dataclasses.replace(verdict, word=Word.INCONCLUSIVE, detectable=0.5) for verdict in measured.verdicts]
+    found = dataclasses.replace(measured, verdicts=undecided)
+    for is_temporary in (False, True):
+        report = to_text(build(found, Location(Path("/kept.sqlite"), temporary=is_temporary)), 200)
+        assert "--blocks" in report
+        assert report.count("/kept.sqlite") == (0 if is_temporary else 2)

@@ -18,7 +18,12 @@ KINDS = ("host", "ssh", "sim", "vm")
 
 
 def commands(findings: Findings, store: Location | None) -> list[str]:
-    """Return the commands that measure or import the columns again and print this report."""
+    """Return the commands that measure or import the columns again and print this report.
+
+    A temporary store has ended when they are used, so that only the run can be repeated.
+    """
+    if store and store.temporary:
+        return [shlex.join(run_command(findings.run))]
     at = ["--store", str(store)] if store else []
     run, columns = findings.run, findings.columns
     if len(findings.runs) == 1 and findings.paired:
@@ -62,7 +67,7 @@ def run_command(run: Run) -> list[str]:
 
 def run_again(run: Run, store: Location | None) -> list[str]:
     """Return the arguments that measure the experiment again into the same store, in full size and another order."""
-    at = ["--store", str(store)] if store else []
+    at = ["--store", str(store)] if store and not store.temporary else []
     return ["schedlab", "run", file_name(run), *_target(run), *_sysroot(run), *at]
 
 
