@@ -59,7 +59,7 @@ def test_one_row_is_shown_run_by_run_with_the_change_at_its_run(engine: Engine) 
     stored.record(engine, 18)
     shown = schedlab("history", "changed", "groups=4", store=engine).stdout
     sentence, line = [line for line in shown.splitlines() if "worse" in line]
-    assert sentence.startswith("worse since run 10, 2023-11-23 (6.9.0, before 6.8.0): +")
+    assert sentence.startswith("worse since run 10, 2023-11-23 (kernel 6.9.0; the run before had 6.8.0):")
     assert line.split()[:4] == ["10", "2023-11-23", "22:13", "6.9.0"]
     assert len([line for line in shown.splitlines() if "22:13" in line]) == 18
 

@@ -22,6 +22,7 @@ def test_the_sentence_names_the_changed_state_with_size_and_probability(answer: 
     (sentence,) = answer.sentences
     assert (sentence.subject, sentence.tone) == ("s7 (change 7)", Word.WORSE)
     assert "time is worse from then on, +" in sentence.text
+    assert " against the states before" in sentence.text
     assert "(probability " in sentence.text
 
 

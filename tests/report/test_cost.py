@@ -122,7 +122,7 @@ def test_the_text_marks_exact_figures_and_figures_that_depend_on_the_seed() -> N
     assert "? +167 … +215" in text
     assert "~12,588" in text
     assert "? -100 (-5.0 %)" in text
-    assert "! Only one random seed" in text
+    assert "! Some differences have the figures of a single random seed" in text
     assert "equal in all 3 paths" in text
 
 

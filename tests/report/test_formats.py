@@ -18,6 +18,7 @@ from schedlab.report.build import build, mmtests_view
 from schedlab.report.numbers import improvement
 from schedlab.results.words import DIFFERENT, Word
 from schedlab.store.columns import COLUMNS, columns, sample_table
+from schedlab.store.location import Location
 from tests.report.rendering import to_html, to_json, to_markdown, to_text
 
 pytestmark = pytest.mark.slow
@@ -44,7 +45,7 @@ def test_markdown_tables_are_complete_and_aligned(any_findings: Findings) -> Non
 
 
 def test_markdown_has_verdicts_warnings_unmatched_rows_and_commands(measured: Findings, imported: Findings) -> None:
-    output = to_markdown(build(measured, Path("s.sqlite")))
+    output = to_markdown(build(measured, Location(Path("s.sqlite"))))
     for part in ("# run 1: test \\[scripted\\]", "> is it there?", " worse**", "- **1 of ", "crashed \\| badly"):
         assert part in output
     assert "schedlab store show 1 --file --store s.sqlite > test.toml\nschedlab run test.toml --seed 1\n" in output

@@ -84,7 +84,10 @@ def test_report_001_marks_its_outlying_runs_and_shows_both_results(schedlab: Sch
 def test_the_answer_says_what_each_change_did_and_names_outlying_runs(schedlab: Schedlab) -> None:
     text = schedlab(*WORDS).out
     flat = " ".join(text.split())
-    assert "change 5: better in 1 row, inconclusive in 13 of 14 rows on its own; mean gain over all rows -1.5 %" in flat
+    assert (
+        "change 5: better in 1 row, inconclusive in 13 of 14 rows on its own; weighted mean gain over all rows -1.5 %"
+        in flat
+    )
     assert "outlying run" in flat
     assert "78.7 ± 50.1 %)" in flat
     assert "one degree of freedom" in flat

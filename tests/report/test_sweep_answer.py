@@ -22,7 +22,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 def test_the_sentence_names_the_factor_that_matters_with_its_best_and_worst_level(answer: Answer) -> None:
     first, best = answer.sentences
     assert first.text.startswith("groups (100 % of the variance) matters most; groups 1 (")
-    assert first.text.endswith("Hardly or not: sched.migration_cost_ns")
+    assert first.text.endswith("Little or no influence: sched.migration_cost_ns")
     assert "2 of 6 points may be the best (groups 1)" in best.text
     assert best.text.endswith("is optimistic")
 

@@ -217,7 +217,7 @@ def rare_events(rows: Sequence[Row]) -> str:
 
 def rare_event(share: float | None, units: str = "blocks") -> str:
     """Return the remark on an equivalent verdict with this event share."""
-    return f"too few {units} to exclude rare events, in up to {figure(share and 100 * share, 2)} % of the {units}"
+    return f"too few {units} to see rare events: up to {figure(share and 100 * share, 2)} % of the {units} may have one"
 
 
 def size_of_change(row: Row) -> str:

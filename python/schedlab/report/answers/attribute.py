@@ -59,7 +59,9 @@ def _sentence(stack: PrintedStack, name: str) -> Sentence:
                 if (of := [step for step in steps if step.word is word])]  # fmt: skip
     if undecided := [step for step in steps if step.word in UNDECIDED]:
         verdicts.append(f"{Word.INCONCLUSIVE} in {len(undecided)} of {counted(len(steps), 'row')} on its own")
-    over = f"; mean gain over all rows {change(mean.ratio)} ({interval(mean.low, mean.high)} %)" if mean else ""
+    over = (
+        f"; weighted mean gain over all rows {change(mean.ratio)} ({interval(mean.low, mean.high)} %)" if mean else ""
+    )
     words = {step.word for step in steps}
     tone = next((word for word in (*reversed(DIFFERENT), Word.EQUIVALENT) if word in words), Word.INCONCLUSIVE)
     return Sentence(f"change {name}", f"{', '.join(verdicts) or 'not measured alone'}{over}.", tone)
@@ -112,7 +114,10 @@ def _summary(stack: PrintedStack, summary: Mapping[str, Combined | None]) -> Tab
               Cell(percent(100 * mean.i_squared, 0)), Cell(p_value(mean.p_equal))])
         for name, mean in summary.items() if mean is not None
     ]  # fmt: skip
-    note = "τ: standard deviation of the rows' true gains; I²: share of the spread that differences of rows explain."
+    note = (
+        "Rows with less noise weigh more. τ: standard deviation of the rows' true gains; I²: share of the spread that "
+        "differences of rows explain."
+    )
     return Table(columns, lines, notes=[note], delta=stack.delta)
 
 

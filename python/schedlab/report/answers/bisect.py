@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedlab.analysis.changepoint import CONFIDENCE, CREDIBLE
+from schedlab.analysis.changepoint import CONFIDENCE
 from schedlab.execution.bisection import Bisection, Times
 from schedlab.experiment.states import COMMAND, COMMIT, commit_of
 from schedlab.findings.settings import in_words, settings_of
@@ -65,7 +65,7 @@ def sentence(result: Bisection) -> Sentence:
         possible = counted(len(result.posterior.credible_set()), "possible result")
         return Sentence("undecided", f"{possible}; {listed(names)} is likeliest {sure}", result.word)
     which = "this state" if len(names) == 1 else "one of these states, which no measurement tells apart"
-    size = f"{result.question.metric} is {result.word} from then on, {change(result.ratio)}"
+    size = f"{result.question.metric} is {result.word} from then on, {change(result.ratio)} against the states before"
     return Sentence(", ".join(names), f"the change came with {which}: {size} {sure}", result.word)
 
 
@@ -117,13 +117,18 @@ def _warnings(result: Bisection) -> Iterator[Warning]:
                       "bisect the states before and after this state separately")  # fmt: skip
     others = [state for state in result.posterior.credible_set() if state not in result.candidates]
     if others and result.decided:
-        names = ["equal ends" if state is None else result.states[state].name for state in others]
-        seen = f"Less likely, but in the set that has the change with {percent(100 * CREDIBLE, 0)}: {listed(names)}"
-        yield Warning("credible-set", seen, "compare these states in a run with more blocks")
+        yield Warning("credible-set", f"Not excluded: {listed([_possible(result, state) for state in others])}",
+                      "compare these states in a run with more blocks")  # fmt: skip
     for state in result.states:
         if state.skipped:
             reason = state.reason.strip().partition("\n")[0]
             yield Warning("skipped", f"skipped {state.name}: {reason}", "mend or leave out the states that failed")
+
+
+def _possible(result: Bisection, state: int | None) -> str:
+    if state is None:
+        return f"equal ends ({chance(result.posterior.no_change)})"
+    return f"{result.states[state].name} ({chance(float(result.posterior.culprit[state]))})"
 
 
 def _table(result: Bisection, times: Times, states: Sequence[int]) -> Table:

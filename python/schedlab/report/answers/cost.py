@@ -100,7 +100,7 @@ def _warnings(cost: Cost) -> Iterator[Warning]:
         paths = listed([cell.path for cell in bad])
         yield Warning("control", f"The {CONTROL} differs in {paths}: do not trust these lines.", "measure again")
     if any(len(cell.differences) == 1 for cell in cost.cells.values()):
-        seen = "Only one random seed has a figure in both columns of some differences."
+        seen = "Some differences have the figures of a single random seed, as trials of the others failed."
         yield Warning("failed", seen, "'schedlab report --failures' shows why trials failed")
 
 
@@ -148,12 +148,13 @@ def text_of(cell: Cell, cost: Cost) -> str:
 def _notes(cost: Cost, cache: Cache | None) -> Iterator[str]:
     if cost.against:
         equal = f"Differences up to {percent(100 * cost.delta, 1)} are equivalent."
-        yield f"{equal} One number: exact, as all seeds agree. A range: the least and the greatest over the seeds."
+        one = "One number: the same with every seed that was counted"
+        yield f"{equal} {one}. A range: the least and the greatest over the seeds."
     if undecided := cost.undecided:
         needed = undecided[0].seeds_needed
         seeds = counted(cost.run.design.blocks, "seed")
         can = f"; {needed} or more can" if needed else ""
-        yield f"?: inconclusive, as in the report: the seed changes the difference, and {seeds} cannot decide{can}."
+        yield f"?: inconclusive, as in the report: {seeds} cannot decide a difference that a seed can change{can}."
     if any(not cell.is_constant for cell in cost.cells.values() if cell.column not in cost.against):
         yield "~: the random seed changes the figure, and the mean is shown."
     if "none" in cost.paths:

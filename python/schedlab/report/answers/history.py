@@ -73,14 +73,16 @@ def _sentence(all_series: Sequence[Series]) -> Sentence:
     named = [_change_of(*pair, name=len(all_series) > 1) for pair in (worse or changed)[:NAMED]]
     rest = len(changed) - len(named)
     more = f"; {counted(rest, 'other row')} changed too" if rest else ""
-    count = "" if len(all_series) == 1 else f"{len(changed)} of {rows} changed. "
+    few = sum(len(series.points) < LEAST_RUNS for series in all_series)
+    unable = f"; {few} have too few runs to show a change" if few else ""
+    count = "" if len(all_series) == 1 else f"{len(changed)} of {rows} changed{unable}. "
     return Sentence("", f"{count}{'; '.join(named)}{more}.", Word.WORSE if worse else Word.BETTER)
 
 
 def _change_of(series: Series, found: ChangePoint, *, name: bool) -> str:
     point = series.points[found.index]
     before = series.points[found.index - 1].kernel
-    kernel = f" ({point.kernel}, before {before})" if point.kernel else ""
+    kernel = f" (kernel {point.kernel}; the run before had {before or UNKNOWN})" if point.kernel else ""
     row = f"{series.key.row} under {series.key.variant} is " if name else ""
     place = f" on {series.key.machine}" if name else ""
     levels = f"{figure(found.before)} → {figure(found.after)} {series.key.unit}".strip()

@@ -132,8 +132,8 @@ def _warnings(answers: Sequence[Judged]) -> Iterator[Warning]:
         if each.reason:
             yield Warning("no-verdict", f"{each.candidate.name}: {each.reason}")
     if any(each.word is Word.BETTER for each in answers):
-        yield Warning("optimistic", "The change of a better candidate is too large on average: the search selected it.",
-                      "use the change of 'schedlab judge confirm'")  # fmt: skip
+        seen = "The change of a better candidate is probably overestimated: good figures selected it."
+        yield Warning("optimistic", seen, "use the change of 'schedlab judge confirm'")
 
 
 def _baseline(found: Standing) -> Setting:
@@ -160,8 +160,8 @@ def _figures(judged: Judged | Verdict, blocks: int) -> list[Cell]:
 
 def _evidence(judged: Judged) -> list[Cell]:
     """Return the evidence for the word better, and the evidence that the word needs."""
-    known = UNKNOWN if judged.word is Word.WORSE else f"{judged.e_value:.3g}"
-    return [Cell(known, judged.e_value), Cell(f"{judged.needed:.3g}", judged.needed)]
+    figures = judged.e_value, judged.needed
+    return [Cell(UNKNOWN if judged.word is Word.WORSE else f"{figure:.3g}", figure) for figure in figures]
 
 
 def _table(answers: Sequence[Judged], rare: float | None) -> Table:
@@ -170,7 +170,10 @@ def _table(answers: Sequence[Judged], rare: float | None) -> Table:
               *_evidence(each)], each.candidate.name)
         for each in answers
     ]  # fmt: skip
-    notes = ["evidence: largest so far for better; the verdict better needs the figure beside it."]
+    notes = [
+        f"evidence: the largest e-value so far that a candidate is better; the verdict {Word.BETTER} needs the figure "
+        "beside it."
+    ]
     if rare is not None:
         notes.append(f"{Word.EQUIVALENT}: {rare_event(rare)}")
     columns = [Column("candidate", "name"), *_COLUMNS, Column("evidence"), Column("needed", beside=True)]

@@ -15,8 +15,14 @@ from schedlab.results.words import DIFFERENT, Word
 
 METHOD = (
     "change: geometric mean of the machines' ratios of means, with the interval of Student's t, for machines like "
-    "these; a machine's own change is that of its report. "
+    "these. "
     "I² and tau: how much the machines differ; p equal: Welch's test of equal ratios."
+)
+
+
+OWN = (
+    "A machine's change is the pseudo-median of its report; the change of all is a mean over the machines' ratios of "
+    "means, and may lie elsewhere."
 )
 
 
@@ -82,7 +88,7 @@ def _by_machine(fleet: Fleet, rows: Sequence[Row], machines: Sequence[Machine]) 
         Line([Cell(_name(row)), Cell(row.variant), _word(row), *(_on_machine(row, each.name) for each in machines)])
         for row in rows
     ]
-    return Table(columns, lines)
+    return Table(columns, lines, notes=[OWN])
 
 
 def _word(row: Row) -> Cell:

@@ -96,9 +96,8 @@ def _sentences(results: Reproductions) -> Iterator[Sentence]:
     for result in results.reports:
         scores, headlines = result.scores, len(result.scores.simulated_headlines)
         left_out = len(scores.headlines) - headlines
-        missing = f", {left_out} not simulated" if left_out else ""
-        of_all = _of(scores.reached, len(scores.headlines))
-        reached = f"{of_all} published headlines reached{missing}; " if headlines else ""
+        missing = f" ({left_out} not simulated)" if left_out else ""
+        reached = f"{_of(scores.reached, headlines)} simulated headlines reached{missing}; " if headlines else ""
         signs = (
             f"the right direction in {_of(scores.right, scores.significant)} effects; " if scores.significant else ""
         )
@@ -144,7 +143,7 @@ def _summary(results: Reproductions) -> Table:
         for result in results.reports
         for scores, headlines in [(result.scores, len(result.scores.simulated_headlines))]
     ]  # fmt: skip
-    reached = "Headlines that the simulation reaches, and predicting no change."
+    reached = "headlines: those that the simulation reaches; no change: those that predicting no change reaches."
     return table(columns, lines, notes=[f"{reached} Skill: 1 is perfect, 0 no better than predicting no change."])
 
 

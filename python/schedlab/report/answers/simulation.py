@@ -54,7 +54,7 @@ ACCOUNTS = {
 def compose(summary: Summary) -> Answer:
     """Compose the answer."""
     parameters = " ".join(f"{key}={value}" for key, value in summary["parameters"].items())
-    name, end = f"{summary['program']} {parameters}".strip(), nanoseconds(summary["elapsed_ns"])
+    name, end = f"{summary['program']} {parameters}".strip(), nanoseconds(summary["end_ns"])
     return Answer(
         kind="sim run",
         title=f"{name} on {summary['machine']} ({counted(summary['cpus'], 'CPU')}) under {summary['kernel']}",
@@ -81,7 +81,7 @@ def _sentences(summary: Summary) -> Iterator[Sentence]:
     idle = (
         "no CPU was idle"
         if share is None
-        else f"{rough(share)} of the CPUs' time was idle over all {nanoseconds(summary['elapsed_ns'], 3)}"
+        else f"{rough(share)} of the CPUs' time was idle over all {nanoseconds(summary['end_ns'], 3)} of the simulation"
     )
     yield Sentence(summary["program"], "; ".join(filter(None, (", ".join(metrics), idle, ", ".join(spent)))))
     wakeup = summary["latencies"]["wakeup"]

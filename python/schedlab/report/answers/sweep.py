@@ -112,7 +112,7 @@ def _importance(found: SweepFindings, response: Response) -> str:
         text += f"; {_level(each, response, best)} is best, {_level(each, response, worst)} worst"
     others = [each.factor for each in found.factors if not any(each.factor.name in s.factors for s in important)]
     hardly = listed([factor.label for factor in others])
-    return f"{text}. Hardly or not: {hardly}" if others else text
+    return f"{text}. Little or no influence: {hardly}" if others else text
 
 
 def _level(levels: FactorLevels, response: Response, level: Level) -> str:

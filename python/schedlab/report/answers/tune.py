@@ -35,6 +35,11 @@ from schedlab.results.words import Word
 MOST_POINTS = 5
 """Points that the text lists."""
 
+CORRECTED = (
+    "p is corrected over the verdicts of this confirmation; the interval leaves room for the search's further "
+    "confirmations."
+)
+
 TEXTS = {
     Word.BETTER: "is better",
     Word.WORSE: "is worse",
@@ -172,7 +177,7 @@ def _winners(found: Tuning, names: Sequence[str], confirmed: Confirmed | None) -
         verdicts: Sequence[Verdict | None] = confirmed.verdicts[place] if confirmed else [None] * len(found.questions)
         for question, verdict in zip(found.questions, verdicts, strict=True):
             lines.append(_winner(found, question, point, name, verdict))
-    return Table(columns, lines, notes=["p: corrected over the verdicts of the confirmation"] if confirmed else [],
+    return Table(columns, lines, notes=[CORRECTED] if confirmed else [],
                  delta=found.run.design.delta)  # fmt: skip
 
 

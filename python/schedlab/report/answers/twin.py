@@ -75,12 +75,12 @@ def _sentences(twin: Twin) -> Iterator[Sentence]:
     scores, error = twin.scores, twin.error
     if scores.significant:
         trust = Word.BETTER if scores.has_skill else f"no {Word.BETTER}"
-        worth = f"it is {trust} than predicting no change (skill {scores.skill:+z.2f})"
+        worth = f"the simulator is {trust} than predicting no change (skill {scores.skill:+z.2f})"
         if scores.skill is None or scores.significant < FEWEST:
-            worth = f"{FEWEST} effects or more would show whether it is better than predicting no change"
+            worth = f"whether it is better than predicting no change takes {FEWEST} effects beyond noise"
         text = (
-            f"the simulator has the direction of {scores.right} of {counted(scores.significant, 'effect')} beyond "
-            f"noise right, {scores.wrong or 'none'} wrong; {worth}"
+            f"{scores.right} of {counted(scores.significant, 'effect')} beyond noise predicted in the right direction, "
+            f"{scores.wrong or 'none'} in the wrong one; {worth}"
         )
         yield Sentence("effects", text, Word.BETTER if scores.ranks else Word.WORSE)
     if scores.error_median is not None:
