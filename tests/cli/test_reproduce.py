@@ -49,7 +49,7 @@ def test_the_report_is_simulated_once_and_scored(
         "Report 004, numa-slow-start",
         "Simulated on sim:xeon-x5650/linux-3.8",
         "kbuild",
-        "headlines reached",
+        "published headlines that were simulated are reached",
     ):
         assert words in " ".join(first.out.split())
     again = schedlab("sim", "reproduce", "numa-slow-start", "--quick", "--store", store)

@@ -31,7 +31,7 @@ def test_stored_runs_are_compared_in_each_format(schedlab: Schedlab, tmp_path: P
     assert text.code == 0, text.err
     shown = " ".join(text.out.split())
     assert shown.startswith("pinning: measured on host, predicted by sim:laptop-4/linux-6.12")
-    assert "effects: the simulator has the direction of 5 of 5 effects" in shown
+    assert "effects: 5 of 5 effects beyond noise predicted in the right direction" in shown
     assert "levels: off by 20 % at the median; one in ten by more than 2" in shown
     assert "pinned cpus 0 batch policy batch" in shown
     assert "twin --runs 2,1 --format html" in shown

@@ -85,7 +85,7 @@ def test_the_answer_says_what_each_change_did_and_names_outlying_runs(schedlab: 
     text = schedlab(*WORDS).out
     flat = " ".join(text.split())
     assert (
-        "change 5: better in 1 row, inconclusive in 13 of 14 rows on its own; weighted mean gain over all rows -1.5 %"
+        "change 5: better in 1 row, inconclusive in 13 of 14 rows; over all rows: no change shown, weighted mean -1.5 %"
         in flat
     )
     assert "outlying run" in flat

@@ -217,7 +217,8 @@ def rare_events(rows: Sequence[Row]) -> str:
 
 def rare_event(share: float | None, units: str = "blocks") -> str:
     """Return the remark on an equivalent verdict with this event share."""
-    return f"too few {units} to see rare events: up to {figure(share and 100 * share, 2)} % of the {units} may have one"
+    may = "" if share == 1.0 else f": up to {figure(share and 100 * share, 2)} % of the {units} may have one"
+    return f"too few {units} to see rare events{may}"
 
 
 def size_of_change(row: Row) -> str:

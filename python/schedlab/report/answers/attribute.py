@@ -58,13 +58,16 @@ def _sentence(stack: PrintedStack, name: str) -> Sentence:
     verdicts = [f"{word} in {counted(len(of), 'row')}" for word in (*DIFFERENT, Word.EQUIVALENT)
                 if (of := [step for step in steps if step.word is word])]  # fmt: skip
     if undecided := [step for step in steps if step.word in UNDECIDED]:
-        verdicts.append(f"{Word.INCONCLUSIVE} in {len(undecided)} of {counted(len(steps), 'row')} on its own")
-    over = (
-        f"; weighted mean gain over all rows {change(mean.ratio)} ({interval(mean.low, mean.high)} %)" if mean else ""
-    )
+        verdicts.append(f"{Word.INCONCLUSIVE} in {len(undecided)} of {counted(len(steps), 'row')}")
+    over = f"; over all rows: {_on_average(mean)}" if mean else ""
     words = {step.word for step in steps}
     tone = next((word for word in (*reversed(DIFFERENT), Word.EQUIVALENT) if word in words), Word.INCONCLUSIVE)
     return Sentence(f"change {name}", f"{', '.join(verdicts) or 'not measured alone'}{over}.", tone)
+
+
+def _on_average(mean: Combined) -> str:
+    word = "a gain" if mean.low > 1 else "a loss" if mean.high < 1 else "no change shown"
+    return f"{word}, weighted mean {change(mean.ratio)} ({interval(mean.low, mean.high)} %)"
 
 
 def step_of(row: AttributedRow, name: str) -> Step | None:
@@ -115,8 +118,8 @@ def _summary(stack: PrintedStack, summary: Mapping[str, Combined | None]) -> Tab
         for name, mean in summary.items() if mean is not None
     ]  # fmt: skip
     note = (
-        "Rows with less noise weigh more. τ: standard deviation of the rows' true gains; I²: share of the spread that "
-        "differences of rows explain."
+        "Rows with less noise weigh more; interval and p are of the change alone, not corrected for several. "
+        "τ: standard deviation of the rows' true gains; I²: share of the spread that differences of rows explain."
     )
     return Table(columns, lines, notes=[note], delta=stack.delta)
 

@@ -20,13 +20,13 @@ SHOWN = 12
 """Functions of a path in a table; JSON and folded stacks have all functions."""
 
 _MEANING = {Word.WORSE: "more instructions in", Word.BETTER: "fewer in", Word.EQUIVALENT: "equivalent in",
-            Word.UNCONFIRMED: "unconfirmed in", Word.INCONCLUSIVE: "inconclusive in"}  # fmt: skip
+            Word.UNCONFIRMED: "unconfirmed in", Word.INCONCLUSIVE: "inconclusive, with so few seeds, in"}  # fmt: skip
 
 
 MOST_NAMED = 4
 """Paths up to which a sentence names each path with its change."""
 
-EMPTY = "the empty path"
+EMPTY = "the empty path (none)"
 """Name of the path ``none`` in a sentence."""
 
 
@@ -146,15 +146,15 @@ def text_of(cell: Cell, cost: Cost) -> str:
 
 
 def _notes(cost: Cost, cache: Cache | None) -> Iterator[str]:
-    if cost.against:
-        equal = f"Differences up to {percent(100 * cost.delta, 1)} are equivalent."
-        one = "One number: the same with every seed that was counted"
-        yield f"{equal} {one}. A range: the least and the greatest over the seeds."
     if undecided := cost.undecided:
         needed = undecided[0].seeds_needed
         seeds = counted(cost.run.design.blocks, "seed")
         can = f"; {needed} or more can" if needed else ""
         yield f"?: inconclusive, as in the report: {seeds} cannot decide a difference that a seed can change{can}."
+    if cost.against:
+        equal = f"Differences up to {percent(100 * cost.delta, 1)} are equivalent."
+        one = "One number: the same with every seed that was counted"
+        yield f"{equal} {one}. A range: the least and the greatest over the seeds."
     if any(not cell.is_constant for cell in cost.cells.values() if cell.column not in cost.against):
         yield "~: the random seed changes the figure, and the mean is shown."
     if "none" in cost.paths:

@@ -54,7 +54,7 @@ WORTH = {Word.BETTER: "better than", Word.WORSE: "worse than", Word.INCONCLUSIVE
 SMALL = Warning(
     "small-effects",
     "simulated effects below 5 % are within the errors of the random seeds",
-    "confirm every effect on a kernel: 'schedlab sim twin FILE' measures and predicts an experiment",
+    "confirm them on a kernel: 'schedlab sim twin FILE' measures and predicts an experiment",
 )
 
 
@@ -69,7 +69,7 @@ def compose(results: Reproductions, store: Sequence[str] | None, *, tables: bool
     names = ", ".join(result.report.number for result in results.reports)
     return Answer(
         kind="sim reproduce",
-        title=f"Published reports {names}, simulated" if len(results.reports) > 1 else f"Report {names}, simulated",
+        title=f"published {'report' if len(results.reports) == 1 else 'reports'} {names}, simulated",
         data=Fields.model_validate(results),
         badges=["simulated", *(["quick"] if results.quick else [])],
         facts=[("inputs", f"figures, experiments, models and simulator: {results.frozen}")],
@@ -97,9 +97,15 @@ def _sentences(results: Reproductions) -> Iterator[Sentence]:
         scores, headlines = result.scores, len(result.scores.simulated_headlines)
         left_out = len(scores.headlines) - headlines
         missing = f" ({left_out} not simulated)" if left_out else ""
-        reached = f"{_of(scores.reached, headlines)} simulated headlines reached{missing}; " if headlines else ""
+        reached = (
+            f"{_of(scores.reached, headlines)} published headlines that were simulated are reached{missing}; "
+            if headlines
+            else ""
+        )
         signs = (
-            f"the right direction in {_of(scores.right, scores.significant)} effects; " if scores.significant else ""
+            f"the right direction in {_of(scores.right, scores.significant)} published effects; "
+            if scores.significant
+            else ""
         )
         ends = (
             f", interval {_ends(scores.skill_interval)}" if scores.skill_interval else ", too few rows for an interval"

@@ -77,7 +77,7 @@ def _sentences(twin: Twin) -> Iterator[Sentence]:
         trust = Word.BETTER if scores.has_skill else f"no {Word.BETTER}"
         worth = f"the simulator is {trust} than predicting no change (skill {scores.skill:+z.2f})"
         if scores.skill is None or scores.significant < FEWEST:
-            worth = f"{FEWEST} effects beyond noise are needed to judge the simulator against predicting no change"
+            worth = f"too few effects ({FEWEST} are needed) to say whether this is better than predicting no change"
         text = (
             f"{scores.right} of {counted(scores.significant, 'effect')} beyond noise predicted in the right direction, "
             f"{scores.wrong or 'none'} in the wrong one; {worth}"
