@@ -36,8 +36,8 @@ CONFIDENCE, STOP = 0.95, 0.99
 A search ends at a lucky moment, and its model is not exact: if it ended at 95 %, more than 5 % of the searches would be
 wrong if the change is as small as the noise, or is smaller than a step of the figures (``benches/bisection.py``)."""
 
-CREDIBLE, CREDIBLE_POSTERIOR = 0.99, 0.998
-"""Least share of credible sets that contain the change, and the posterior probability of a set for this share."""
+CREDIBLE_POSTERIOR = 0.998
+"""Posterior probability of a credible set, for which 99 % of the sets or more contain the change."""
 
 LARGEST = 2.0
 """Largest log-ratio of the prior: a factor of 7.4."""

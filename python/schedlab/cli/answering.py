@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from schedlab.cli.appearance import appearance
-from schedlab.cli.options import store_words
 from schedlab.notation.terminal import escaped
 
 if TYPE_CHECKING:
     from schedlab.report.answer import Answer
     from schedlab.report.render.layout import Text
-    from schedlab.store.location import Location
 
 
 NARROWEST = 80
@@ -39,11 +37,6 @@ AnswerForm = Annotated[
     AnswerFormat,
     typer.Option("--format", help="text for a terminal, markdown for a mail, html for a browser, json for scripts."),
 ]
-
-
-def stored(store: Location) -> list[str] | None:
-    """Return the words that name a store in further commands; None for a store that ends with this command."""
-    return None if store.temporary else store_words(store)
 
 
 def present(answer: Answer, form: AnswerFormat, output: Path | None = None, width: int | None = None) -> None:

@@ -24,14 +24,6 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
-class PageFormat(StrEnum):
-    """Formats of a command whose output may be a page."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-
-
 class SweepFormat(StrEnum):
     """Formats of the answer of a sweep: of every answer, and of the table of cells."""
 
@@ -43,9 +35,6 @@ class SweepFormat(StrEnum):
     HTML = "html"
 
 
-GivenPageFormat = Annotated[
-    PageFormat, typer.Option("--format", help="text for people, json for scripts, html for a browser.")
-]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE in one step; default stdout.")
 ]

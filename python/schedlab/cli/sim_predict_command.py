@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
-from schedlab.cli.options import Output, Store, store_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import Output, Store, lasting, store_path
 
 
 def predict(
@@ -41,4 +41,4 @@ def predict(
 
     where, watch = store_path(store), Shown(make(stderr=True), interrupted=INTERRUPTED)
     predicted = modelling.predict(file, machine, kernel=kernel, blocks=blocks, seed=seed, store=where, watch=watch)
-    present(compose(predicted, machine, stored(where)), form, output)
+    present(compose(predicted, machine, lasting(where)), form, output)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
-from schedlab.cli.options import NoStore, Output, Store, measured_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import NoStore, Output, Store, lasting, measured_path
 
 
 def reproduce(
@@ -43,4 +43,4 @@ def reproduce(
     message = "\ninterrupted" if where.temporary else "\ninterrupted; the same command goes on"
     watch = Shown(make(stderr=True), interrupted=message)
     results = modelling.reproduce(*reports or (), quick=quick, guest=guest, store=where, watch=watch)
-    present(compose(results, stored(where), tables=not scores), form, output)
+    present(compose(results, lasting(where), tables=not scores), form, output)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from schedlab.cli import complete
-from schedlab.cli.answering import AnswerForm, AnswerFormat, present, stored
-from schedlab.cli.options import NoStore, Output, SshConfig, Store, measured_path, store_path
+from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.options import NoStore, Output, SshConfig, Store, lasting, measured_path, store_path
 
 
 def twin(
@@ -67,7 +67,7 @@ def twin(
         file, runs=None if runs is None else _pair(runs), machine=machine, calibrated=calibrated, kernel=kernel,
         target=target, quick=quick, blocks=blocks, seed=seed, store=where, watch=Shown(make(stderr=True)),
     )  # fmt: skip
-    present(compose(compared, stored(where)), form, output)
+    present(compose(compared, lasting(where)), form, output)
 
 
 def _pair(runs: str) -> tuple[int, int]:

@@ -13,8 +13,6 @@ from schedlab.results.words import Word
 STEPS = "Steps of the stack"
 EFFECTS = "Effects of the switches"
 WHOLE = "whole"
-NUMERIC = slice(2, 5)
-"""The cells of a line that are numbers."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ EFFECTS = (
     "A predicted effect is right if it has the direction of a measured effect beyond its noise; wrong ones are marked. "
     "Changes are of the figure, in per cent of the baseline's."
 )
-LEVELS = "Geometric means over the blocks."
 MISSES = "The error lies in the model of one of these accounts of CPU time, or in what the model lacks."
 
 
