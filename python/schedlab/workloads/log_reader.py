@@ -192,6 +192,7 @@ class Reader:
             this question.
         line: whether a line, without blanks at its ends, is output of the tool. The lines between such lines are
             headings. None where a line alone does not show the tool.
+        begins: beginning of a run: a pattern that matches the first line of a run, without blanks at its ends.
         command: the tool's command line, whose options hold for the output below.
         side_by_side: grammar of outputs side by side in one text; None where the format has no such columns.
         further: end of the names of further files of a run, which belong to the file without this end.
@@ -205,6 +206,7 @@ class Reader:
     in_mails: bool = True
     within: Callable[[str], bool] | None = None
     line: Callable[[str], bool] | None = None
+    begins: re.Pattern[str] | None = None
     command: re.Pattern[str] | None = None
     side_by_side: SideBySide | None = None
     further: re.Pattern[str] | None = None

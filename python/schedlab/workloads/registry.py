@@ -128,8 +128,9 @@ def adapter(name: str) -> AnyAdapter:
 
 @cache
 def log_readers() -> tuple[Reader, ...]:
-    """Return the readers of tool output in the order of detection: formats that fill a complete file come first."""
-    readers: list[Reader] = []
+    """Return the readers of tool output in the order of detection: formats that fill a complete file come first, and
+    declared formats, which are strict, before the others."""
+    readers: list[Reader] = list(_load("declared:readers")())
     for benchmark in BENCHMARKS:
         if benchmark.output:
             readers += _load(f"{benchmark.folder}.output:READERS")

@@ -1,0 +1,287 @@
+"""Declared formats of text, which is read line by line.
+
+A pattern describes a complete line without blanks at its ends, and ``{number}`` in a pattern is a decimal number. A run
+begins at a line that ``begins`` describes, and gives one sample for each row, so several runs of a log are samples of
+the same rows. A run without a part that every run has, and a figure outside of runs, are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from schedlab.notation.units import counted
+from schedlab.workloads.declared.model import DeclaredFormat, DeclaredMetric, RowKey, value_of
+from schedlab.workloads.log_reader import CUT, NUMBER, Log, Reader, Reading, Samples
+
+Pattern = re.Pattern[str]
+
+
+class TextMetric(DeclaredMetric):
+    """The only unnamed group of ``regex`` is the value.
+
+    The group ``unit`` is a key of ``units``, and further named groups are parameters of the row. The last line of a
+    heading, of all headings of the format, must match ``under``; named groups of ``under`` are parameters too.
+    ``over`` is the pattern of a line of the run; the value is divided by the number in its group. Of two metrics of
+    one name in a run, the metric that is printed first is used.
+    """
+
+    regex: str
+    under: str = ""
+    over: str = ""
+
+
+class TextFormat(DeclaredFormat):
+    """Text of which every line of the tool's output has a pattern.
+
+    Attributes:
+        begins: first line of a run; its named groups are parameters.
+        complete: lines that every run has.
+        lines: other lines that the tool prints.
+        refuses: lines of runs without usable figures, with the reasons.
+        parameters: a pattern whose only group is the value, or the patterns of lines that show a value, by value.
+        command: the tool's command line; named groups are parameters of the runs below that do not print them.
+        file: pattern in the name of the file; named groups are parameters of the runs that have no other value.
+    """
+
+    kind: Literal["text"]
+    begins: str
+    complete: list[str] = Field([])
+    lines: list[str] = Field([])
+    refuses: dict[str, str] = Field({})
+    parameters: dict[str, str | dict[str, str]] = Field({})
+    command: str = ""
+    file: str = ""
+    metric: list[TextMetric] = Field(min_length=1)
+
+    def reader(self) -> Reader:
+        """Return the reader; ``recognises`` searches for plain texts first, which is cheap."""
+        patterns = _Patterns(self)
+        return Reader(
+            self.name,
+            self.reads,
+            lambda head: self.has_marks(head) and bool(patterns.begin_within.search(head)),
+            lambda log: _TextLog(self, patterns, log).reading(),
+            line=patterns.is_line,
+            begins=patterns.begins,
+            command=compiled([self.command])[0] if self.command else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """Compiled patterns of a format, most of which are compiled at the first log of the format."""
+
+    form: TextFormat
+
+    @cached_property
+    def begins(self) -> Pattern:
+        return compiled([self.form.begins])[0]
+
+    @cached_property
+    def begin_within(self) -> Pattern:
+        return re.compile(rf"^[ \t]*(?:{self.begins.pattern})[ \t]*$", re.MULTILINE)
+
+    @cached_property
+    def complete(self) -> list[Pattern]:
+        return compiled(self.form.complete)
+
+    @cached_property
+    def headings(self) -> list[Pattern]:
+        return compiled(dict.fromkeys(metric.under for metric in self.form.metric if metric.under))
+
+    @cached_property
+    def lines(self) -> list[Pattern]:
+        return compiled(self.form.lines)
+
+    @cached_property
+    def refuses(self) -> list[tuple[Pattern, str]]:
+        return list(zip(compiled(self.form.refuses), self.form.refuses.values(), strict=True))
+
+    @cached_property
+    def parameters(self) -> list[tuple[Pattern, str, str | None]]:
+        """Pattern, name and value; the value is None where the pattern's group is the value."""
+        found: list[tuple[Pattern, str, str | None]] = []
+        for name, text in self.form.parameters.items():
+            if isinstance(text, str):
+                found.append((compiled([text])[0], name, None))
+            else:
+                found += [(pattern, name, value) for pattern, value in zip(compiled(text.values()), text, strict=True)]
+        return found
+
+    @cached_property
+    def divisors(self) -> dict[str, Pattern]:
+        """Patterns of the lines with divisors, by the text in the file."""
+        return {text: compiled([text])[0] for metric in self.form.metric if (text := metric.over)}
+
+    @cached_property
+    def metrics(self) -> list[tuple[Pattern, TextMetric, int, str]]:
+        """Pattern, metric, group of the value, and the heading's pattern."""
+        found = []
+        for metric, pattern in zip(self.form.metric, compiled(each.regex for each in self.form.metric), strict=True):
+            (group,) = {*range(1, pattern.groups + 1)} - {*pattern.groupindex.values()}
+            found.append((pattern, metric, group, expanded(metric.under)))
+        return found
+
+    def is_line(self, line: str) -> bool:
+        """Return whether a line without blanks at its ends is output of the tool."""
+        plain = (self.begins, *self.complete, *self.headings, *self.lines, *self.divisors.values())
+        own = (each[0] for part in (self.parameters, self.metrics, self.refuses) for each in part)
+        return any(pattern.fullmatch(line) for pattern in (*plain, *own))
+
+
+@dataclass
+class _Run:
+    """A run while it is read; ``below`` has the parameters of ``heading``, the last heading."""
+
+    line: int
+    parameters: dict[str, str | int | float]
+    given: dict[str, str | int | float]
+    heading: str = ""
+    below: dict[str, str | int | float] = field(default_factory=dict)
+    seen: set[Pattern] = field(default_factory=set)
+    divisors: dict[str, float] = field(default_factory=dict)
+    rows: dict[RowKey, tuple[TextMetric, list[float]]] = field(default_factory=dict)
+
+
+class _TextLog:
+    def __init__(self, form: TextFormat, patterns: _Patterns, log: Log) -> None:
+        self.form, self.patterns, self.log = form, patterns, log
+        self.command = compiled([form.command])[0] if form.command else None
+        in_name = re.search(form.file, Path(log.name).name) if form.file else None
+        self.given = _groups(in_name) if in_name else {}
+        self.samples: list[Samples] = []
+        self.foreign: list[tuple[int, str]] = []
+        self.run: _Run | None = None
+
+    def reading(self) -> Reading:
+        """Return the samples of all runs."""
+        for at, line in enumerate(self.log.lines, 1):
+            if text := line.strip():
+                self._line(at, text)
+        self._end()
+        if not self.samples:
+            raise self.log.problem(f"contains no run of {self.form.name}", 1)
+        return Reading(self.samples, notes=[] if self.log.mixed or not self.foreign else [self._note()])
+
+    def _note(self) -> str:
+        (at, text), lines = self.foreign[0], counted(len(self.foreign), "line")
+        return f"{self.log.at(at)}: “{text[:60]}” (the first of {lines} that {self.form.name} does not print)"
+
+    def _line(self, at: int, text: str) -> None:
+        for pattern, reason in self.patterns.refuses:
+            if pattern.fullmatch(text):
+                raise self.log.problem(reason, at, "import the output of complete runs only")
+        if self.command and (match := self.command.fullmatch(text)):
+            self._end()
+            self.given |= _groups(match)
+        elif match := self.patterns.begins.fullmatch(text):
+            self._end()
+            self.run = _Run(at, _groups(match), self.given)
+        elif self.run is None:
+            self._outside(at, text)
+        elif not self._is_known(self.run, at, text):
+            self.foreign.append((at, text))
+
+    def _is_known(self, run: _Run, at: int, text: str) -> bool:
+        """Take what a line of a run says, by every pattern; return whether the line is output of the tool."""
+        taken = [self._heading(run, text), self._parameter(run, at, text), self._figure(run, at, text)]
+        return any(taken) or any(pattern.fullmatch(text) for pattern in self.patterns.lines)
+
+    def _outside(self, at: int, text: str) -> None:
+        """Check a line before the first line of a run."""
+        if not self.log.mixed and any(each[0].fullmatch(text) for each in self.patterns.metrics):
+            raise self.log.problem(f"a figure of {self.form.name} before the first line of a run", at)
+        if not self.patterns.is_line(text):
+            self.foreign.append((at, text))
+
+    def _heading(self, run: _Run, text: str) -> bool:
+        complete = {pattern for pattern in self.patterns.complete if pattern.fullmatch(text)}
+        run.seen |= complete
+        for pattern in self.patterns.headings:
+            if match := pattern.fullmatch(text):
+                run.heading, run.below = pattern.pattern, _groups(match)
+                return True
+        return bool(complete)
+
+    def _parameter(self, run: _Run, at: int, text: str) -> bool:
+        is_known = False
+        for pattern, name, value in self.patterns.parameters:
+            if match := pattern.fullmatch(text):
+                shown = value_of(match[1] if value is None else value)
+                if run.parameters.setdefault(name, shown) != shown:
+                    raise self.log.problem(f"a run with two values of {name}: {run.parameters[name]} and {shown}", at)
+                is_known = True
+        return is_known
+
+    def _figure(self, run: _Run, at: int, text: str) -> bool:
+        is_known = False
+        for divisor, pattern in self.patterns.divisors.items():
+            if match := pattern.fullmatch(text):
+                run.divisors[divisor] = float(match[1])
+                is_known = True
+        for pattern, metric, group, heading in self.patterns.metrics:
+            match = pattern.fullmatch(text) if heading in ("", run.heading) else None
+            if match is None:
+                continue
+            is_known = True
+            unit = match["unit"] or "" if "unit" in pattern.groupindex else None
+            factor = metric.factor(unit, lambda fault: self.log.problem(fault, at, "convert the figures"))
+            row = (metric.spec, tuple((run.below | _groups(match)).items()))
+            used, values = run.rows.setdefault(row, (metric, []))
+            if used is not metric:
+                continue
+            if values and not metric.repeats:
+                raise self.log.problem(f"a run prints its {metric.name} twice", at, "import each run once")
+            values.append(float(match[group]) * factor)
+        return is_known
+
+    def _is_named(self, name: str) -> bool:
+        """Return whether a command line or the name of the file may have a parameter."""
+        return f"(?P<{name}>" in self.form.command + self.form.file
+
+    def _end(self) -> None:
+        """Check the run that ends here, and take its samples."""
+        run, form, self.run = self.run, self.form, None
+        if run is None:
+            return
+        parameters = run.given | run.parameters
+        shown = zip(form.complete, self.patterns.complete, strict=True)
+        missing = [f"the line “{text}”" for text, pattern in shown if pattern not in run.seen]
+        names = {spec.name for spec, _ in run.rows}
+        missing += [f"its {metric.name}" for metric in form.metric if not metric.optional and metric.name not in names]
+        missing += [f"the line “{text}”, or 0 there" for text in self.patterns.divisors if not run.divisors.get(text)]
+        if missing or not run.rows:
+            fault = f"a run without {(missing or ['figures'])[0]}: the log is cut off, or {form.name} failed"
+            raise self.log.problem(fault, run.line)
+        for name in form.parameters:
+            if name not in (*parameters, *form.optional):
+                todo = (
+                    f"put the {name} into the name of the file, or the command line above the output"
+                    * self._is_named(name)
+                )
+                raise self.log.problem(f"a run that does not print its {name}", run.line, todo or CUT)
+        for (spec, below), (metric, values) in run.rows.items():
+            figures = [value / run.divisors[metric.over] for value in values] if metric.over else values
+            self.samples.append(Samples(form.of, spec, parameters | dict(below), figures))
+
+
+def expanded(text: str) -> str:
+    """Return the pattern that a file declares in the syntax of Python."""
+    return text.replace("{number}", NUMBER)
+
+
+def compiled(texts: Iterable[str]) -> list[Pattern]:
+    """Compile patterns that a file declares."""
+    return [re.compile(expanded(text)) for text in texts]
+
+
+def _groups(match: re.Match[str]) -> dict[str, str | int | float]:
+    """Return the parameters among the named groups."""
+    return {name: value_of(text) for name, text in match.groupdict().items() if text is not None and name != "unit"}
