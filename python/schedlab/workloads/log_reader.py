@@ -237,6 +237,12 @@ def parsed(reader: Reader, text: str, specs: Iterable[MetricSpec], *, complete: 
     return metrics
 
 
+def lines_of(*patterns: str) -> Callable[[str], bool]:
+    """Return whether a line, without blanks at its ends, is one of these patterns (``Reader.line``)."""
+    pattern = re.compile("|".join(patterns))
+    return lambda line: bool(pattern.fullmatch(line))
+
+
 def single_run(workload: str, parameters: Parameters, values: Iterable[tuple[MetricSpec, float]]) -> Iterator[Samples]:
     """Yield one sample for each value of a single run."""
     for metric, value in values:

@@ -17,6 +17,7 @@ from schedlab.workloads.log_reader import (
     Reading,
     Samples,
     floats,
+    lines_of,
     named,
     sections,
     single_run,
@@ -43,6 +44,12 @@ _THREAD = re.compile(
 _EACH = re.compile(rf"^ *(\d{{1,6}}): *\d{{1,15}}: *({WHOLE})$", re.MULTILINE)
 _VERBOSE = re.compile(r"^Thread \d+ Interval: \d+$", re.MULTILINE)
 _HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
+_LINES = (
+    r"# (?:/dev/cpu_dma_latency set to|Histogram|Total:|(?:Min|Avg|Max) Latencies:|Thread \d+:).*",
+    r"T: *\d+ \( *\d+\) P: *\d+ I: *\d+ C: *\d+ .*|\d{6,}(?:\s+\d{6,})+|\d+: *\d+: *\d+",
+    r"(?:Max|Online) CPUs = \d+|Thread \d+ Interval: \d+|policy: \w+: loadavg: .*",
+)
+"""Lines that cyclictest prints."""
 
 
 def _percentiles(log: Log, line: int, buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
@@ -170,5 +177,12 @@ def _buckets(threads: list[Object]) -> dict[int, int]:
     return dict(sorted(wakeups.items()))
 
 
-READER = Reader("cyclictest", "cyclictest -q, -v or -h", _recognises, _read)
+READER = Reader(
+    "cyclictest",
+    "cyclictest -q, -v or -h",
+    _recognises,
+    _read,
+    line=lines_of(*_LINES),
+    begins=re.compile(r"(?:# /dev/cpu_dma_latency set to |# Histogram|Max CPUs = |policy: |T: *0 \().*"),
+)
 READERS = (Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False), READER)

@@ -117,6 +117,7 @@ READER = Reader(
     _read,
     within=_is_within,
     line=lambda line: bool(_LINE.fullmatch(line)),
+    begins=re.compile(_HEAD),
     command=_COMMAND,
 )
 READERS = (READER,)

@@ -11,7 +11,7 @@ from schedlab.notation.units import counted
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, items, load, number, numbers, objects_of, parameter
-from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread
+from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread, lines_of
 
 _TIME = MetricSpec("time", "s", "lower")
 _MEANS = {
@@ -144,5 +144,7 @@ READERS = (
         lambda head: head.startswith(_HEADER),
         _read_csv,
         in_mails=False,
+        line=lines_of(rf"{_HEADER}(?:,parameter_.+)?", r".+(?:,(?:\d[\d.e+-]*)?){7}(?:,.*)?"),
+        begins=re.compile(rf"{_HEADER}.*"),
     ),
 )

@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, floats, sections
+from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, floats, lines_of, sections
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 _KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
@@ -324,11 +324,37 @@ def _omni_samples(workload: str, values: Mapping[str, str]) -> Iterator[Samples]
             yield Samples(workload, spec, parameters, (float(values[key]),))
 
 
+_HEADING_WORD = re.compile(
+    r"[#%USM]|Alignment|Burst|[Bb]ytes|CPU|[Dd]em(?:and)?|Elapsed|Errors|Final|/?[Ll]ocal|Messages?|Offset|Okay|[Pp]er|Rate|"
+    r"Recvs?|/?[Rr]emote|Req(?:uest)?|Resp\.|S\.dem|SS|Sen[dt]s?|Service|Sizes?|Socket|Throughput|Time|Trans\.|Units|"
+    r"Util(?:ization)?|Xfered|\((?:avg|bytes|sec)\)|secs?\.?|us/(?:KB|Tr)"
+)
+"""Words above the figures of the classic tables."""
+_IS_LINE = lines_of(
+    _TITLE.pattern.strip("^$"),
+    _NUMBERS.pattern.strip("^$"),
+    _TABLE_ROW.pattern.strip("^$"),
+    r"Interim result: .*|!!! .*|(?!CONFIG_)[A-Z][A-Z0-9_]+=.*",
+    r"(?=(?:.*,)?-?\d+\.\d\d(?:,|\Z))[\w.|/^ -]*(?:,[\w.|/^ -]*)+",
+)
+
+
+def _is_line(line: str) -> bool:
+    """Return whether netperf prints a line."""
+    return _IS_LINE(line) or bool(_names(line, 2)) or all(map(_is_heading_word, line.split()))
+
+
+def _is_heading_word(word: str) -> bool:
+    return bool(_HEADING_WORD.fullmatch(word) or re.fullmatch(_UNIT, word))
+
+
 READER = Reader(
     "netperf",
     "netperf: classic output, -P 0, -D interim results, omni as table, key=value or CSV",
     _recognises,
     _read,
+    line=_is_line,
+    begins=_TITLE,
 )
 READERS = (READER,)
 

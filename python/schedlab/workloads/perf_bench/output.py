@@ -22,6 +22,7 @@ from schedlab.workloads.log_reader import (
     Samples,
     Unread,
     floats,
+    lines_of,
     sections,
 )
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
@@ -48,6 +49,22 @@ _EACH_RUN = re.compile(rf"^\[Run \d+\]: .* in ({NUMBER}) ms", re.MULTILINE)
 _ALL_RUNS = re.compile(rf"^(?:Wokeup|Avg per-thread latency|Requeued) .* in ({NUMBER}) ms \(", re.MULTILINE)
 _TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|us|ms) ", re.MULTILINE)
 _NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
+
+_BEGINS = re.compile(r"# Running '?[\w-]+/[\w-]+'? benchmark(?::|\.\.\.)")
+_LINES = (
+    _BEGINS.pattern,
+    r"# (?:function '|\d+ (?:sender|groups)|Executed |Copying |Memset|Created/joined |Enabled/disabled ).*",
+    rf"(?:Total time:.*|{NUMBER} (?:[KMG]?B/sec|cycles/byte|usecs/op(?:/cpu)?|ops/sec)|\d+\.\d{{3,}})",
+    r"Run summary \[PID \d+\]: .*|\[(?:thread +\d+|Run \d+)\]:? .*|Averaged \d+ .*\(\+-.*|Wokeup \d+ of .*",
+    r"Avg per-thread latency .*|Requeued .* threads .*|\d+ operations \d+ bits set of \d+ bits",
+    r"Average .+ (?:took:|events?:?|usage:) .*|Number of (?:cpus|threads|events|iterations):.*",
+    r"Computing performance of (?:single|multi) threaded .*|synthesizing events on .*|Number of synthesis threads: \d+",
+    # numa mem
+    r"# Running \S+ \"perf bench numa .*\"|#{1,3}|# \d+ tasks? will execute .*|# +-?\d+x +\d+MB .*",
+    r"# Startup synchronization: .*|# +\d+\.\d+% +\[.*|\S+, +[\d.]+, \S+, +\S+|[\d.]+ \S+ .*(?:thread|thread-runtime)",
+    r"[\d.]+ (?:% difference between max/avg runtime|GB data processed, .*|GB/sec.* speed|secs latency to .*)",
+)
+"""Lines that perf bench prints."""
 
 _ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
 """Collections whose benchmarks all print a value that this reader can parse."""
@@ -170,6 +187,8 @@ READER = Reader(
     "perf bench, in both of its formats",
     _recognises,
     _read,
+    line=lines_of(*_LINES),
+    begins=_BEGINS,
     unread=(
         Unread(
             re.compile(r"\A[\d.\s]+\Z"),

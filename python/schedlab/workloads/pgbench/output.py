@@ -26,6 +26,7 @@ from schedlab.workloads.log_reader import (
     Reading,
     Samples,
     floats,
+    lines_of,
     named,
     single_run,
 )
@@ -125,7 +126,25 @@ def _parameters(text: str) -> Parameters:
     return ({"mode": _MODES[script]} if script in _MODES else {"script": script} if script else {}) | settings
 
 
-READER = Reader("pgbench", "pgbench: the summary, and the lines of --progress", _recognises, _read)
+_BEGINS = re.compile(r"(?:pgbench \(|starting vacuum\.\.\.|transaction type: |progress: ).*")
+_LINES = (
+    _BEGINS.pattern,
+    r"(?:pgbench|progress|transaction type|scaling factor|partition method|partitions|query mode|duration): .*",
+    r"(?:number of \w+|maximum number of tries|total number of retries|SQL script \d+|rate limit schedule lag).*: .*",
+    r"(?:latency average|latency stddev|initial connection time|average connection time|tps) = .*",
+    r"- (?:weight|number of \w+): .*|- \d+ transactions .*|- latency \w+ = .*",
+    r"statement latencies in milliseconds.*|\d+\.\d{3}(?: +\d+)? +\S.*",
+)
+"""Lines that pgbench prints."""
+
+READER = Reader(
+    "pgbench",
+    "pgbench: the summary, and the lines of --progress",
+    _recognises,
+    _read,
+    line=lines_of(*_LINES),
+    begins=_BEGINS,
+)
 
 _EPOCH = r"[0-9]{9,11}"
 _TRANSACTION = re.compile(

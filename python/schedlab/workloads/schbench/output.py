@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples, SideBySide, floats, single_run
+from schedlab.workloads.log_reader import (
+    NUMBER,
+    Log,
+    Reader,
+    Reading,
+    Samples,
+    SideBySide,
+    floats,
+    lines_of,
+    single_run,
+)
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 METRICS = (
@@ -33,6 +43,14 @@ _CURRENT = re.compile(rf"^current rps: ({NUMBER})$", re.MULTILINE)
 _SIDE_BY_SIDE = re.compile(
     r"^\W*(?P<name>\d\d\.\d+th):(?:.*\b(?P=name):|[ \t]+\d[\d.]*(?:[ \t|]+\d[\d.]*)+[ \t]*$)", re.MULTILINE
 )
+_LINES = (
+    rf"{_HEADING}.*",
+    r"\*? *\d\d\.\d+th: +\d[\d.]*(?: +\(\d+ samples\))?",
+    r"(?:min=\d+, max=\d+|(?:average|current) rps: \S+|final rps goal was \d+|setting worker threads to \d+)",
+    r"(?:Over|Under)=\d+.*|sched delay: message \d+ .*|warmup done, zeroing stats|avg worker transfer: .*",
+    r"(?:split mode|matrix sizes): .*|auto pinning message .*|Pinning to message thread .*|pipe size too big, .*",
+)
+"""Lines that schbench prints."""
 
 
 def _percentiles(text: str) -> Iterator[tuple[str, str, str]]:
@@ -93,6 +111,9 @@ READER = Reader(
     "schbench: percentiles of latency, requests/s",
     _recognises,
     _read,
+    line=lines_of(*_LINES),
+    # A report may also follow another report of the same run.
+    begins=re.compile(r"setting worker threads to \d+|(?:Wakeup )?Latenc(?:ies|y) percentiles \(usec\).*"),
     side_by_side=SideBySide(
         heading=re.compile(_HEADING),
         cell=re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats, lines_of
 from schedlab.workloads.mmtests_logs import Row, logs_named, open_log
 
 _PREFIX = r"^stress-ng: (?:[\d:.]+ )?(?:info|metrc): +\[\d+\] "
@@ -67,7 +67,25 @@ def _of_yaml(log: Log) -> Iterator[Samples]:
         yield Samples("stress-ng", BOGO_OPS, {"stressor": head[1]}, (float(rate[1]),))
 
 
-READERS = (Reader("stress-ng", "stress-ng: bogo-ops/s, from its log or YAML", _recognises, _read),)
+_LINES = (
+    r"stress-ng: .*|---|\.\.\.|(?:system-info|metrics|times|thermal-zones|perfstats):|- stressor: .*",
+    r"(?:bogo-ops|wall-clock-time|user-time|system-time|cpu-usage-per-instance|max-rss)[\w-]*: .*",
+    r"(?:stress-ng-version|run-by|date-yyyy-mm-dd|time-hh-mm-ss|epoch-secs|hostname|sysname|nodename|release|version|"
+    r"machine|compiler|libc|uptime|(?:total|free|shared|buffer)ram|(?:total|free)swap|pagesize|cpus|cpus-online|"
+    r"ticks-per-second): .*",
+)
+"""Lines of stress-ng's log and YAML."""
+
+READERS = (
+    Reader(
+        "stress-ng",
+        "stress-ng: bogo-ops/s, from its log or YAML",
+        _recognises,
+        _read,
+        line=lines_of(*_LINES),
+        begins=re.compile(r"stress-ng: .*\] (?:(?:setting|defaulting) to an? |dispatching hogs: ).*|---"),
+    ),
+)
 
 _END = re.compile(r"\.\d\ds?\Z")
 

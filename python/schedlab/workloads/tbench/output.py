@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Reader, Reading, Samples, floats, named, single_run
+from schedlab.workloads.log_reader import (
+    NUMBER,
+    WHOLE,
+    Log,
+    Reader,
+    Reading,
+    Samples,
+    floats,
+    lines_of,
+    named,
+    single_run,
+)
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
 
 OPERATIONS = (
@@ -83,8 +94,20 @@ def _run(log: Log, workload: str, start: int, end: re.Match[str]) -> Iterator[Sa
             yield Samples(workload, _LARGEST, parameters, largest)
 
 
+_LINES = (
+    rf"dbench version .*|Running for {WHOLE} seconds with load .*|{WHOLE} of {WHOLE} (?:processes|clients) .*",
+    rf"releasing clients|{WHOLE} +{WHOLE} +{NUMBER} MB/sec .*|{WHOLE} +cleanup +{WHOLE} sec.*|{WHOLE} +completed in .*",
+    rf"Operation +Count +AvgLat.*|-+|{_OPERATION.pattern.strip('^$')}|Throughput {NUMBER} MB/sec.*|failed to create .*",
+)
+"""Lines that dbench and tbench print."""
+
 READER = Reader(
-    "dbench", "dbench and tbench: throughput, latency by operation, every second's line", _recognises, _read
+    "dbench",
+    "dbench and tbench: throughput, latency by operation, every second's line",
+    _recognises,
+    _read,
+    line=lines_of(*_LINES),
+    begins=re.compile(r"dbench version .*"),
 )
 READERS = (READER,)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, sections
+from schedlab.workloads.log_reader import NUMBER, WHOLE, Log, Parameters, Reader, Reading, Samples, lines_of, sections
 
 _INDEX = re.compile(
     r"^System Benchmarks (?:Partial )?Index(?: Values)?[ \t]+BASELINE[ \t]+RESULT[ \t]+INDEX", re.MULTILINE
@@ -21,6 +21,13 @@ _SCORE = re.compile(rf"^System Benchmarks Index Score(?: \(Partial Only\))?:?[ \
 
 _INDEX_METRIC = MetricSpec("index", "index points", "higher")
 _SCORE_METRIC = MetricSpec("score", "index points", "higher")
+_LINES = (
+    *(pattern.pattern.strip("^$") for pattern in (_INDEX, _RATE, _ROW, _SCORE)),
+    rf"{_RUN.pattern.strip('^')}.*|Benchmark Run: .*|BYTE UNIX Benchmarks \(.*|=+|-{{10,}}|[# ]+",
+    r"System: .+: .+|OS: .+ -- .+|Machine: \S+ \(.+|Language: .+charmap.+|CPU \d+: .+bogomips.+",
+    r"(?:Hyper-Threading|x86-64), .*|\d\d:\d\d:\d\d up .+|\d+ x \S.*  \d[\d ]*",
+)
+"""Lines that UnixBench prints, without its banner."""
 
 
 def _read(log: Log) -> Reading:
@@ -48,4 +55,13 @@ def _run(text: str, copies: Parameters) -> Iterator[Samples]:
         yield Samples("unixbench", _SCORE_METRIC, copies, (float(match[1]),))
 
 
-READERS = (Reader("unixbench", "UnixBench: rates, indices and scores", lambda head: bool(_INDEX.search(head)), _read),)
+READERS = (
+    Reader(
+        "unixbench",
+        "UnixBench: rates, indices and scores",
+        lambda head: bool(_INDEX.search(head)),
+        _read,
+        line=lines_of(*_LINES),
+        begins=re.compile(r"BYTE UNIX Benchmarks \(.*|Benchmark Run: .*"),
+    ),
+)

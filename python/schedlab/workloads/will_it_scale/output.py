@@ -62,6 +62,7 @@ READERS = (
         in_mails=False,
         within=lambda text: _HEADER in text,
         line=lambda line: line == _HEADER or bool(_ROW.match(line)),
+        begins=re.compile(_HEADER),
     ),
 )
 
