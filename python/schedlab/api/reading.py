@@ -70,6 +70,7 @@ def import_(
     lower: Sequence[str] = (),
     higher: Sequence[str] = (),
     table: Sequence[str] = (),
+    columns: Sequence[str] = (),
     again: bool = False,
 ) -> list[StoredRun]:
     """Import results of other tools, and return the new runs.
@@ -82,6 +83,7 @@ def import_(
         baseline: name of the column to compare with; default the first.
         lower, higher: metrics of which less or more is better.
         table: layouts of printed tables.
+        columns: ``NAME=FIRST-LAST`` are the lines of a file whose runs are the column NAME.
         again: import results that the store already contains.
 
     Raises:
@@ -89,7 +91,7 @@ def import_(
         StoreError: the store already contains the results.
     """
     to, locations = store_of(store), [location(source) for source in sources]
-    statements = Statements(tuple(names), baseline, tuple(lower), tuple(higher), tuple(table))
+    statements = Statements(tuple(names), baseline, tuple(lower), tuple(higher), tuple(table), tuple(columns))
     copies = copied(locations, to, plain=not (again or form) and statements == NONE)
     if copies:
         numbers = [run.number for _, run in copies.runs]

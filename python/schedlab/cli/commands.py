@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from copy import copy
 from difflib import get_close_matches
 from enum import Enum
@@ -42,12 +43,13 @@ class _Page:
         return ["[OPTIONS]", *(each.metavar if each.required else f"[{each.metavar}]" for each in arguments)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, and the last paragraph of the page."""
-        from schedlab.cli.examples import examples
+        """Write the formats of a command that reads them, the examples, and the last paragraph of the page."""
+        from schedlab.cli.examples import examples, formats
 
-        with formatter.section("Examples"):
-            for example in examples(ctx.command_path):
-                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+        for heading, lines in (("Formats", formats(ctx.command_path)), ("Examples", examples(ctx.command_path))):
+            with formatter.section(heading) if lines else nullcontext():
+                for line in lines:
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
         super().format_epilog(ctx, formatter)  # type: ignore[misc]
 
 

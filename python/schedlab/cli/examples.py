@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import wrap
 
 EXAMPLES = """
 schedlab try hackbench groups=1,4 --variant batch:policy=batch
@@ -168,3 +169,12 @@ def examples(path: str) -> list[str]:
         ranked.append((seen[word], line))
         seen[word] += 1
     return [line for _, line in sorted(ranked, key=lambda each: each[0])][:NUMBER]
+
+
+def formats(path: str) -> list[str]:
+    """Return the lines that list the formats of ``schedlab import``; an empty list for another command."""
+    if path != "schedlab import":
+        return []
+    from schedlab.importers import detect
+
+    return wrap(", ".join(detect.formats()), 76, break_on_hyphens=False)

@@ -39,6 +39,10 @@ def import_(
         list[str] | None,
         typer.Option("--name", metavar="NAME", help="OLD=NEW renames a column; or a column's name for each PATH."),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="NAME=FIRST-LAST", help="The lines of a file whose runs are this column."),
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="COLUMN", help="Compare with this column; default the first.")
     ] = None,
@@ -57,9 +61,8 @@ def import_(
 ) -> None:
     """Import results of other tools: samples where the source contains samples, otherwise printed figures.
 
-    Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day, hackbench); logs of
-    hackbench, tbench and dbench, pgbench, perf bench, perf stat (-x, -j), netperf, iperf3, hyperfine, schbench,
-    cyclictest, UnixBench, stress-ng, will-it-scale; and schedlab's samples as CSV or Parquet.
+    Reads MMTests result trees; tables in mails and changelogs (MMTests, perf stat, 0-day); the output of the tools that
+    are listed below; and schedlab's samples as CSV or Parquet.
     Packed files are unpacked. A store of schedlab is copied run by run, as by 'schedlab store merge'.
     Any other table is read by the layout that --table states. See docs/importing.md.
     """
@@ -71,7 +74,9 @@ def import_(
     from schedlab.store.exports import LOSS
 
     console = make()
-    statements = Statements(tuple(names or ()), baseline, tuple(lower or ()), tuple(higher or ()), tuple(table or ()))
+    statements = Statements(
+        tuple(names or ()), baseline, tuple(lower or ()), tuple(higher or ()), tuple(table or ()), tuple(columns or ())
+    )
     plain = not (again or form) and statements == NONE
     if not dry_run and (copies := copied(sources, store_path(store), plain=plain)):
         print_copies(copies.runs, store_path(store), output)

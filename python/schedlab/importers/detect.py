@@ -21,6 +21,7 @@ from schedlab.importers.text import NotResults, too_much_memory
 from schedlab.results.imported import Import, ImportProblem
 
 if TYPE_CHECKING:
+    from schedlab.importers.logs.columns import StatedColumn
     from schedlab.importers.printed.layout import Layout
 
 MMTESTS, PRINTED = "mmtests", "tables"
@@ -38,23 +39,30 @@ def formats() -> Mapping[str, str]:
     }
 
 
-def read(path: Path, form: str | None = None, layouts: Sequence[Layout] = ()) -> Import:
+def read(
+    path: Path, form: str | None = None, layouts: Sequence[Layout] = (), columns: Sequence[StatedColumn] = ()
+) -> Import:
     """Return everything in a path as one import.
 
     Args:
         path: a file or folder.
         form: a name of :func:`formats`, where the content does not determine the format.
         layouts: of the printed tables in a text.
+        columns: lines of a text that are columns.
 
     Raises:
         ImportProblem: the path does not exist, contains nothing that is read, is damaged, or needs too much memory;
             with file and line.
     """
-    return _joined(read_all([path], form, layouts=layouts), str(path))
+    return _joined(read_all([path], form, layouts=layouts, columns=columns), str(path))
 
 
 def read_all(
-    paths: Sequence[Path], form: str | None = None, names: Sequence[str] = (), layouts: Sequence[Layout] = ()
+    paths: Sequence[Path],
+    form: str | None = None,
+    names: Sequence[str] = (),
+    layouts: Sequence[Layout] = (),
+    columns: Sequence[StatedColumn] = (),
 ) -> list[Import]:
     """Return an import for each text of tables, one for all trees, and one for all logs of tools.
 
@@ -68,6 +76,9 @@ def read_all(
         raise ImportProblem(f"{form!r} is not a format", todo=f"the formats are {', '.join(formats())}")
     if layouts and form not in (None, PRINTED):
         raise ImportProblem(f"a stated table is not {form}", where="--table", todo=f"--as {PRINTED}, or no --as")
+    if columns and (len(paths) > 1 or names or layouts or not all(map(Path.is_file, paths))):
+        todo = "import this file alone, without --name and --table"
+        raise ImportProblem("states the columns of one file", where="--column", todo=todo)
     for name in names:
         require_name(name, "--name")
     for path in paths:
@@ -75,12 +86,12 @@ def read_all(
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
     named = dict(zip(paths, names, strict=True)) if names else {}
     # Without a stated format, the content decides.
-    is_tree = mmtests.looks_like if form is None and not layouts else lambda _: form == MMTESTS
+    is_tree = mmtests.looks_like if form is None and not (layouts or columns) else lambda _: form == MMTESTS
     trees = list(filter(is_tree, paths))
     with packed.limited(packed.MOST):
         imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
         if rest := [path for path in paths if path not in trees]:
-            imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts)]
+            imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts, columns)]
         with _enough_memory(paths[0]):
             return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
 
@@ -140,7 +151,11 @@ def _joined(imports: Sequence[Import], source: str) -> Import:
 
 
 def _files(
-    paths: Sequence[Path], form: str | None, names: Mapping[Path, str], layouts: Sequence[Layout]
+    paths: Sequence[Path],
+    form: str | None,
+    names: Mapping[Path, str],
+    layouts: Sequence[Layout],
+    columns: Sequence[StatedColumn],
 ) -> list[tuple[Path, Import]]:
     """Read every text of tables separately, and all logs of tools together, each log with the path where the log
     begins."""
@@ -156,7 +171,8 @@ def _files(
     for file in wanted:
         try:
             with _enough_memory(file.path):
-                content = read_file(file, form, alone=len(wanted) == 1 and not names, layouts=layouts)
+                alone = len(wanted) == 1 and not names
+                content = read_file(file, form, alone=alone, layouts=layouts, columns=columns)
         except NotResults as problem:
             # A folder may contain more than results; a file that the user names must be results.
             if file.is_named:

@@ -21,14 +21,15 @@ from schedlab.store.reader import Run, run
 class Statements:
     """The user's statements on columns, metrics and the layout of printed tables."""
 
-    names: Sequence[str]
-    baseline: str | None
-    lower: Sequence[str]
-    higher: Sequence[str]
-    tables: Sequence[str]
+    names: Sequence[str] = ()
+    baseline: str | None = None
+    lower: Sequence[str] = ()
+    higher: Sequence[str] = ()
+    tables: Sequence[str] = ()
+    columns: Sequence[str] = ()
 
 
-NONE = Statements((), None, (), (), ())
+NONE = Statements()
 """No statement."""
 
 
@@ -62,7 +63,7 @@ def copied(sources: Sequence[Location], to: Location, *, plain: bool) -> Copies 
 
 def read_tables(path: Path, layouts: Sequence[str]) -> list[Table]:
     """Return the printed tables of a path; ``layouts`` are the values of ``--table``."""
-    return [table for each in read([path], None, Statements((), None, (), (), layouts)) for table in each.tables]
+    return [table for each in read([path], None, Statements(tables=layouts)) for table in each.tables]
 
 
 def read(paths: Sequence[Path], form: str | None, statements: Statements) -> list[Import]:
@@ -79,7 +80,12 @@ def read(paths: Sequence[Path], form: str | None, statements: Statements) -> lis
             where="--name",
             todo="give a name for each PATH, or OLD=NEW for single columns",
         )
-    imports = detect.read_all(paths, form, plain, layouts)
+    stated = []
+    if statements.columns:
+        from schedlab.importers.logs.columns import stated_columns
+
+        stated = stated_columns(statements.columns)
+    imports = detect.read_all(paths, form, plain, layouts, stated)
     columns = checks.columns_of(imports)
     changes = {}
     for name in statements.names:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
+from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns
 from schedlab.importers.logs.files import File
+from schedlab.importers.logs.headings import Kinds
 from schedlab.importers.logs.series import ReadLog
 from schedlab.importers.text import HEAD, Document, NotResults, document
 from schedlab.results.imported import Import, ImportProblem
 from schedlab.workloads.json_logs import load
-from schedlab.workloads.log_reader import Log, Reader, Reading, Unread, sections
+from schedlab.workloads.log_reader import Log, Reader, Unread
 from schedlab.workloads.registry import log_readers
 
 if TYPE_CHECKING:
@@ -59,10 +61,17 @@ def recognise(head: str) -> Reader | None:
     return next((reader for reader in readers() if reader.recognises(head)), None)
 
 
-def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[Layout] = ()) -> list[ReadLog] | Import:
+def read_file(
+    file: File,
+    form: str | None,
+    *,
+    alone: bool,
+    layouts: Sequence[Layout] = (),
+    columns: Sequence[StatedColumn] = (),
+) -> list[ReadLog] | Import:
     """Return the logs in a file, or the tables of a text. A script may write logs of several tools into one file.
 
-    ``layouts`` describe the tables of a text, so the file is not read as a log.
+    ``layouts`` describe the tables of a text, so the file is not read as a log. ``columns`` are stated by the user.
 
     Raises:
         NotResults: the file is empty, not text, or of no known format.
@@ -70,31 +79,58 @@ def read_file(file: File, form: str | None, *, alone: bool, layouts: Sequence[La
     """
     content = document(file.path)
     if layouts:
-        return _tables(content, layouts)
+        return _tables(content, file, layouts)
     log = _log(content, file)
-    text, head = log.text, log.text[:HEAD]
+    if columns:
+        return _stated_columns(log, form, columns)
+    head = log.text[:HEAD]
     first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(head)
     documents = [] if first else _documents(log)
     if first is None and not documents:
         _refuse_other_output(content, file)
-        return _tables(content)
-    if form is None and (first is None or first.in_mails) and (is_mail(text) or len(_GAIN.findall(text)) > 1):
-        with suppress(ImportProblem):
-            tables, name = _tables(content), first.name if first else documents[0].format
-            note = f"{content.name}: left out: output of {name} in a text of tables; --as {name} reads this output"
-            return replace(tables, notes=(*tables.notes, note))
-    if first is None:
-        return documents
+        return _tables(content, file)
+    may_have_tables = form is None and (first is None or first.in_mails)
+    if may_have_tables and (is_mail(log.text) or len(_GAIN.findall(log.text)) > 1):
+        with suppress(NotResults):
+            tables = _tables(content, file)
+            left_out = [f"{content.name}: left out: JSON of {each.format} in a text of tables" for each in documents]
+            return replace(tables, notes=(*tables.notes, *left_out))
+    return documents if first is None else _output(first, log, file, form, alone=alone)
+
+
+def _output(first: Reader, log: Log, file: File, form: str | None, *, alone: bool) -> list[ReadLog]:
+    """Return the output in a log that begins with output of the tool ``first``."""
+    text = log.text
     for part in file.more:
         text = f"{text.rstrip(chr(10))}\n{document(part).text}"
     tools = [first]
-    if form is None and first.in_mails:
+    if first.in_mails:
         tools += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
     log = replace(log, text=text, alone=alone, mixed=len(tools) > 1)
-    return [
-        ReadLog(reader.name, log.name, file.column, read_parts(reader, log) if reader.in_mails else reader.read(log))
-        for reader in tools
-    ]
+    wanted = tools if form is None else tools[:1]
+    if file.name is not None or not first.in_mails:
+        # The user states that the file is one column, or the format fills the file.
+        return [ReadLog(reader.name, log.name, file.column, reader.read(log)) for reader in wanted]
+    return read_columns(log, wanted, kinds(tools), whole=True)
+
+
+def _stated_columns(log: Log, form: str | None, columns: Sequence[StatedColumn]) -> list[ReadLog]:
+    """Return the output in the stated lines of a text, each range in its column; ImportProblem for a range without
+    output."""
+    count = log.numbers[-1] if log.numbers else len(log.lines)
+    logs: list[ReadLog] = []
+    for column in columns:
+        if column.first > count:
+            raise ImportProblem(f"the text ends in line {count}", where="--column", todo="correct FIRST-LAST")
+        part = column.of(log)
+        tools = [reader for reader in readers() if (reader.name == form if form else reader.is_in(part.text))]
+        if not tools:
+            where = f"{log.name}:{column.first}"
+            raise NotResults(
+                f"lines {column.first}–{column.last} contain no output of a known tool", where=where, todo=TODO
+            )
+        logs += [ReadLog(tool.name, log.name, column.name, tool.read(part)) for tool in tools]
+    return logs
 
 
 def with_further(files: Sequence[File]) -> list[File]:
@@ -131,31 +167,34 @@ def _log(content: Document, file: File) -> Log:
 
 def _documents(log: Log) -> list[ReadLog]:
     """Return the JSON documents of tools in a text, below headings or alone; empty without such documents."""
-    found = []
-    for part in list(_parts(log)) or [log]:
-        text = _without_words(part.text)
-        reader = recognise(text.lstrip()[:HEAD]) if text else None
-        if reader is not None:
-            document = replace(part, text=text, alone=False)
-            found.append(ReadLog(reader.name, log.name, part.column, reader.read(document)))
-    return found
+    spans = _objects(log.text)
+    of_reader = [(span, recognise(text.lstrip()[:HEAD])) for span, text in spans]
+    found = list(dict.fromkeys(reader for _, reader in of_reader if reader is not None))
+    if not found:
+        return []
+    inside = {at for span, reader in of_reader if reader for at in span}
+    unknown = {at for span, reader in of_reader if not reader for at in span}
+    firsts = {span.start for span, _ in of_reader}
+    classes = Kinds(lambda at, _: at in inside, lambda at, _: at in firsts, lambda _: None, unknown)
+    return read_columns(log, found, classes, whole=False)
 
 
-def _without_words(text: str) -> str:
-    """Return the JSON objects that begin at the beginning of a line, and blank lines in the place of other text; empty
-    without objects."""
-    decoder, kept, at = json.JSONDecoder(), list[str](), 0
+def _objects(text: str) -> list[tuple[range, str]]:
+    """Return the lines, by index, and the text of each JSON object that begins at the beginning of a line; empty if an
+    object is not complete."""
+    decoder, objects, at = json.JSONDecoder(), list[tuple[range, str]](), 0
     while match := _OBJECT.search(text, at):
         try:
             _, end = decoder.raw_decode(text, match.end() - 1)
         except (ValueError, RecursionError):
-            return ""
-        kept += ["\n" * text.count("\n", at, match.start()), text[match.start() : end]]
+            return []
+        first = text.count("\n", 0, match.start())
+        objects.append((range(first, first + text.count("\n", match.start(), end) + 1), text[match.start() : end]))
         at = end
-    return "".join(kept)
+    return objects
 
 
-def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
+def _tables(content: Document, file: File, layouts: Sequence[Layout] = ()) -> Import:
     """Return the tables of a text."""
     from schedlab.importers import printed
 
@@ -165,7 +204,7 @@ def _tables(content: Document, layouts: Sequence[Layout] = ()) -> Import:
             where=f"{content.name}:1",
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
-    return printed.read_text(content.raw, content.name, layouts)
+    return printed.read_text(content.raw, content.name, layouts, file.column)
 
 
 def _refuse_other_output(content: Document, file: File) -> None:
@@ -186,14 +225,6 @@ _SAMPLES = (
 )
 """Remedy for a report in place of samples."""
 
-_HEADING = re.compile(
-    r"""^[ \t#=*+>~_-]*
-    (?P<name>(?:(?:the|results?|output|numbers|run|kernel)[ ])*
-    (?:before|after|base(?:line)?|patched|unpatched|vanilla|stock|mainline|upstream|original|orig|old|new|with|without|w/o|w/)
-    (?![\w/.]*[ ]*[=\d])(?:[ ,][^\n:=]{0,50}?|\b))
-    [ \t]*+[:=*~_-]*+[ \t]*+$""",
-    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
-)
 _GAIN = re.compile(r"\( *[-+]?\d+\.\d\d%\)")
 """A cell of a printed comparison, such as ``(  2.94%)``."""
 _MAIL = re.compile(
@@ -201,42 +232,6 @@ _MAIL = re.compile(
 )
 
 
-def read_parts(reader: Reader, log: Log) -> Reading:
-    """Read a log; each of several headings above output becomes a column."""
-    parts = [part for part in _parts(log) if reader.is_in(part.text.lstrip("\n"))]
-    if len({part.column for part in parts}) < 2:
-        reading = reader.read(log)
-        return replace(reading, notes=[*reading.notes, *_warning(log)])
-    readings = [(part.column, reader.read(part)) for part in parts]
-    return Reading(
-        samples=[
-            replace(samples, column=samples.column or column)
-            for column, reading in readings
-            for samples in reading.samples
-        ],
-        tables=[table for _, reading in readings for table in reading.tables],
-        notes=list(dict.fromkeys(note for _, reading in readings for note in reading.notes)),
-    )
-
-
-def _parts(log: Log) -> Iterator[Log]:
-    """Yield the text below each heading as a log with the heading as its column; lines keep their numbers."""
-    heads = list(sections(log.text, _HEADING))
-    if len(heads) < 2:
-        return
-    before = log.text[: heads[0][0].start()]
-    if before.strip():
-        yield replace(log, text=before)
-    for head, text in heads:
-        blank_lines = "\n" * log.text.count("\n", 0, head.end())
-        yield replace(log, text=blank_lines + text, column=head["name"].strip().lower())
-
-
 def is_mail(text: str) -> bool:
     """Return whether a text is a mail or a changelog, in which a tool's output is only a part."""
     return bool(_MAIL.search(text))
-
-
-def _warning(log: Log) -> Iterator[str]:
-    if is_mail(log.text):
-        yield f"{log.name}: is a mail; all quoted runs of the tool form one column"

@@ -8,17 +8,20 @@ the table to its end. A table that no grammar recognises is read by a layout tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from schedlab.importers.logs.series import to_import
-from schedlab.importers.printed import counters, headings, lines, mmtests, runs_in_rows, side_by_side, stated, zero_day
+from schedlab.importers.logs.columns import kinds, read_columns
+from schedlab.importers.logs.series import ReadLog, to_import
+from schedlab.importers.printed import counters, lines, mmtests, runs_in_rows, side_by_side, stated, zero_day
 from schedlab.importers.printed.layout import Layout, option
 from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
 from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
+from schedlab.workloads.log_reader import Log
 from schedlab.workloads.registry import log_readers
 
 FORMAT = "printed tables"
@@ -28,8 +31,10 @@ _MOST_NOTES = 3
 """Largest number of notes on lines that may be tables of an unknown layout."""
 
 
-def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Import:
-    """Return all tables and series of a text; ``source`` names the text in errors.
+def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: str = "samples") -> Import:
+    """Return all tables and series of a text.
+
+    ``source`` names the text in errors, ``column`` is the column of samples without a heading.
 
     Raises:
         ImportProblem: a line inside a table cannot be read, or does not fit the stated layout.
@@ -56,7 +61,8 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = ()) -> Impor
         ]
         unread = [table for table in unread if not table.is_separated]
     tables = [*(table for part in parts for table in part.tables), *readers.counters.tables()]
-    samples = to_import([log for runs in readers.runs for log in runs.logs()], source)
+    tables_at = {at for first, end in read_parts.items() for at in range(first, end)} - readers.output
+    samples = to_import(readers.logs(column, tables_at), source)
     if not tables and not samples.series:
         raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
     notes = [*(note for part in parts for note in part.notes), *samples.notes]
@@ -80,14 +86,16 @@ def _line(table: Table) -> int:
 
 
 class _Readers:
-    """The grammars, in the order in which they are tried."""
+    """The grammars, in the order in which they are tried. ``output``: indices of the lines that tools printed."""
 
     def __init__(self, text: Sequence[Line], source: str) -> None:
         self.text, self.source = text, source
-        tools = log_readers()
-        self.runs: list[headings.Reader | side_by_side.Reader] = [
-            *(headings.Reader(tool, text, source) for tool in tools if tool.line is not None),
-            *(side_by_side.Reader(tool, text, source) for tool in tools if tool.side_by_side is not None),
+        plain = "\n".join(line.text for line in text)
+        self.tools = [tool for tool in log_readers() if tool.line is not None and tool.is_in(plain)]
+        self.output = set[int]()
+        self.kinds = kinds(self.tools)
+        self.beside = [
+            side_by_side.Reader(tool, text, source) for tool in log_readers() if tool.side_by_side is not None
         ]
         self.counters = counters.Reader(text, source)
         self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)
@@ -95,14 +103,27 @@ class _Readers:
     def read(self, at: int, floor: int) -> Part | None:
         """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises the
         table."""
-        ends = (reader.read(at, floor) for reader in (*self.runs, self.counters))
+        readers: list[side_by_side.Reader | counters.Reader] = [*self.beside, self.counters]
+        ends = (reader.read(at, floor) for reader in readers)
         if (end := next((end for end in ends if end is not None), None)) is not None:
             return Part(end)
+        if self.kinds.is_output(at, self.text[at].text.strip()):
+            self.output.add(at)
+            return Part(at + 1)
         return (
             self.zero_day.read(at, floor)
             or runs_in_rows.read(self.text, at, floor, self.source)
             or self.mmtests.read(at, floor)
         )
+
+    def logs(self, column: str, tables: Collection[int]) -> list[ReadLog]:
+        """Return the output of tools outside the lines of tables."""
+        beside = [log for reader in self.beside for log in reader.logs()]
+        if not self.output:
+            return beside
+        text = "".join(f"{line.text}\n" for line in self.text)
+        log = Log(self.source, text, column, numbers=[line.number for line in self.text])
+        return [*beside, *read_columns(log, self.tools, replace(self.kinds, tables=tables), whole=False)]
 
 
 def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layout], source: str) -> list[Part]:

@@ -275,10 +275,36 @@ def _samples(count: Count) -> Samples:
     return Samples(WORKLOAD, count.metric, count.parameters, (count.value,))
 
 
+_DERIVED = re.compile(r"(?:[\w.-]+(?P<first>[^\w\s.<>]|\t))?(?P<mark>[^\w\s.<>]|\t)(?P=mark){2}.*\d.*")
+"""A line that has only a derived figure: the fields of the count are empty."""
+_STARTED = "# started on "
+"""Beginning of the first line of a file that perf writes."""
+
+
+def _is_line(text: str) -> bool:
+    """Return whether a line, without blanks at its ends, is a count of ``-x`` or a figure derived from a count."""
+    return _separator(text) is not None or _DERIVED.fullmatch(text) is not None or text.startswith(_STARTED)
+
+
+def _is_object(text: str) -> bool:
+    """Return whether a line, without blanks at its ends, is an object of ``-j``."""
+    return text.startswith(_STARTED) or (text.startswith("{") and ("-value" in text or '"event"' in text))
+
+
 READERS = (
-    Reader("perf-stat-json", "perf stat -j, also with -r and -I", _recognises_json, _read_json),
     Reader(
-        "perf-stat", "perf stat -x SEPARATOR, also with -r and -I", lambda text: _separator(text) is not None, _read
+        "perf-stat-json",
+        "perf stat -j, also with -r and -I",
+        _recognises_json,
+        _read_json,
+        line=_is_object,
+    ),
+    Reader(
+        "perf-stat",
+        "perf stat -x SEPARATOR, also with -r and -I",
+        lambda text: _separator(text) is not None,
+        _read,
+        line=_is_line,
     ),
 )
 

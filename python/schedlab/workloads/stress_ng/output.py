@@ -38,7 +38,7 @@ def _recognises(head: str) -> bool:
 
 def _read(log: Log) -> Reading:
     """Return a sample for each stressor of each run; ImportProblem for a stressor that is cut off."""
-    samples = list(_of_yaml(log) if log.text.startswith("---") else _of_log(log))
+    samples = list(_of_log(log) if _HEADER.search(log.text) else _of_yaml(log))
     if not samples:
         raise log.problem("contains no line of metrics", len(log.lines))
     return Reading(samples)
