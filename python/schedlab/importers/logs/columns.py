@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -105,6 +106,17 @@ def read_columns(log: Log, readers: Sequence[Reader], kinds: Kinds, *, whole: bo
         for stack, of_part in logs.items()
         for number, each in enumerate(of_part)
     ]
+
+
+def read_one_column(log: Log, readers: Sequence[Reader], kinds: Kinds) -> list[ReadLog]:
+    """Return the output of each reader in a text that the user states to be one column, with a note on its headings."""
+    notes: list[str] = []
+    with suppress(ImportProblem):
+        headed = [part.heading for part in divide(log, kinds).parts if part.heading is not None]
+        if len(headed) > 1:
+            names = ", ".join(f'"{line.text[:60]}"' for line in headed[:_MOST_NAMED])
+            notes = [f"{log.name}: the runs below all headings are one column, as --name states: {names}"]
+    return [_read(reader, log, notes) for reader in readers]
 
 
 def _read(reader: Reader, log: Log, notes: Iterable[str] = ()) -> ReadLog:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
-from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns
+from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns, read_one_column
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.headings import Kinds
 from schedlab.importers.logs.series import ReadLog
@@ -108,9 +108,10 @@ def _output(first: Reader, log: Log, file: File, form: str | None, *, alone: boo
         tools += [reader for reader in readers() if reader.in_mails and reader is not first and reader.is_in(text)]
     log = replace(log, text=text, alone=alone, mixed=len(tools) > 1)
     wanted = tools if form is None else tools[:1]
-    if file.name is not None or not first.in_mails:
-        # The user states that the file is one column, or the format fills the file.
-        return [ReadLog(reader.name, log.name, file.column, reader.read(log)) for reader in wanted]
+    if not first.in_mails:
+        return [ReadLog(first.name, log.name, file.column, first.read(log))]
+    if file.name is not None:
+        return read_one_column(log, wanted, kinds(tools))
     return read_columns(log, wanted, kinds(tools), whole=True)
 
 
