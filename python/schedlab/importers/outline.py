@@ -75,12 +75,13 @@ class Outline:
     columns: Sequence[str]
     notes: Sequence[str]
     tables: Sequence[OutlineTable]
+    understood: Sequence[str] = ()
 
 
 def outline(imported: Import) -> Outline:
     """Return a table of samples for each workload, in the order of the source, then the printed tables."""
     tables = [*_tables_of_samples(imported), *map(_printed_table, imported.tables)]
-    return Outline(imported.format, imported.source, imported.columns, imported.notes, tables)
+    return Outline(imported.format, imported.source, imported.columns, imported.notes, tables, imported.understood)
 
 
 def _tables_of_samples(imported: Import) -> Iterator[OutlineTable]:

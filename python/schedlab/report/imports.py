@@ -88,6 +88,8 @@ def _parts(outline: Outline) -> Iterator[RenderableType]:
         yield Text(
             f"columns of samples: {', '.join(outline.columns)} (the first is the baseline); [unit, which is better]"
         )
+    for line in outline.understood:
+        yield Text(f"  {line}", style="dim")
     for table in outline.tables:
         yield Text()
         yield _title(table)

@@ -145,6 +145,7 @@ class Import:
         series: samples.
         tables: printed tables.
         notes: messages for users about data that was left out or assumed.
+        understood: how the first lines of tables of a stated layout were divided, for a dry run.
     """
 
     format: str
@@ -153,3 +154,4 @@ class Import:
     series: tuple[Series, ...] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    understood: tuple[str, ...] = ()

@@ -285,9 +285,18 @@ def test_a_first_line_of_figures_is_refused_and_figures_in_a_header_are_noted() 
     text = "cpus  1   2\nx     10  11\ny     20  21\n"
     with pytest.raises(ImportProblem, match="may be a row"):
         by_layout(text, "columns=runs")
+    with pytest.raises(ImportProblem, match="may be a row") as caught:
+        by_layout(text, "columns=runs,lines=1-3")
+    stated = "lines=2-3,names=cpus+1+2"
+    assert f"state {stated};" in caught.value.todo
+    assert only(by_layout(text, f"columns=runs,{stated}")).columns == ("1", "2")
+
+
+@pytest.mark.parametrize("text", ["cpus,1,2\n4,10,11\n8,20,21\n", ",1,2\nx,10,11\ny,20,21\n"])
+def test_a_column_of_labels_can_make_a_line_of_figures_a_header(text: str) -> None:
     result = by_layout(text, "columns=runs,lines=1-3")
     assert only(result).columns == ("1", "2")
-    assert result.notes == ('line 1: assumed to be the header of a table: "cpus  1   2"',)
+    assert ["assumed to be the header" in note for note in result.notes] == [True]
 
 
 def test_lines_beside_the_stated_table_that_may_be_rows_are_noted() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import ImportProblem
-from tests.importers.printed.helpers import UNKNOWN, imported, only, read
+from tests.importers.printed.helpers import UNKNOWN, by_layout, imported, only, read
 
 NAMES = sorted(path.stem for path in UNKNOWN.glob("*.txt"))
 
@@ -45,6 +45,31 @@ def test_separated_values_are_refused_with_their_line_and_a_layout_to_try(text: 
     assert caught.value.where == "mail.txt:1"
     assert "--table lines=1-" in caught.value.todo
     assert ("docs/importing.md" in caught.value.todo) == ({",", ";"}.intersection(text) != set())
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "columns"),
+    [
+        ("case,time\nidle,1.5\nbusy,2.5\n", "separator=commas,label=1", ("idle", "busy")),
+        ("clients;base;patched\n1;100;110\n1;101;111\n", "separator=semicolons,label=none", ("row 1", "row 2")),
+        ("cpu;host;v;at\n1;a;2;x\n2;a;3;y\n", "separator=semicolons,label=1,skip=2+4", ("1", "2")),
+    ],
+)
+def test_the_layout_to_try_for_separated_values_reads_them(text: str, layout: str, columns: tuple[str, ...]) -> None:
+    with pytest.raises(NotResults) as caught:
+        imported(text)
+    option = caught.value.todo.partition("--table ")[2].split(" ")[0]
+    assert option == f"lines=1-3,columns=metrics,{layout}"
+    assert only(by_layout(text, option)).columns == columns
+
+
+def test_a_dry_run_shows_how_the_lines_of_a_stated_table_were_divided() -> None:
+    result = by_layout("host,date,v\na,x,1\nb,y,2\n", "columns=metrics,skip=2")
+    assert result.understood == (
+        "columns: host (label) | date (left out) | v (figures)",
+        "line 2: a | x | 1",
+        "line 3: b | y | 2",
+    )
 
 
 SHAPES = {

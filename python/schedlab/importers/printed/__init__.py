@@ -19,6 +19,7 @@ from schedlab.importers.printed.layout import Layout, option
 from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
 from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
+from schedlab.importers.printed.proposal import proposed
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.log_reader import Log
@@ -64,7 +65,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: 
     tables_at = {at for first, end in read_parts.items() for at in range(first, end)} - readers.output
     samples = to_import(readers.logs(column, tables_at), source)
     if not tables and not samples.series:
-        raise _refused(text, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
+        raise _refused(text, unquoted, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
     notes = [*(note for part in parts for note in part.notes), *samples.notes]
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
@@ -73,7 +74,9 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: 
     ]
     if len(unread) > _MOST_NOTES:
         notes.append(f"and {len(unread) - _MOST_NOTES} more such places")
-    return Import(FORMAT, source, samples.columns, samples.series, tuple(sorted(tables, key=_line)), tuple(notes))
+    understood = tuple(line for part in parts for line in part.understood)
+    tables.sort(key=_line)
+    return Import(FORMAT, source, samples.columns, samples.series, tuple(tables), tuple(notes), understood)
 
 
 def results_of(data: bytes) -> list[Line]:
@@ -157,17 +160,22 @@ def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layo
     return parts
 
 
-def _refused(text: Sequence[Line], unread: Sequence[PossibleTable], source: str) -> NotResults:
+def _refused(
+    text: Sequence[Line], unquoted: Sequence[Line], unread: Sequence[PossibleTable], source: str
+) -> NotResults:
     """Return the error for a text without a table that was read, with the layout to try for the first table."""
     if not unread:
         message = "is not output of a known tool, and has no table"
         todo = f"'schedlab import --help' lists the formats; state the layout of another table: {option()}"
         return NotResults(message, where=f"{source}:1", todo=todo)
-    line = text[unread[0].first]
+    table = unread[0]
+    line = text[table.first]
     more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
-    samples = "; samples as CSV: docs/importing.md" if {",", ";"} & set(line.text) else ""
+    is_csv = bool({",", ";"} & set(line.text))
+    stated_option = proposed(unquoted, table.first, table.end, source) if is_csv else None
     return NotResults(
         f'the layout of this table is not known{more}: "{line.text.strip()[:80]}"',
         where=f"{source}:{line.number}",
-        todo=f"state the layout: {unread[0].option(text)}{samples}",
+        todo=f"state the layout: {stated_option or table.option(text)}"
+        f"{'; samples as CSV: docs/importing.md' if is_csv else ''}",
     )

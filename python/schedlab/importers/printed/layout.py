@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,6 +21,8 @@ Gains = Literal["improvement", "change"]
 SEPARATORS = ("bars", "tabs", "commas", "semicolons", "wide", "spaces")
 
 _WHERE = "--table"
+_SHOWN = 3
+"""Rows that a dry run shows as they were divided."""
 _RANGE = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 
 
@@ -44,6 +46,22 @@ class Layout:
     spread: Spread = ""
     spread_unit: Literal["percent", "value"] | None = None
     decimal: Literal["point", "comma"] = "point"
+
+
+def understood(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]], layout: Layout) -> tuple[str, ...]:
+    """Return the columns with their kinds, and the first rows, for people.
+
+    Args:
+        header: names of all columns.
+        rows: number of the line and fields of each row.
+        layout: the layout that the user stated.
+    """
+    kinds = dict.fromkeys(layout.label, "label") | dict.fromkeys(layout.skip, "left out")
+    columns = [f"{name or k} ({kinds.get(k, 'figures')})" for k, name in enumerate(header, 1)]
+    return (
+        f"columns: {' | '.join(columns)}",
+        *(f"line {number}: {' | '.join(fields)}" for number, fields in rows[:_SHOWN]),
+    )
 
 
 def layouts(text: str) -> list[Layout]:

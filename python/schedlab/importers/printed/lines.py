@@ -50,11 +50,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Part:
-    """The result of a grammar, read up to but not including the line with index ``end``."""
+    """The result of a grammar, read up to but not including the line with index ``end``.
+
+    ``understood`` says how the first lines of a table of a stated layout were divided.
+    """
 
     end: int
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
 
 def malformed(source: str, line: Line, why: str) -> ImportProblem:

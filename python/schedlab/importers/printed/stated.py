@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.checks import unique
-from schedlab.importers.printed.layout import Layout
+from schedlab.importers.printed.layout import Layout, understood
 from schedlab.importers.printed.lines import Line, Part, is_rule, number_or_text, title_above
 from schedlab.importers.printed.possible_tables import trailing_figures
 from schedlab.results.imported import Cell, ImportProblem, Spread, Table, TableRow
@@ -101,7 +101,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     places = [k for k in range(width) if k + 1 not in layout.label and k + 1 not in layout.skip]
     if not places:
         raise ImportProblem("no column of figures is left", where=where, todo="correct 'label' and 'skip'")
-    notes = [] if layout.names else _header_notes(header, places, layout, inside[0], where)
+    notes = [] if layout.names else _header_notes(header, places, layout, inside[0], body, where)
     names = unique([header[k] or f"column {k + 1}" for k in places])
     labels = _labels(body, header, layout)
     _require_distinct(body, labels, source)
@@ -134,7 +134,8 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
         # An improvement needs a direction.
         gains=layout.gains or ("improvement" if layout.better else "change"),
     )
-    return Part(end, (table,), tuple(notes))
+    shown = understood(header, [(row.line.number, row.fields) for row in body], layout)
+    return Part(end, (table,), tuple(notes), shown)
 
 
 def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence[str], list[_Row]]:
@@ -153,7 +154,7 @@ def _split(lines: Sequence[Line], layout: Layout, source: str) -> tuple[Sequence
                 todo=f"state {state}; and the lines=FIRST-LAST of the table, or names=NAME+NAME of all columns",
             )
         separator = next(iter(fitting))
-    rows = [_Row(line, _SEPARATORS[separator](_raw(line, separator))) for line in lines]
+    rows = [_Row(line, divided(line, separator)) for line in lines]
     if layout.names:
         return layout.names, rows
     header, body = rows[0].fields, rows[1:]
@@ -166,6 +167,16 @@ def _unnamed_labels(lines: Sequence[Line], layout: Layout) -> int:
     indents = [len(line.text) - len(line.text.lstrip()) for line in lines]
     leading = layout.label == tuple(range(1, len(layout.label) + 1))
     return len(layout.label) if leading and indents[0] > max(indents[1:], default=0) else 0
+
+
+def divided(line: Line, separator: str) -> list[str]:
+    """Return the fields of a line between the marks of a separator."""
+    return _SEPARATORS[separator](_raw(line, separator))
+
+
+def is_figure(field: str) -> bool:
+    """Return whether a field is a figure without spread or change, or a missing figure."""
+    return field in _MISSING or bool(_VALUE.fullmatch(field))
 
 
 def _raw(line: Line, separator: str) -> str:
@@ -182,26 +193,46 @@ def _width(lines: Sequence[Line], separator: str, layout: Layout) -> int:
     mark = _MARKS.get(separator)
     if mark is not None and not all(mark in _raw(line, separator) for line in lines):
         return 0
-    widths = [len(_SEPARATORS[separator](_raw(line, separator))) for line in lines]
+    widths = [len(divided(line, separator)) for line in lines]
     if layout.names is None and len(widths) > 1 and widths[0] + _unnamed_labels(lines, layout) == widths[1]:
         widths[0] = widths[1]
     return widths[0] if len(set(widths)) == 1 else 0
 
 
-def _header_notes(header: Sequence[str], places: Sequence[int], layout: Layout, line: Line, where: str) -> list[str]:
+def _header_notes(
+    header: Sequence[str], places: Sequence[int], layout: Layout, line: Line, body: Sequence[_Row], where: str
+) -> list[str]:
     """Return a note if names of columns may be figures; raise ImportProblem if the header may be a row."""
     units = {k: match["unit"] or "" for k, name in enumerate(header) if (match := _VALUE.fullmatch(name))}
     figures = {k for k, unit in units.items() if unit in _PLAIN_UNITS}
     is_row = len(figures) == len(header) or any(map(_BESIDE_FIGURE.search, header))
-    if is_row or (layout.lines is None and figures.issuperset(places)):
+    if figures.issuperset(places) and (layout.lines is None or not _is_above_numbers(header, layout, body)):
+        is_row = True
+    text, last = line.text.strip(), body[-1].line.number
+    if is_row:
+        todo = "state the names=NAME+NAME of all columns, and the lines=FIRST-LAST of the rows"
+        if all(name.isprintable() and name and not set(name) & set("+,") for name in header):
+            rows = f"lines={body[0].line.number}-{last},names={'+'.join(header)}"
+            todo = f"if the line is the header, state {rows}; else {todo}"
         raise ImportProblem(
-            f'the first line of the table may be a row, and is not a header with certainty: "{line.text.strip()[:80]}"',
+            f'the first line of the table may be a row, and is not a header with certainty: "{text[:80]}"',
             where=where,
-            todo="state lines=FIRST-LAST, where the first line is the header, or the names=NAME+NAME of all columns",
+            todo=todo,
         )
-    if units.keys() & set(places):
-        return [f'line {line.number}: assumed to be the header of a table: "{line.text.strip()[:80]}"']
-    return []
+    return (
+        [f'line {line.number}: assumed to be the header of a table: "{text[:80]}"']
+        if units.keys() & set(places)
+        else []
+    )
+
+
+def _is_above_numbers(header: Sequence[str], layout: Layout, body: Sequence[_Row]) -> bool:
+    """Return whether a column of labels shows the header: a name above numbers alone, or no name above labels."""
+    for number in layout.label:
+        name, labels = header[number - 1], [row.fields[number - 1] for row in body]
+        if all(labels) if not name else not _VALUE.fullmatch(name) and all(map(_VALUE.fullmatch, labels)):
+            return True
+    return False
 
 
 _OTHER_LAYOUT = "state lines=FIRST-LAST, the separator, or names of columns; or correct the line"
