@@ -34,6 +34,9 @@ class JsonFormat(DeclaredFormat):
         each: path to the list of objects that are rows; the complete object by default.
         parameters: paths in the object of a row.
         of_document: paths of further parameters, in the complete object.
+        numbered: parameter that numbers the rows whose other parameters are equal; such rows are an error without.
+        refuses: paths in the complete object, with reasons: an object with anything but null, false or an empty list
+            there has no usable figures.
     """
 
     kind: Literal["json"]
@@ -42,6 +45,8 @@ class JsonFormat(DeclaredFormat):
     each: str = "[@]"
     parameters: dict[str, str] = Field({})
     of_document: dict[str, str] = Field({})
+    numbered: str = ""
+    refuses: dict[str, str] = Field({})
     metric: list[JsonMetric] = Field(min_length=1)
 
     def reader(self) -> Reader:
@@ -57,18 +62,27 @@ class JsonFormat(DeclaredFormat):
     def _samples(self, log: Log, document: Mapping[str, Any]) -> Iterator[Samples]:
         if missing := [key for key in self.keys if key not in document]:
             raise log.problem(f"has no “{missing[0]}”", todo=_COMPLETE)
+        if reason := next((why for path, why in self.refuses.items() if jmespath.search(path, document)), None):
+            raise log.problem(reason, todo="run the benchmark again, and import complete runs only")
         rows = jmespath.search(self.each, document)
         if not isinstance(rows, list) or not rows:
             raise log.problem(f"has no list of results at {self.each}", todo=_COMPLETE)
         shared = self._parameters(log, document, self.of_document, "the object")
+        places = [f"result {index + 1} of {self.each}" if len(rows) > 1 else "the result" for index in range(len(rows))]
+        named = [
+            shared | self._parameters(log, row, self.parameters, where) for row, where in zip(rows, places, strict=True)
+        ]
         seen = set[RowKey]()
-        for index, row in enumerate(rows):
-            where = f"result {index + 1} of {self.each}" if len(rows) > 1 else "the result"
-            parameters = shared | self._parameters(log, row, self.parameters, where)
+        for row, where, parameters in zip(rows, places, self._numbered(named), strict=True):
             for metric in self.metric:
                 if values := self._values(log, row, metric, where):
                     require_once(log, metric, parameters, seen)
                     yield Samples(self.of, metric.spec, parameters, values)
+
+    def _numbered(self, rows: Sequence[dict[str, str | int | float]]) -> Iterator[dict[str, str | int | float]]:
+        for index, row in enumerate(rows):
+            several = self.numbered and rows.count(row) > 1
+            yield row | {self.numbered: rows[: index + 1].count(row)} if several else row
 
     def _parameters(self, log: Log, row: Any, paths: Mapping[str, str], where: str) -> dict[str, str | int | float]:
         found = {name: jmespath.search(path, row) for name, path in paths.items()}
