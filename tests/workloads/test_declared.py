@@ -120,3 +120,16 @@ def test_a_wrong_declaration_is_refused_with_its_file(tmp_path: Path) -> None:
 
 def test_all_lines_of_text_formats_have_patterns() -> None:
     assert all(READERS[name].begins is not None for name, each in FORMATS.items() if isinstance(each, TextFormat))
+
+
+def test_fio_refuses_a_failed_job_and_leaves_out_latencies_that_were_not_measured(tmp_path: Path) -> None:
+    document = json.loads((FOLDER / "fio.json").read_text())
+    file = tmp_path / "fio.json"
+    document["jobs"][0]["read"]["clat_ns"] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    file.write_text(json.dumps(document))
+    names = {series.metric for series in detect.read(file).series}
+    assert names == {"iops", "bandwidth", "latency-mean", "latency-max"}
+    document["jobs"][0]["error"] = 5
+    file.write_text(json.dumps(document))
+    with pytest.raises(ImportProblem, match="a job of fio failed"):
+        detect.read(file)
