@@ -58,6 +58,7 @@ BENCHMARKS = (
     Benchmark("noise", {"noise": "Noise"}, output=False),
     Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read_mmtests"}),
     Benchmark("hyperfine"),
+    Benchmark("frame_times"),
     Benchmark("unixbench"),
     Benchmark("will_it_scale", mmtests={r"wis-.+": "read_mmtests"}),
     Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read_mmtests"}),

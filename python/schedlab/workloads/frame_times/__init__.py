@@ -1,0 +1,1 @@
+"""Times of frames: logs of MangoHud and PresentMon."""
