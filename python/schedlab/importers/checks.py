@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from schedlab.results.imported import Import, ImportProblem, Table, showable
+from schedlab.results.imported import Import, ImportProblem, Series, Table, showable
 from schedlab.results.metrics import Direction
 
 _TOO_LARGE = 1e100
@@ -25,13 +25,17 @@ _MOST_ROWS = 100_000
 """Rows of samples, counted in each column and block. Each takes some kilobytes of memory, also with one sample."""
 
 
+_MOST_LISTED = 20
+"""Metrics that a message names."""
+
+
 def checked(imported: Import) -> Import:
     """Return the import without control characters in its texts.
 
     Raises:
         ImportProblem: the import is empty, a figure is not finite, or a row is twice in one block.
     """
-    if not imported.series and not imported.tables:
+    if not (imported.series or imported.tables or imported.undirected):
         todo = "'schedlab import --help' lists the formats"
         raise ImportProblem("contains no results", where=imported.source, todo=todo)
     if len(imported.series) > _MOST_ROWS:
@@ -145,11 +149,16 @@ def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]
         replace(
             imported,
             columns=all_renamed(imported.columns),
-            series=tuple(replace(series, column=names.get(series.column, series.column)) for series in imported.series),
+            series=_in_columns(imported.series, names),
+            undirected=_in_columns(imported.undirected, names),
             tables=tuple(replace(table, columns=all_renamed(table.columns)) for table in imported.tables),
         )
         for imported in imports
     ]
+
+
+def _in_columns(series: Sequence[Series], names: Mapping[str, str]) -> tuple[Series, ...]:
+    return tuple(replace(each, column=names.get(each.column, each.column)) for each in series)
 
 
 def with_baseline(imports: Sequence[Import], name: str) -> list[Import]:
@@ -171,22 +180,50 @@ def with_baseline(imports: Sequence[Import], name: str) -> list[Import]:
 
 
 def with_directions(imports: Sequence[Import], directions: Mapping[str, Direction]) -> list[Import]:
-    """Return the imports with these directions of metrics (of samples) and operations (of tables)."""
-    metrics = {series.metric for imported in imports for series in imported.series}
+    """Return the imports with these directions of metrics (of samples) and operations (of tables).
+
+    Samples whose direction nothing stated become part of the import.
+    """
+    metrics = {series.metric for imported in imports for series in (*imported.series, *imported.undirected)}
     metrics |= {row.operation for imported in imports for table in imported.tables for row in table.rows}
     if unknown := sorted(directions.keys() - metrics):
         message = f"no metric is called {', '.join(unknown)}"
         raise ImportProblem(message, todo=f"there are: {', '.join(sorted(metrics)[:20])}")
-    return [
-        replace(
-            imported,
-            series=tuple(
-                replace(series, direction=directions.get(series.metric, series.direction)) for series in imported.series
-            ),
-            tables=tuple(_with_directions(table, directions) for table in imported.tables),
-        )
-        for imported in imports
-    ]
+    return [_in_directions(imported, directions) for imported in imports]
+
+
+def _in_directions(imported: Import, directions: Mapping[str, Direction]) -> Import:
+    stated = [series for series in imported.undirected if series.metric in directions]
+    changed = replace(
+        imported,
+        series=tuple(
+            replace(series, direction=directions.get(series.metric, series.direction))
+            for series in (*imported.series, *stated)
+        ),
+        undirected=tuple(series for series in imported.undirected if series.metric not in directions),
+        tables=tuple(_with_directions(table, directions) for table in imported.tables),
+    )
+    return checked(changed) if stated else changed
+
+
+def directed(imported: Import) -> Import:
+    """Return the checked import without samples of unknown direction, with a note that names their metrics.
+
+    ImportProblem if nothing else is left.
+    """
+    if not imported.undirected:
+        return imported
+    metrics = list(dict.fromkeys(series.metric for series in imported.undirected))
+    listed = ", ".join(metrics[:_MOST_LISTED]) + (
+        f" and {len(metrics) - _MOST_LISTED} more" * (len(metrics) > _MOST_LISTED)
+    )
+    unknown, todo = "it is not known which direction is better", "state --lower METRIC or --higher METRIC"
+    if not imported.series and not imported.tables:
+        raise ImportProblem(f"{unknown} for {listed}", where=imported.source, todo=todo)
+    note = f"left out, as {unknown}: {listed}; {todo}"
+    present = {series.column for series in imported.series}
+    columns = tuple(name for name in imported.columns if name in present)
+    return checked(replace(imported, columns=columns, notes=(*imported.notes, note), undirected=()))
 
 
 def _with_directions(table: Table, directions: Mapping[str, Direction]) -> Table:

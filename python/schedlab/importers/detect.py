@@ -1,6 +1,6 @@
 """Detection and reading of the contents of a path: trees of MMTests, logs of tools, printed tables.
 
-    path ──tree?──▶ mmtests
+    path ──tree?──▶ mmtests, criterion, lkp
          ──log?───▶ the first reader of tool logs that recognises the text, the strictest first
          ──text───▶ printed tables, by their grammars or by the layout that the user states
 
@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schedlab.files import packed
-from schedlab.importers.checks import checked, columns_of, renamed, require_name, unique
+from schedlab.importers.checks import checked, columns_of, directed, renamed, require_name, unique
 from schedlab.importers.text import NotResults, too_much_memory
 from schedlab.results.imported import Import, ImportProblem
 
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from schedlab.importers.logs.columns import StatedColumn
     from schedlab.importers.printed.layout import Layout
 
-MMTESTS, PRINTED = "mmtests", "tables"
+PRINTED = "tables"
+_TREES = {
+    "mmtests": "result trees of MMTests (work/log, a run, an iteration, a benchmark)",
+    "criterion": "folders target/criterion of Rust's criterion; a column for each saved baseline",
+    "lkp": "result trees and matrix.json of lkp-tests; a column for each commit",
+}
+"""Formats of several files, by the name of their module."""
 
 
 def formats() -> Mapping[str, str]:
@@ -33,7 +40,7 @@ def formats() -> Mapping[str, str]:
 
     logs = {reader.name: reader.reads for reader in readers()}
     return {
-        MMTESTS: "result trees of MMTests (work/log, a run, an iteration, a benchmark)",
+        **_TREES,
         PRINTED: "printed tables: MMTests' comparisons, perf stat, 0-day, hackbench; mails and changelogs",
         **logs,
     }
@@ -54,7 +61,7 @@ def read(
         ImportProblem: the path does not exist, contains nothing that is read, is damaged, or needs too much memory;
             with file and line.
     """
-    return _joined(read_all([path], form, layouts=layouts, columns=columns), str(path))
+    return directed(_joined(read_all([path], form, layouts=layouts, columns=columns), str(path)))
 
 
 def read_all(
@@ -70,8 +77,6 @@ def read_all(
     folder of logs is one column then. Raises ImportProblem as :func:`read` does, and if a path that is to be called by
     a name has several columns.
     """
-    from schedlab.importers import mmtests
-
     if form is not None and form not in formats():
         raise ImportProblem(f"{form!r} is not a format", todo=f"the formats are {', '.join(formats())}")
     if layouts and form not in (None, PRINTED):
@@ -85,12 +90,12 @@ def read_all(
         if str(path) != "-" and not path.exists():
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
     named = dict(zip(paths, names, strict=True)) if names else {}
-    # Without a stated format, the content decides.
-    is_tree = mmtests.looks_like if form is None and not (layouts or columns) else lambda _: form == MMTESTS
-    trees = list(filter(is_tree, paths))
     with packed.limited(packed.MOST):
-        imports = [(paths.index(trees[0]), _trees(trees, named))] if trees else []
-        if rest := [path for path in paths if path not in trees]:
+        is_text = form is None and bool(layouts or columns)
+        kinds = {path: None if is_text else _tree(path, form) for path in paths}
+        trees = {kind: [path for path in paths if kinds[path] == kind] for kind in _TREES}
+        imports = [(paths.index(found[0]), _trees(kind, found, named)) for kind, found in trees.items() if found]
+        if rest := [path for path in paths if kinds[path] is None]:
             imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts, columns)]
         with _enough_memory(paths[0]):
             return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
@@ -105,14 +110,24 @@ def _enough_memory(path: Path) -> Iterator[None]:
         raise too_much_memory(path) from None
 
 
-def _trees(paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
-    """Read trees of MMTests; several runs are columns of one import, as if they were in one folder."""
-    from schedlab.importers import mmtests
+def _tree(path: Path, form: str | None) -> str | None:
+    """Return the kind of tree at a path; without a stated format, the content decides."""
+    if form is not None:
+        return form if form in _TREES else None
+    with _enough_memory(path):
+        return next((kind for kind in _TREES if _module(kind).looks_like(path)), None)
 
+
+def _module(kind: str) -> Any:
+    return import_module(f"schedlab.importers.{kind}")
+
+
+def _trees(kind: str, paths: Sequence[Path], names: Mapping[Path, str]) -> Import:
+    """Read trees of one kind; several runs are columns of one import, as if they were in one folder."""
     imports = []
     for path in paths:
         with _enough_memory(path):
-            imports.append(_named(mmtests.read(path), names.get(path)))
+            imports.append(_named(_module(kind).read(path), names.get(path)))
     return _joined(imports, ", ".join(map(str, paths)))
 
 
@@ -136,15 +151,16 @@ def _joined(imports: Sequence[Import], source: str) -> Import:
         return imports[0]
     columns = unique([name for imported in imports for name in imported.columns])
     fresh = iter(columns)
-    series = []
-    for imported in imports:
-        new_names = dict(zip(imported.columns, fresh, strict=False))
-        series += [replace(each, column=new_names[each.column]) for each in imported.series]
+    fresh_names = [dict(zip(imported.columns, fresh, strict=False)) for imported in imports]
+    renamed_imports = [
+        renamed([replace(imported, tables=())], names)[0] for imported, names in zip(imports, fresh_names, strict=True)
+    ]
     return Import(
         format=", ".join(dict.fromkeys(imported.format for imported in imports)),
         source=source,
         columns=columns,
-        series=tuple(series),
+        series=tuple(series for imported in renamed_imports for series in imported.series),
+        undirected=tuple(series for imported in renamed_imports for series in imported.undirected),
         tables=tuple(table for imported in imports for table in imported.tables),
         notes=tuple(dict.fromkeys(note for imported in imports for note in imported.notes)),
     )

@@ -103,7 +103,8 @@ def read(paths: Sequence[Path], form: str | None, statements: Statements) -> lis
     directions: dict[str, Direction] = {}
     directions |= dict.fromkeys(statements.lower, "lower")
     directions |= dict.fromkeys(statements.higher, "higher")
-    return checks.with_directions(imports, directions) if directions else imports
+    imports = checks.with_directions(imports, directions) if directions else imports
+    return [checks.directed(imported) for imported in imports]
 
 
 def record(to: Location, imports: Sequence[Import], *, again: bool) -> list[list[Run]]:

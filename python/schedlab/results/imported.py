@@ -146,6 +146,8 @@ class Import:
         tables: printed tables.
         notes: messages for users about data that was left out or assumed.
         understood: how the first lines of tables of a stated layout were divided, for a dry run.
+        undirected: samples whose better direction neither the source nor the reader states. They are imported only
+            with the user's statement; until then their ``direction`` has no meaning.
     """
 
     format: str
@@ -155,3 +157,4 @@ class Import:
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = field(default=())
     understood: tuple[str, ...] = ()
+    undirected: tuple[Series, ...] = ()

@@ -146,11 +146,19 @@ class Samples:
 
 @dataclass(frozen=True)
 class Reading:
-    """Content of a log. ``tables`` are printed summaries without samples; ``notes`` name omitted parts and reasons."""
+    """Content of a log.
+
+    Attributes:
+        samples: samples of metrics with a known direction.
+        tables: printed summaries without samples.
+        notes: omitted parts and reasons.
+        undirected: samples of metrics of which only the user knows the better direction; theirs has no meaning.
+    """
 
     samples: Sequence[Samples] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
+    undirected: Sequence[Samples] = ()
 
 
 @dataclass(frozen=True)

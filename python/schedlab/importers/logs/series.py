@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,29 +31,32 @@ def to_import(logs: Sequence[ReadLog], source: str, notes: Sequence[str] = ()) -
 
     Tables of one layout and workload become columns of one table.
     """
-    series = list(_series(logs))
+    series = _series(logs, lambda reading: reading.samples)
+    undirected = _series(logs, lambda reading: reading.undirected)
     return Import(
         format=", ".join(dict.fromkeys(log.format for log in logs)),
         source=source,
-        columns=tuple(dict.fromkeys(row.column for row in series)),
+        columns=tuple(dict.fromkeys(row.column for row in (*series, *undirected))),
         series=tuple(series),
         tables=tuple(join_tables([table for log in logs for table in log.reading.tables])),
         notes=(*notes, *dict.fromkeys(note for log in logs for note in log.reading.notes)),
+        undirected=tuple(undirected),
     )
 
 
-def _series(logs: Iterable[ReadLog]) -> Iterator[Series]:
-    blocks: dict[Key, int] = {}
+def _series(logs: Iterable[ReadLog], samples_of: Callable[[Reading], Sequence[Samples]]) -> list[Series]:
+    series, blocks = list[Series](), dict[Key, int]()
     for log in logs:
         rows: dict[tuple[Key, int], list[Samples]] = {}
-        for samples in log.reading.samples:
+        for samples in samples_of(log.reading):
             rows.setdefault((_key(log, samples), samples.block), []).append(samples)
         last_block: dict[Key, int] = {}
         for (key, block), parts in rows.items():
             last_block[key] = max(last_block.get(key, 0), block)
-            yield _joined(log, parts, blocks.get(key, 0) + block)
+            series.append(_joined(log, parts, blocks.get(key, 0) + block))
         for key, used in last_block.items():
             blocks[key] = blocks.get(key, 0) + used
+    return series
 
 
 def _key(log: ReadLog, samples: Samples) -> Key:
