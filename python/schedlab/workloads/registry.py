@@ -59,6 +59,7 @@ BENCHMARKS = (
     Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read_mmtests"}),
     Benchmark("hyperfine"),
     Benchmark("frame_times"),
+    Benchmark("microbenchmarks"),
     Benchmark("phoronix"),
     Benchmark("unixbench"),
     Benchmark("will_it_scale", mmtests={r"wis-.+": "read_mmtests"}),

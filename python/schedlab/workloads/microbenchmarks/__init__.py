@@ -1,0 +1,1 @@
+"""Results of libraries for microbenchmarks."""
