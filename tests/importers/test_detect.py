@@ -292,6 +292,24 @@ def test_files_with_the_same_name_are_columns_named_after_their_folders(tmp_path
     assert times(paths) == {("old", 1): [0.1], ("new", 1): [0.2]}
 
 
+def test_folders_of_the_same_name_are_columns_of_their_own(tmp_path: Path) -> None:
+    put(tmp_path / "old" / "logs", "a.log")
+    put(tmp_path / "new" / "logs", "a.log", start=0.2)
+    paths = [tmp_path / "old" / "logs", tmp_path / "new" / "logs"]
+    assert times(paths) == {("old/logs", 1): [0.1], ("new/logs", 1): [0.2]}
+    assert times(paths, ["base", "patched"]) == {("base", 1): [0.1], ("patched", 1): [0.2]}
+
+
+def test_a_name_for_a_file_with_columns_of_its_own(tmp_path: Path) -> None:
+    csv = tmp_path / "samples.csv"
+    lines = ["column,workload,metric,unit,direction,value", "base,hackbench,time,s,lower,0.1"]
+    csv.write_text("\n".join(lines) + "\n")
+    assert times([csv], ["vanilla"]) == {("vanilla", 1): [0.1]}
+    csv.write_text("\n".join([*lines, "new,hackbench,time,s,lower,0.2"]) + "\n")
+    with pytest.raises(ImportProblem, match="contains 2 columns, so the columns cannot all have the name 'vanilla'"):
+        detect.read_all([csv], names=["vanilla"])
+
+
 def test_a_name_makes_a_folder_one_column(tmp_path: Path) -> None:
     put(tmp_path, "a.log", "b.log")
     assert times([tmp_path], ["base"]) == {("base", 1): [0.1], ("base", 2): [0.101]}

@@ -9,7 +9,7 @@ All paths are read before anything is returned. An unrecognised path raises Impo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -23,6 +23,7 @@ from schedlab.results.imported import Import, ImportProblem
 
 if TYPE_CHECKING:
     from schedlab.importers.logs.columns import StatedColumn
+    from schedlab.importers.logs.series import ReadLog
     from schedlab.importers.printed.layout import Layout
 
 PRINTED = "tables"
@@ -137,12 +138,29 @@ def _named(imported: Import, name: str | None) -> Import:
         return imported
     columns = columns_of([imported])
     if len(columns) != 1:
-        raise ImportProblem(
-            f"contains {len(columns)} columns, so the columns cannot all have the name {name!r}: {', '.join(columns)}",
-            where=imported.source,
-            todo="rename single columns with --name OLD=NEW",
-        )
+        raise _several(columns, name, imported.source)
     return renamed([imported], {columns[0]: name})[0]
+
+
+def _called(log: ReadLog, name: str | None) -> ReadLog:
+    """Return the log with its only column under this name, which the log already has as ``column``."""
+    samples, undirected = log.reading.samples, log.reading.undirected
+    columns = dict.fromkeys(each.column or log.column for each in (*samples, *undirected))
+    if name is None or not columns.keys() - {name}:
+        return log
+    if len(columns) > 1:
+        raise _several(columns, name, log.source)
+    samples, undirected = ([replace(each, column="") for each in of_log] for of_log in (samples, undirected))
+    return replace(log, reading=replace(log.reading, samples=samples, undirected=undirected))
+
+
+def _several(columns: Iterable[str], name: str, source: str) -> ImportProblem:
+    listed = list(columns)
+    return ImportProblem(
+        f"contains {len(listed)} columns, so the columns cannot all have the name {name!r}: {', '.join(listed)}",
+        where=source,
+        todo="rename single columns with --name OLD=NEW",
+    )
 
 
 def _joined(imports: Sequence[Import], source: str) -> Import:
@@ -177,7 +195,7 @@ def _files(
     begins."""
     from schedlab.importers.logs.files import files
     from schedlab.importers.logs.reading import read_file, with_further
-    from schedlab.importers.logs.series import ReadLog, to_import
+    from schedlab.importers.logs.series import to_import
 
     texts: list[tuple[Path, Import]] = []
     logs: list[ReadLog] = []
@@ -198,7 +216,7 @@ def _files(
         if isinstance(content, Import):
             texts.append((file.root, _named(content, file.name)))
         else:
-            logs += content
+            logs += [_called(log, file.name) for log in content]
             roots[file.root] = None
     if logs:
         together = to_import(logs, ", ".join(map(str, roots)), left_out)

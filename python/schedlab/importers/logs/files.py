@@ -56,9 +56,14 @@ def files(paths: Sequence[Path], names: Mapping[Path, str]) -> list[File]:
         ImportProblem: a folder cannot be read, or contains more than :data:`MOST_FILES`.
     """
     chosen: list[File] = []
+    folders = _apart({path: Path(os.path.realpath(path)) for path in paths if path.is_dir()})
     for path in paths:
         try:
-            inside = _in_folder(path, alone=len(paths) == 1) if path.is_dir() else [File(path, stem(path), path, True)]
+            inside = (
+                _in_folder(path, folders[path], alone=len(paths) == 1)
+                if path in folders
+                else [File(path, stem(path), path, True)]
+            )
         except OSError as error:
             where = str(error.filename or path)
             raise ImportProblem(f"cannot be read: {error.strerror}", where=where, todo="check its rights") from error
@@ -75,8 +80,7 @@ def stem(path: Path) -> str:
     return _SUFFIXES.sub("", plain) or plain
 
 
-def _in_folder(folder: Path, *, alone: bool) -> list[File]:
-    name = os.path.basename(os.path.realpath(folder))
+def _in_folder(folder: Path, name: str, *, alone: bool) -> list[File]:
     inside = _children(folder)
     direct = [child for child in inside if child.is_file()]
     walked = ((inner.name, path) for inner in inside if _is_folder(inner) for path in _below(inner))
@@ -114,8 +118,14 @@ def _with_folder_names(files: list[File]) -> list[File]:
     parents = {file.path.absolute().parent for file in named}
     if len({file.column for file in named}) == len(named) or len(parents) < 2:
         return files
-    short = {parent: parent.name for parent in parents}
-    if len(set(short.values())) < len(parents):
-        common = os.path.commonpath(parents)
-        short = {parent: os.path.relpath(parent, common) for parent in parents}
+    short = _apart({parent: parent for parent in parents})
     return [replace(file, column=short[file.path.absolute().parent]) if file.is_named else file for file in files]
+
+
+def _apart(folders: Mapping[Path, Path]) -> dict[Path, str]:
+    """Return a name for each folder: its own, or its path below the common folder if two have the same name."""
+    names = {path: folder.name for path, folder in folders.items()}
+    if len(set(names.values())) == len(set(folders.values())):
+        return names
+    common = os.path.commonpath([folder.parent for folder in folders.values()])
+    return {path: os.path.relpath(folder, common) for path, folder in folders.items()}
