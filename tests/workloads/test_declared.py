@@ -133,3 +133,10 @@ def test_fio_refuses_a_failed_job_and_leaves_out_latencies_that_were_not_measure
     file.write_text(json.dumps(document))
     with pytest.raises(ImportProblem, match="a job of fio failed"):
         detect.read(file)
+
+
+def test_fio_is_read_below_its_messages(tmp_path: Path) -> None:
+    sample = FOLDER / "fio.json"
+    file = tmp_path / "fio.log"
+    file.write_text("fio: this platform does not support process shared mutexes\n" + sample.read_text())
+    assert rows_of(detect.read(file)) == rows_of(detect.read(sample))
