@@ -124,6 +124,11 @@ def test_repetitions_are_samples_of_the_column_of_the_file(
         line = separator.format(n=number) + "\n"
         before = place == "above" or (place == "between" and number > 1)
         content += (line if before else "") + run(111_000 + number) + (line if place == "below" else "")
+    if tool == "schbench" and separator in ("{n}", "--- {n} ---"):
+        # A number alone may be the value of a setting, as schbench prints several reports below it.
+        with pytest.raises(ImportProblem, match="may count the runs or be a heading"):
+            read(tmp_path, content)
+        return
     imported = read(tmp_path, content)
     assert figures(imported, TOOLS[tool].metric) == [("results", [111_001, 111_002, 111_003])]
 
@@ -173,7 +178,7 @@ def test_no_mutated_text_gives_a_figure_in_a_wrong_column(tmp_path: Path) -> Non
             if values not in same:
                 wrong.append(f"{number} {tool} {column}: {values}")
     assert wrong == []
-    assert refused < 30
+    assert refused < 45
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))

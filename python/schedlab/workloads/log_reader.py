@@ -8,7 +8,7 @@ A reader parses the output of one tool, independently of files, columns and bloc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NoReturn
@@ -60,6 +60,7 @@ class Log:
         alone: no other log is imported with this log, so its variants may become columns.
         mixed: the text also contains output of other tools, which their readers read.
         numbers: number in the source of each line of ``text``; empty where the lines are numbered from 1.
+        borders: indices of lines at which another text begins: a mail, a quotation, or text around a patch.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Log:
     alone: bool = True
     mixed: bool = False
     numbers: Sequence[int] = ()
+    borders: Collection[int] = ()
 
     @property
     def lines(self) -> Lines:

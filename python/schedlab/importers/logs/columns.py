@@ -7,12 +7,11 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schedlab.importers.checks import require_name, unique
-from schedlab.importers.logs.headings import Kinds, Part, Stack, divide
+from schedlab.importers.logs.headings import Division, Kinds, Level, Part, Stack, divide
 from schedlab.importers.logs.series import ReadLog
 from schedlab.results.imported import ImportProblem, Table
 from schedlab.workloads.log_reader import Log, Reader, Reading
@@ -24,6 +23,9 @@ _MOST_NAMED = 12
 _LEADING = r"results?|numbers|times|of|for"
 """Words that are left out at the beginning of a column's name."""
 
+_WORD = re.compile(r"[^\W_]+")
+_OF_TESTS = frozenset({"test", "benchmark", "results", "result", "with", "for", "of", "mode", "rr", "stream"})
+"""Words of headings that name a test."""
 _STATED = re.compile(r"(?P<name>.+)=(?P<first>[1-9]\d{0,8})-(?P<last>[1-9]\d{0,8})")
 
 
@@ -74,49 +76,53 @@ def kinds(tools: Sequence[Reader]) -> Kinds:
     def begins(_: int, text: str) -> bool:
         return any(tool.begins is None or tool.begins.fullmatch(text) for tool in printing(text))
 
-    def command(text: str) -> str | None:
-        tool = next((tool for tool in tools if tool.command is not None and tool.command.fullmatch(text)), None)
-        return None if tool is None else re.sub(r"\S*\Z", "", text.partition(tool.name)[0]).strip("$#+> ")
+    def is_command(text: str) -> bool:
+        return any(tool.command is not None and tool.command.fullmatch(text) for tool in tools)
 
-    return Kinds(lambda _, text: bool(printing(text)), begins, command)
+    return Kinds(lambda _, text: bool(printing(text)), begins, is_command)
 
 
-def read_columns(log: Log, readers: Sequence[Reader], kinds: Kinds, *, whole: bool) -> list[ReadLog]:
+def read_columns(
+    log: Log, readers: Sequence[Reader], kinds: Kinds, *, whole: bool, is_one_column: bool = False
+) -> list[ReadLog]:
     """Return the output of each reader in a text, with a column for each heading.
 
-    ``whole``: without headings, the readers read the complete text; otherwise only the lines between the first and the
-    last line of a tool.
+    Args:
+        log: the text.
+        readers: readers of the tools.
+        kinds: classification of the lines.
+        whole: without headings, the readers read the complete text; otherwise only the lines between the first and the
+            last line of a tool.
+        is_one_column: the user states that the output below all headings is one column.
 
     Raises:
         ImportProblem: a reader refuses its output, or text between two runs may be a heading or prose.
     """
-    division = divide(log, kinds)
-    counting = [
+    try:
+        division = divide(log, kinds)
+    except ImportProblem:
+        if not is_one_column:
+            raise
+        division = Division([], ())
+    notes = [
         f'{log.at(line.at + 1)}: "{line.text[:60]}" only counts or dates runs, which stay in one column'
         for line in division.counting[:1]
     ]
-    if len(division.parts) < 2:
-        text = log if whole or not division.parts else _below(log, division.parts[0].lines)
-        return [_read(reader, text, counting) for reader in readers]
+    if len(division.parts) < 2 or is_one_column:
+        headed = [part.heading for part in division.parts if part.heading is not None]
+        if len(headed) > 1:
+            lines = ", ".join(f'"{line.text[:60]}"' for line in headed[:_MOST_NAMED])
+            notes.append(f"{log.name}: the runs below all headings are one column, as --name states: {lines}")
+        text = log if whole or len(division.parts) != 1 else _below(log, division.parts[0].lines)
+        return [_read(reader, text, notes) for reader in readers]
     logs = {part.stack: list(_read_part(log, part, readers)) for part in division.parts}
     names = _names(log, [reader.name for reader in readers], {stack: _rows(each) for stack, each in logs.items()})
-    notes = [_heading_note(log, division.parts, names), *counting]
+    notes.insert(0, _heading_note(log, division.parts, names))
     return [
         _in_column(each, names[stack], notes if number == 0 else ())
         for stack, of_part in logs.items()
         for number, each in enumerate(of_part)
     ]
-
-
-def read_one_column(log: Log, readers: Sequence[Reader], kinds: Kinds) -> list[ReadLog]:
-    """Return the output of each reader in a text that the user states to be one column, with a note on its headings."""
-    notes: list[str] = []
-    with suppress(ImportProblem):
-        headed = [part.heading for part in divide(log, kinds).parts if part.heading is not None]
-        if len(headed) > 1:
-            names = ", ".join(f'"{line.text[:60]}"' for line in headed[:_MOST_NAMED])
-            notes = [f"{log.name}: the runs below all headings are one column, as --name states: {names}"]
-    return [_read(reader, log, notes) for reader in readers]
 
 
 def _read(reader: Reader, log: Log, notes: Iterable[str] = ()) -> ReadLog:
@@ -162,34 +168,39 @@ def _rows(logs: Sequence[ReadLog]) -> _Rows:
 def _names(log: Log, tools: Sequence[str], rows: dict[Stack, _Rows]) -> dict[Stack, str]:
     """Return the column of each stack of headings.
 
-    Inner levels that only name the test are left out: their runs have no row in common. If no two runs of the text have
-    a row in common, all belong to the column of the file.
+    Levels that only name the test are left out, if then no two runs of a column have a row in common. If no level is
+    left, all runs belong to the column of the file.
     """
-    depth = max(map(len, rows))
-    level = next((level for level in range(depth) if _are_disjoint(rows, level)), depth)
-    if level == 0:
-        return dict.fromkeys(rows, log.column)
-    groups: dict[Stack, list[Stack]] = {}
-    for stack in rows:
-        groups.setdefault(stack[:level], []).append(stack)
-    times = Counter(line for stack in rows for line in dict.fromkeys(stack))
-    names = []
-    for prefix, stacks in groups.items():
-        headings = stacks[0] if len(stacks) == 1 else prefix
-        own = [line for line in headings if times[line] <= len(stacks)]
-        shared_by_some = [line for line in headings if times[line] < len(rows)]
-        names.append(own[-1] if own else " ".join(shared_by_some or headings))
+    short = {
+        stack: tuple(level for level in stack if not _names_test(level, own, tools)) for stack, own in rows.items()
+    }
+    if not _are_disjoint([(short[stack], own) for stack, own in rows.items()]):
+        short = {stack: stack for stack in rows}
+    kept = list(dict.fromkeys(short.values()))
+    times = Counter(level for stack in kept for level in dict.fromkeys(stack))
     leading = re.compile(rf"(?:(?:{'|'.join(map(re.escape, tools))}|{_LEADING})\b[\s:,-]*)+(?=\w)", re.IGNORECASE)
-    short = unique([leading.sub("", name, count=1) if leading.match(name) else name for name in names])
-    columns = [name if log.alone or name == log.column else f"{log.column}: {name}" for name in short]
-    return {stack: column for stacks, column in zip(groups.values(), columns, strict=True) for stack in stacks}
+    names = []
+    for stack in kept:
+        own = [level for level in stack if times[level] == 1][-1:]
+        name = " ".join(level.name for level in own or [level for level in stack if times[level] < len(kept)])
+        names.append((leading.sub("", name, count=1) if leading.match(name) else name) or log.column)
+    columns = [name if log.alone or name == log.column else f"{log.column}: {name}" for name in unique(names)]
+    by_kept = dict(zip(kept, columns, strict=True))
+    return {stack: by_kept[short[stack]] for stack in rows}
 
 
-def _are_disjoint(rows: dict[Stack, _Rows], level: int) -> bool:
-    """Return whether no two stacks with the same outer levels have a row in common."""
+def _names_test(level: Level, rows: _Rows, tools: Sequence[str]) -> bool:
+    """Return whether a level has only words of the test of its rows: tools, workloads, parameters and their values."""
+    known = {word for row in rows for text in row for word in _WORD.findall(text.casefold())}
+    known |= {word for tool in tools for word in _WORD.findall(tool)} | _OF_TESTS
+    return bool(level.key) and all(word in known for word in _WORD.findall(level.key))
+
+
+def _are_disjoint(parts: Sequence[tuple[Stack, _Rows]]) -> bool:
+    """Return whether no two parts with the same stack have a row in common."""
     seen: dict[Stack, _Rows] = {}
-    for stack, own in rows.items():
-        outer = seen.setdefault(stack[:level], set())
+    for stack, own in parts:
+        outer = seen.setdefault(stack, set())
         if outer & own:
             return False
         outer |= own

@@ -13,67 +13,38 @@ kernels are never pooled in silence. A heading of several lines has levels; a sh
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise, takewhile
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, takewhile
 
+from schedlab.importers.logs.between import (
+    TextLine,
+    is_blank,
+    is_certain,
+    is_heading,
+    keys_of,
+    marks_warm_up,
+    shape_of,
+    text_line,
+    without_counters,
+)
 from schedlab.results.imported import ImportProblem
 from schedlab.workloads.log_reader import Log
 
-Stack = tuple[str, ...]
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a heading, equal to others by its ``key``: without counters, times and markup."""
+
+    key: str
+    name: str = field(compare=False)
+
+
+Stack = tuple[Level, ...]
 """The levels of the heading above a run, the outermost first."""
 
-_LONGEST = 90
-"""Longest heading in characters."""
-_MOST_WORDS = 8
-"""Most words of a heading that neither ends with a colon nor has markup."""
 _MOST_LEVELS = 12
-_MARKUP = "#*=~_`:|-–—<>+ \t"
-_PROMPT = re.compile(r"(?:[$+]+|#(?!#)|\S*[\w.-]+@[\w.-]+\S*[ :]?\S*[$#]|\[[^\]]*@[^\]]*\][$#])[ \t]+(?=\S)")
-"""Prompt before a command of a shell, or the mark of ``set -x``. A ``#`` also marks headings and comments."""
-
-_CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AP]M)?"
-_DAY = r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\.?,?"
-_DATE = r"(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* +\d{1,2}|\d{1,2}\.? +[A-Z][a-z]{2,8})"
-_TIMES = re.compile(
-    rf"\b\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?"
-    rf"|{_DAY} +{_DATE}(?:,? +\d{{4}})?(?:,? +{_CLOCK})?(?: +[A-Z]{{3,5}})?(?: +\d{{4}})?"
-    rf"|(?<![\d.]){_CLOCK}(?![\d.:])"
-)
-"""Dates of date(1) and of ISO 8601, and clocks, within a line."""
-_STATES_TIMES = re.compile(
-    r"(?:real|user|sys)\s+(?:\d+m)?\d+[.,]\d+s?"  # time of shells, time -p
-    r"|\d+[.,]\d+u(?:ser)? \d+[.,]\d+s(?:ystem)? .*%.*|\d+inputs\+\d+outputs .*swaps"  # time of csh, GNU time
-    r"|.*\bup\b.*\bload averages?: .*|load averages?: [\d., ]+|(?:\d+\.\d\d ){3}\d+/\d+ \d+"  # uptime, /proc/loadavg
-    r"|perf version \S+|1\d{9}(?:\.\d+)?",  # date +%s
-    re.IGNORECASE,
-)
-"""Complete lines that state times, the load, or the version of perf."""
-_COUNTER = r"(?:iteration|iter|run|loop|round|pass|rep|repeat|repetition|attempt|try|trial|sample)"
-_COUNTED = re.compile(
-    rf"\b(?:{_COUNTER}s?[ \t]*[#:=(-]?[ \t]*#?\d{{1,6}}"
-    rf"|(?:1st|2nd|3rd|\d+th|first|second|third|fourth|fifth)[ \t]+{_COUNTER})"
-    r"\b(?:[ \t]*(?:/|of|out of)[ \t]*\d{1,6}\b)?",
-    re.IGNORECASE,
-)
-"""Counter of repetitions: ``iteration 1``, ``run 2/10``, ``second run``."""
-_NUMBER_ALONE = re.compile(r"[\W_]*(\d{1,6})(?:[ \t]*(?:/|of)[ \t]*\d{1,6})?[\W_]*")
-"""A line that is only a number, such as ``echo $i`` prints."""
-_PLAIN_WORD = re.compile(
-    r"(?:start|begin|runn?|end|finish|result|output|test|benchmark)(?:ing|ed|s)?|done|the|of|on|at", re.IGNORECASE
-)
-"""Words that do not distinguish runs, beside a counter or a time."""
-_WORD = re.compile(r"\w[\w.+/-]*")
-_FIGURE = re.compile(r"[-+(\[]*\d[\d.,]*[%)\]]*[a-zµ]{0,4}", re.IGNORECASE)
-
-
-class TextLine(NamedTuple):
-    """A line between runs: its index and text."""
-
-    at: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -83,13 +54,13 @@ class Kinds:
     Attributes:
         is_output: whether the line is output of a tool.
         begins: whether the line, which is output, can be the first of a run.
-        command: the part before the tool's name of a command line; None for other lines.
+        is_command: whether the line is a tool's command line, which is read with the run below.
         tables: indices of lines of tables, which are neither output nor text.
     """
 
     is_output: Callable[[int, str], bool]
     begins: Callable[[int, str], bool]
-    command: Callable[[str], str | None]
+    is_command: Callable[[str], bool]
     tables: Collection[int] = ()
 
 
@@ -115,10 +86,21 @@ class Division:
 
 @dataclass
 class _Segment:
-    """Consecutive output of tools, as ranges of indices, and the text above it."""
+    """Consecutive output of tools.
 
-    above: list[TextLine]
+    Attributes:
+        above: text above the output.
+        lines: ranges of indices; empty for a table.
+        is_other: whether another text (a mail, a quotation) begins above the output.
+        runs: number of lines like the first.
+        first: shape of the first line.
+    """
+
+    above: Sequence[TextLine]
     lines: list[range]
+    is_other: bool = False
+    runs: int = 0
+    first: str = ""
     heading: TextLine | None = None
     stack: Stack = ()
 
@@ -129,211 +111,206 @@ def divide(log: Log, kinds: Kinds) -> Division:
     Raises:
         ImportProblem: text between two runs may be a heading or prose.
     """
-    segments, below = _segments(log.lines, kinds)
-    counting = _counting([segment.above for segment in segments])
-    for segment in segments:
-        segment.above = [line for line in segment.above if line not in counting]
-    below = [line for line in below if not _is_counting(line.text)]
-    if not _is_repetition([segment.above for segment in segments], below):
-        _state_headings(log, segments, below)
+    segments, below = _segments(log, kinds)
+    for line in (line for segment in segments[: len(segments) if len(segments) > 1 else 0] for line in segment.above):
+        if marks_warm_up(line.text):
+            raise _uncertain(log, line, "text marks a run that is not measured")
+    counted = without_counters(
+        [*(segment.above for segment in segments), below], [*(each.runs for each in segments), 0]
+    )
+    *gaps, below_last = counted.gaps
+    counting = {line.at: line for line in counted.counting}
+    counting |= _same_commands(gaps)
+    for segment, gap in zip(segments, gaps, strict=True):
+        segment.above = [line for line in gap if line.at not in counting]
+    if counted.unsure is not None:
+        raise _uncertain(log, counted.unsure, "text may count the runs or be a heading")
+    if not _is_repetition([segment.above for segment in segments], below_last):
+        _state_headings(log, segments, below_last)
+    elif other := [segment for segment in segments[1:] if segment.is_other and segment.lines]:
+        raise _uncertain(
+            log, TextLine(other[0].lines[0].start, ""), "the run is in another mail, or below a quotation or patch"
+        )
+    with_output = [segment for segment in segments if segment.lines]
     parts = []
-    for stack in dict.fromkeys(segment.stack for segment in segments):
-        of_stack = [segment for segment in segments if segment.stack == stack]
+    for stack in dict.fromkeys(segment.stack for segment in with_output):
+        of_stack = [segment for segment in with_output if segment.stack == stack]
         parts.append(Part(stack, of_stack[0].heading, [each for segment in of_stack for each in segment.lines]))
-    return Division(parts, sorted(counting))
+    between = {line.at for segment in segments[1:] for line in segment.above} | counting.keys()
+    return Division(parts, [line for at, line in sorted(counting.items()) if at in between])
 
 
-def name_of(text: str) -> str:
-    """Return the text of a heading without its markup, or of a command without its prompt."""
-    if prompt := _PROMPT.match(text):
-        text = text[prompt.end() :]
-    return text.strip(_MARKUP).replace("`", "").replace("**", "")
-
-
-def _segments(lines: Iterable[str], kinds: Kinds) -> tuple[list[_Segment], list[TextLine]]:
+def _segments(log: Log, kinds: Kinds) -> tuple[list[_Segment], list[TextLine]]:
     """Return the segments of output, and the text below the last segment."""
-
-    def separates(line: TextLine) -> bool:
-        return line in commands or _is_certain(line.text)
-
     segments, text = list[_Segment](), list[TextLine]()
-    commands: dict[TextLine, None] = {}
-    prefixes: set[str] = set()
-    end = 0
-    for at, line in enumerate(map(str.strip, lines)):
+    command: range | None = None
+    end, is_other, is_table = 0, False, False
+    for at, line in enumerate(map(str.strip, log.lines)):
+        is_other = is_other or at in log.borders
         if at in kinds.tables:
-            text, end = [], at + 1
+            if text or not segments:
+                segments.append(_Segment(text, [], is_other))
+                is_other = False
+            text, end, is_table = [], at + 1, True
         elif kinds.is_output(at, line):
-            if not segments or (text and (kinds.begins(at, line) or any(map(separates, text)))):
+            begins, shape = kinds.begins(at, line), shape_of(line)
+            if (
+                not segments
+                or is_table
+                or is_other
+                or (text and (begins or any(map(is_certain, text)) or shape == segments[-1].first))
+            ):
                 # The options of a command hold for the runs below further headings.
-                segments.append(_Segment(text, [range(each.at, each.at + 1) for each in list(commands)[-1:]]))
-                end = at
-            if (ranges := segments[-1].lines) and ranges[-1].stop == end:
+                segments.append(_Segment(text, [command] if command else [], is_other, first=shape))
+                end, is_other, is_table = at, False, False
+            ranges = segments[-1].lines
+            if ranges and ranges[-1].stop == end:
                 ranges[-1] = range(ranges[-1].start, at + 1)
             else:
                 ranges.append(range(end, at + 1))
+            segments[-1].runs += shape == segments[-1].first
             text, end = [], at + 1
-        elif (prefix := kinds.command(line)) is not None:
-            commands[TextLine(at, line)] = None
-            prefixes.add(_key(prefix))
-            text.append(TextLine(at, line))
-        elif not _is_blank(line):
-            text.append(TextLine(at, line))
-    if len(prefixes) < 2:
-        # Commands that differ only in the tool's own options do not separate runs.
-        for segment in segments:
-            segment.above = [each for each in segment.above if each not in commands]
-    return segments, text
+        elif not is_blank(line):
+            if (rest := line.partition(": ")[2]) and kinds.is_output(at, rest) and kinds.begins(at, rest):
+                raise _uncertain(log, TextLine(at, line), "a heading and output of a tool are in one line")
+            is_command = kinds.is_command(line)
+            command = range(at, at + 1) if is_command else command
+            text.append(text_line(at, line, is_of_tool=is_command))
+    return segments, [line for line in text if not is_blank(line.text)]
 
 
-def _is_blank(text: str) -> bool:
-    """Return whether a line is blank, a rule, or the fence of a block in Markdown."""
-    return text.startswith("```") or not any(map(str.isalnum, text))
-
-
-def _counting(gaps: Sequence[Sequence[TextLine]]) -> set[TextLine]:
-    """Return the lines between runs that only count the runs, state times, or are always the same commands.
-
-    Args:
-        gaps: text above each segment; the first gap is not between runs.
-    """
+def _same_commands(gaps: Sequence[Sequence[TextLine]]) -> dict[int, TextLine]:
+    """Return the lines of gaps that contain only commands, if the commands are the same in all such gaps."""
     first, *between = gaps or [()]
-    numbers = [
-        (line, int(match[1])) for gap in between for line in gap if (match := _NUMBER_ALONE.fullmatch(line.text))
-    ]
-    # The numbers begin again below each heading, and the first run may be without a number.
-    ascending = all(
-        after <= 2 or after == before + 1 for (_, before), (_, after) in pairwise([(TextLine(0, ""), 0), *numbers])
-    )
-    counting = {line for line, _ in numbers} if ascending else set()
-    counting |= {line for gap in between for line in gap if _is_counting(line.text)}
-    rest = [[line for line in gap if line not in counting] for gap in between]
-    commands = [gap for gap in rest if gap and _is_of_commands(gap)]
-    above = list(takewhile(lambda line: _is_of_commands([line]), reversed(first)))[::-1]
-    if len(commands) > 1 and len({_keys(gap) for gap in (*commands, above) if gap}) == 1:
-        counting.update(line for gap in commands for line in gap)
-    return counting
+    commands = [gap for gap in between if gap and _is_of_commands(gap)]
+    above = list(takewhile(lambda line: line.is_command, reversed(first)))[::-1]
+    if len(commands) < 2 or len({keys_of(gap) for gap in (*commands, above) if gap}) > 1:
+        return {}
+    return {line.at: line for gap in commands for line in gap}
 
 
-def _is_counting(text: str) -> bool:
-    """Return whether a line only counts a run or states times."""
-    if _STATES_TIMES.fullmatch(text):
-        return True
-    rest = _COUNTED.sub(" ", _TIMES.sub(" ", text))
-    return rest != text and all(map(_PLAIN_WORD.fullmatch, _WORD.findall(rest)))
-
-
-def _key(text: str) -> str:
-    """Return the text of a line without markup, times and counters, to compare lines of different gaps."""
-    return " ".join(_COUNTED.sub("#", _TIMES.sub("#", text)).casefold().strip(_MARKUP).split())
-
-
-def _keys(gap: Iterable[TextLine]) -> tuple[str, ...]:
-    return tuple(_key(line.text) for line in gap)
+def _is_of_commands(gap: Sequence[TextLine]) -> bool:
+    return all(line.is_command for line in gap)
 
 
 def _is_repetition(gaps: Sequence[Sequence[TextLine]], below: Sequence[TextLine]) -> bool:
     """Return whether the gaps between the segments are the same, so that the segments are repetitions of one run.
 
     The text above the first segment may contain further lines. If the first segment has no text above it, the gaps are
-    separators only if they also stand below the last segment, or are more than one.
+    separators only if they also stand below the last segment.
     """
-    first, *between = list(map(_keys, gaps)) or [()]
+    first, *between = list(map(keys_of, gaps)) or [()]
     if not any(between):
         return True
     if len(set(between)) > 1:
         return False
     separator = between[0]
-    return first[-len(separator) :] == separator or (
-        not first and (len(between) > 1 or _keys(below)[: len(separator)] == separator)
-    )
+    return first[-len(separator) :] == separator or (not first and keys_of(below)[: len(separator)] == separator)
 
 
 def _state_headings(log: Log, segments: Sequence[_Segment], below: Sequence[TextLine]) -> None:
     """Set heading and stack of every segment; ImportProblem for text that may be a heading or prose."""
+    _require_no_figures(log, segments)
     stack, heading = Stack(), None
-    of_commands = {_is_of_commands(segment.above) for segment in segments if segment.above}
+    is_known = True
     prose: dict[Stack, tuple[str, ...]] = {}
     for number, segment in enumerate(segments):
-        if number and len(of_commands) > 1 and segment.above and _is_of_commands(segment.above):
-            # Below headings of words, a command may be one of the same variant.
-            raise _uncertain(log, segment.above[-1])
-        if own := _heading(segment.above):
-            names = tuple(name_of(line.text) for line in own)
-            stack, heading = (*stack[: max(len(stack) - len(names), 0)], *names), own[-1]
-            above = segment.above[: -len(own)]
+        own = _heading(segment.above)
+        above = segment.above[: len(segment.above) - len(own)]
+        if own:
+            if number and _is_of_commands(segment.above) and heading is not None and not heading.is_command:
+                # Below headings of words, a command may be one of the same variant.
+                raise _uncertain(log, own[-1])
+            levels = tuple(Level(line.key, line.name) for line in own)
+            outer = stack[: max(len(stack) - len(levels), 0)] if not segment.is_other else ()
+            stack, heading, is_known = (*outer, *levels), own[-1], True
             # Runs below the same heading and different prose may be runs of different kernels.
-            if above and number and prose.setdefault(stack, _keys(above)) != _keys(above):
+            if above and number and prose.setdefault(stack, keys_of(above)) != keys_of(above):
                 raise _uncertain(log, above[-1])
-        elif segment.above and number:
-            raise _uncertain(log, segment.above[-1])
-        prose.setdefault(stack, _keys(segment.above[: -len(own)] if own else segment.above))
+            if segment.is_other and stack in {before.stack for before in segments[:number]}:
+                raise _uncertain(log, own[-1], "the heading is also in another mail, or above a quotation or patch")
+        elif above and number and segment.lines:
+            raise _uncertain(log, above[-1])
+        elif (above or segment.is_other) and number:
+            is_known = False
+        if segment.lines and not is_known:
+            raise _uncertain(log, TextLine(segment.lines[-1].start, ""), "the run has no heading of its own")
+        prose.setdefault(stack, keys_of(above))
         segment.heading, segment.stack = heading, stack
-    _require_order(log, [segment for segment in segments if segment.above])
-    if not segments[0].above and below and _is_heading(below[0].text):
-        # The lines may be captions, each below its run.
+    headed = [segment for segment in segments if segment.above and segment.lines]
+    if certain := [segment for segment in headed if is_certain(segment.above[-1])]:
+        # Beside headings with a colon or markup, a line without is no heading with certainty.
+        for segment in headed:
+            if segment not in certain and segment is not segments[0]:
+                raise _uncertain(log, segment.above[-1])
+    _require_order(log, headed)
+    _require_no_captions(log, [segment.above for segment in segments], below)
+
+
+def _require_no_figures(log: Log, segments: Sequence[_Segment]) -> None:
+    """Raise ImportProblem if every gap has a line with another figure, beside headings: the run above may print it."""
+    first, *between = [{shape_of(line.text): line for line in segment.above} for segment in segments if segment.above]
+    shapes = set.intersection(*map(set, between)) if len(between) > 1 else set()
+    for shape in (shape for shape in shapes if "#" in shape):
+        lines = [gap[shape] for gap in between]
+        has_headings = any(len(gap) > 1 for gap in between)
+        if len({line.text for line in lines}) == len(lines) and (shape not in first or has_headings):
+            raise _uncertain(log, lines[0], "text may be a heading or a figure of the run above")
+
+
+def _require_no_captions(log: Log, gaps: Sequence[Sequence[TextLine]], below: Sequence[TextLine]) -> None:
+    """Raise ImportProblem if the headings may be captions, each below its run."""
+    first, *between = gaps
+    if not below or not is_heading(below[0]):
+        return
+    forms = {_form(gap[0]) for gap in between if gap}
+    if not first or (_form(below[0]) in forms and (not first or _form(first[-1]) not in forms)):
         raise _uncertain(log, below[0])
 
 
-def _is_of_commands(gap: Sequence[TextLine]) -> bool:
-    """Return whether all lines are commands of a shell; a line with ``#`` may also be a heading or comment."""
-    return all(_PROMPT.match(line.text) and line.text[0] != "#" for line in gap)
+def _form(line: TextLine) -> tuple[str, str, str]:
+    """Return the first and last character, and the first word, of a line with digits and letters in place of others."""
+    text = line.text
+    ends = [("#" if mark.isdigit() else "a" if mark.isalpha() else mark) for mark in (text[0], text[-1])]
+    return ends[0], ends[1], shape_of(text.split()[0].casefold()) if ends == ["a", "a"] else ""
 
 
 def _require_order(log: Log, segments: Sequence[_Segment]) -> None:
     """Raise ImportProblem if a heading returns, unless all return in turn, as where variants are run alternately.
 
-    Otherwise a heading that returns may be the name of a test below the heading of a variant.
+    Otherwise a heading that returns may be the name of a test below the heading of a variant. A line that is above
+    several runs in succession, and is not certainly a heading, may separate runs below one heading.
     """
     every = [segment.stack for segment in segments]
-    visits = [stack for stack, _ in groupby(every)]
+    visits = [(stack, len(list(same))) for stack, same in groupby(every)]
     order = list(dict.fromkeys(every))
-    if len(order) < len(visits) and not (_is_in_turn(visits, order) or _is_in_turn(every, order)):
-        again = next(stack for at, stack in enumerate(visits) if stack in visits[:at])
-        raise _uncertain(log, [segment for segment in segments if segment.stack == again][-1].above[-1])
+    in_turn = _is_in_turn([stack for stack, _ in visits], order) or _is_in_turn(every, order)
+    unequal = len({count for _, count in visits}) > 1 and not in_turn
+    for at, (stack, count) in enumerate(visits):
+        returns = any(stack == before for before, _ in visits[:at]) and not in_turn
+        last = [segment for segment in segments if segment.stack == stack][-1].above[-1]
+        if returns or (unequal and count > 1 and not is_certain(last)):
+            raise _uncertain(log, last)
 
 
 def _is_in_turn(stacks: Sequence[Stack], order: Sequence[Stack]) -> bool:
     """Return whether the headings return in a fixed order, or all in each round in any order."""
     rounds = [stacks[at : at + len(order)] for at in range(0, len(stacks), len(order))]
-    in_fixed_order = all(stack == order[at % len(order)] for at, stack in enumerate(stacks))
-    return in_fixed_order or all(sorted(each) == sorted(order) for each in rounds)
+    in_fixed_order = len(stacks) > len(order) and all(
+        stack == order[at % len(order)] for at, stack in enumerate(stacks)
+    )
+    return in_fixed_order or all(Counter(each) == Counter(order) for each in rounds)
 
 
 def _heading(gap: Sequence[TextLine]) -> list[TextLine]:
     """Return the lines of a heading at the end of a gap; empty if the last line of the gap is prose."""
-    heading: list[TextLine] = []
-    for line in reversed(gap[-_MOST_LEVELS:]):
-        if not _is_heading(line.text):
-            break
-        heading.insert(0, line)
-    return heading
+    lines = takewhile(is_heading, reversed(gap[-_MOST_LEVELS:]))
+    return list(lines)[::-1]
 
 
-def _is_heading(text: str) -> bool:
-    """Return whether a line can be a heading, unlike a sentence or a row of figures."""
-    name = name_of(text)
-    if not name or len(name) > _LONGEST or text.endswith((" wrote:", " writes:")):
-        return False
-    if _is_certain(text):
-        return True
-    words = name.split()
-    return len(words) <= _MOST_WORDS and name[-1] not in ".,;!?" and sum(map(_is_figure, words)) < 2
-
-
-def _is_certain(text: str) -> bool:
-    """Return whether a line ends with a colon, or has the markup of a heading or the prompt of a command."""
-    marked = text[:2] in ("==", "##", "**", "--") or (text[0] == "#" and not text[1:2].isalnum())
-    return text.endswith(":") or bool(_PROMPT.match(text)) or (marked and bool(name_of(text)))
-
-
-def _is_figure(word: str) -> bool:
-    return _FIGURE.fullmatch(word) is not None
-
-
-def _uncertain(log: Log, line: TextLine) -> ImportProblem:
+def _uncertain(log: Log, line: TextLine, fault: str = "text between runs may be a heading or prose") -> ImportProblem:
     return log.problem(
-        f'text between runs may be a heading or prose: "{line.text[:80]}"',
+        f'{fault}: "{line.text[:80]}"' if line.text else fault,
         line.at + 1,
         "--column NAME=FIRST-LAST for the lines of each column, or --name NAME if all runs are one column",
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
-from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns, read_one_column
+from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.headings import Kinds
 from schedlab.importers.logs.series import ReadLog
@@ -79,20 +79,22 @@ def read_file(
     """
     content = document(file.path)
     if layouts:
-        return _tables(content, file, layouts)
+        return _tables(content, file, layouts, alone=alone)
     log = _log(content, file)
     if columns:
         return _stated_columns(log, form, columns)
     head = log.text[:HEAD]
     first = next((reader for reader in readers() if reader.name == form), None) if form else recognise(head)
-    documents = [] if first else _documents(log)
+    documents = [] if first else _documents(log, file)
     if first is None and not documents:
         _refuse_other_output(content, file)
-        return _tables(content, file)
+        return _tables(content, file, alone=alone)
     may_have_tables = form is None and (first is None or first.in_mails)
     if may_have_tables and (is_mail(log.text) or len(_GAIN.findall(log.text)) > 1):
         with suppress(NotResults):
-            tables = _tables(content, file)
+            tables = _tables(content, file, alone=alone)
+            if not isinstance(tables, Import):
+                return tables
             left_out = [f"{content.name}: left out: JSON of {each.format} in a text of tables" for each in documents]
             return replace(tables, notes=(*tables.notes, *left_out))
     return documents if first is None else _output(first, log, file, form, alone=alone)
@@ -110,9 +112,7 @@ def _output(first: Reader, log: Log, file: File, form: str | None, *, alone: boo
     wanted = tools if form is None else tools[:1]
     if not first.in_mails:
         return [ReadLog(first.name, log.name, file.column, first.read(log))]
-    if file.name is not None:
-        return read_one_column(log, wanted, kinds(tools))
-    return read_columns(log, wanted, kinds(tools), whole=True)
+    return read_columns(log, wanted, kinds(tools), whole=True, is_one_column=file.name is not None)
 
 
 def _stated_columns(log: Log, form: str | None, columns: Sequence[StatedColumn]) -> list[ReadLog]:
@@ -161,23 +161,31 @@ def _log(content: Document, file: File) -> Log:
         return Log(str(file.path), text, file.column)
     from schedlab.importers.printed import results_of
 
-    lines = results_of(content.raw)
+    lines, borders = results_of(content.raw)
     plain = "".join(f"{line.tabbed or line.text}\n" for line in lines)
-    return Log(str(file.path), plain, file.column, numbers=[line.number for line in lines])
+    return Log(str(file.path), plain, file.column, numbers=[line.number for line in lines], borders=borders)
 
 
-def _documents(log: Log) -> list[ReadLog]:
-    """Return the JSON documents of tools in a text, below headings or alone; empty without such documents."""
+def _documents(log: Log, file: File) -> list[ReadLog]:
+    """Return the JSON documents of tools in a text, below headings or alone; empty without such documents.
+
+    ImportProblem if the text also has output of tools that is not JSON.
+    """
     spans = _objects(log.text)
     of_reader = [(span, recognise(text.lstrip()[:HEAD])) for span, text in spans]
     found = list(dict.fromkeys(reader for _, reader in of_reader if reader is not None))
     if not found:
         return []
+    objects = {at for span, _ in spans for at in span}
+    rest = "".join("\n" if at in objects else f"{line}\n" for at, line in enumerate(log.lines))
+    if other := next((reader for reader in readers() if reader.in_mails and reader.is_in(rest)), None):
+        fault = f"has JSON of {found[0].name} and output of {other.name}"
+        raise log.problem(fault, todo="write the JSON into a file of its own, or use --as and --column")
     inside = {at for span, reader in of_reader if reader for at in span}
     unknown = {at for span, reader in of_reader if not reader for at in span}
     firsts = {span.start for span, _ in of_reader}
-    classes = Kinds(lambda at, _: at in inside, lambda at, _: at in firsts, lambda _: None, unknown)
-    return read_columns(log, found, classes, whole=False)
+    classes = Kinds(lambda at, _: at in inside, lambda at, _: at in firsts, lambda _: False, unknown)
+    return read_columns(log, found, classes, whole=False, is_one_column=file.name is not None)
 
 
 def _objects(text: str) -> list[tuple[range, str]]:
@@ -195,8 +203,8 @@ def _objects(text: str) -> list[tuple[range, str]]:
     return objects
 
 
-def _tables(content: Document, file: File, layouts: Sequence[Layout] = ()) -> Import:
-    """Return the tables of a text."""
+def _tables(content: Document, file: File, layouts: Sequence[Layout] = (), *, alone: bool) -> list[ReadLog] | Import:
+    """Return the tables of a text and its output of tools; the output alone if the text has no tables."""
     from schedlab.importers import printed
 
     if len(content.raw) > _LONGEST:
@@ -205,7 +213,13 @@ def _tables(content: Document, file: File, layouts: Sequence[Layout] = ()) -> Im
             where=f"{content.name}:1",
             todo="cut out the lines around the tables; --as FORMAT names the tool if it is a tool's output",
         )
-    return printed.read_text(content.raw, content.name, layouts, file.column)
+    is_one_column = file.name is not None
+    text = printed.read_parts(content.raw, content.name, layouts, file.column, alone=alone, is_one_column=is_one_column)
+    if text.tables:
+        return text.imported(content.name)
+    first, *others = text.logs
+    reading = replace(first.reading, notes=[*text.notes, *first.reading.notes])
+    return [replace(first, reading=reading), *others]
 
 
 def _refuse_other_output(content: Document, file: File) -> None:

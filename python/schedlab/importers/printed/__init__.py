@@ -9,7 +9,7 @@ the table to its end. A table that no grammar recognises is read by a layout tha
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schedlab.importers.logs.columns import kinds, read_columns
@@ -32,10 +32,45 @@ _MOST_NOTES = 3
 """Largest number of notes on lines that may be tables of an unknown layout."""
 
 
-def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: str = "samples") -> Import:
-    """Return all tables and series of a text.
+@dataclass(frozen=True)
+class Text:
+    """Content of a text: output of tools, tables, notes, and what was understood of stated tables."""
 
-    ``source`` names the text in errors, ``column`` is the column of samples without a heading.
+    logs: Sequence[ReadLog]
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    understood: tuple[str, ...]
+
+    def imported(self, source: str) -> Import:
+        """Return the content as one import."""
+        samples = to_import(self.logs, source)
+        notes = (*self.notes, *samples.notes)
+        return Import(FORMAT, source, samples.columns, samples.series, tuple(self.tables), notes, self.understood)
+
+
+def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: str = "samples") -> Import:
+    """Return all tables and series of a text; see :func:`read_parts`."""
+    return read_parts(data, source, layouts, column).imported(source)
+
+
+def read_parts(
+    data: bytes,
+    source: str,
+    layouts: Sequence[Layout] = (),
+    column: str = "samples",
+    *,
+    alone: bool = True,
+    is_one_column: bool = False,
+) -> Text:
+    """Return the output of tools and all tables of a text.
+
+    Args:
+        data: the text as it is in the file.
+        source: name of the text in errors.
+        layouts: stated layouts of tables.
+        column: column of samples without a heading.
+        alone: whether no other file is imported with this text.
+        is_one_column: whether the output below all headings is one column.
 
     Raises:
         ImportProblem: a line inside a table cannot be read, or does not fit the stated layout.
@@ -45,7 +80,7 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: 
     text = lines.results_only(unquoted)
     parts = _stated_lines(unquoted, text, layouts, source)
     readers = _Readers(text, source)
-    read_parts = dict[int, int]()
+    ends = dict[int, int]()
     at = floor = 0
     while at < len(text):
         part = readers.read(at, floor) if text[at].text else None
@@ -53,20 +88,28 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: 
             at += 1
             continue
         parts.append(part)
-        read_parts[at] = part.end
+        ends[at] = part.end
         at = floor = part.end
-    unread = list(paragraphs_with_figures(unquoted, text, read_parts) if layouts else possible_tables(text, read_parts))
+    unread = list(paragraphs_with_figures(unquoted, text, ends) if layouts else possible_tables(text, ends))
     for layout in (layout for layout in layouts if layout.lines is None):
         parts += [
             stated.read(unquoted, table.first, table.end, layout, source) for table in unread if table.is_separated
         ]
         unread = [table for table in unread if not table.is_separated]
     tables = [*(table for part in parts for table in part.tables), *readers.counters.tables()]
-    tables_at = {at for first, end in read_parts.items() for at in range(first, end)} - readers.output
-    samples = to_import(readers.logs(column, tables_at), source)
-    if not tables and not samples.series:
-        raise _refused(text, unquoted, unread or list(paragraphs_with_figures(unquoted, text, read_parts)), source)
-    notes = [*(note for part in parts for note in part.notes), *samples.notes]
+    tables_at = {at for first, end in ends.items() for at in range(first, end)} - readers.output
+    log = Log(
+        source,
+        "".join(f"{line.text}\n" for line in text),
+        column,
+        alone=alone,
+        numbers=[line.number for line in text],
+        borders=lines.borders(unquoted, text),
+    )
+    logs = readers.logs(log, tables_at, is_one_column=is_one_column)
+    if not tables and not logs:
+        raise _refused(text, unquoted, unread or list(paragraphs_with_figures(unquoted, text, ends)), source)
+    notes = [note for part in parts for note in part.notes]
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
         f"and were not read; try {table.option(text)}"
@@ -76,12 +119,15 @@ def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: 
         notes.append(f"and {len(unread) - _MOST_NOTES} more such places")
     understood = tuple(line for part in parts for line in part.understood)
     tables.sort(key=_line)
-    return Import(FORMAT, source, samples.columns, samples.series, tuple(tables), tuple(notes), understood)
+    return Text(logs, tables, notes, understood)
 
 
-def results_of(data: bytes) -> list[Line]:
-    """Return the lines of a text without quoting; lines of patches, diffstats and mail headers are blank."""
-    return lines.results_only(lines.unquoted(numbered_lines(data)))
+def results_of(data: bytes) -> tuple[list[Line], set[int]]:
+    """Return the lines of a text without quoting, where lines of patches, diffstats and mail headers are blank; and the
+    indices of lines at which another text begins."""
+    unquoted = lines.unquoted(numbered_lines(data))
+    results = lines.results_only(unquoted)
+    return results, lines.borders(unquoted, results)
 
 
 def _line(table: Table) -> int:
@@ -119,14 +165,13 @@ class _Readers:
             or self.mmtests.read(at, floor)
         )
 
-    def logs(self, column: str, tables: Collection[int]) -> list[ReadLog]:
-        """Return the output of tools outside the lines of tables."""
+    def logs(self, log: Log, tables: Collection[int], *, is_one_column: bool) -> list[ReadLog]:
+        """Return the output of tools in the text ``log``, outside the lines of tables."""
         beside = [log for reader in self.beside for log in reader.logs()]
         if not self.output:
             return beside
-        text = "".join(f"{line.text}\n" for line in self.text)
-        log = Log(self.source, text, column, numbers=[line.number for line in self.text])
-        return [*beside, *read_columns(log, self.tools, replace(self.kinds, tables=tables), whole=False)]
+        kinds = replace(self.kinds, tables=tables)
+        return [*beside, *read_columns(log, self.tools, kinds, whole=False, is_one_column=is_one_column)]
 
 
 def _stated_lines(unquoted: list[Line], text: list[Line], layouts: Sequence[Layout], source: str) -> list[Part]:

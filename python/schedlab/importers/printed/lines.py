@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schedlab.importers.printed.mail import Numbered
 from schedlab.results.imported import ImportProblem, Table
@@ -16,7 +17,8 @@ from schedlab.results.imported import ImportProblem, Table
 _QUOTE = re.compile(r"[ \t]{0,3}(?:[A-Z]{0,3}>[ \t]?)+")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PATCH_HEAD = re.compile(
-    r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|--- \S|\+\+\+ \S|Index: \S|(?:new|deleted) file mode)"
+    r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|--- \S+[./]\S*(?:\t|$)|--- /dev/null|\+\+\+ \S*[./]\S*(?:\t|$)"
+    r"|Index: \S*[./]\S+\.\w+$|(?:new|deleted) file mode)"
 )
 _DIFFSTAT = re.compile(r"\s*\S*[./]\S*(?: => \S+)?\s*\|\s+(?:\d+ [+-]+|0 *$|Bin )|\s*\d+ files? changed")
 _MAIL = re.compile(
@@ -83,6 +85,16 @@ def results_only(lines: Iterable[Line]) -> list[Line]:
 def is_rule(text: str) -> bool:
     """Whether a line only draws a rule (``-----``, ``- - -``, ``+---+``)."""
     return bool(text) and not text[0].isalnum() and _RULE.match(text) is not None
+
+
+def borders(unquoted: Sequence[Line], results: Sequence[Line]) -> set[int]:
+    """Return the indices of lines at which another text begins: below quoted text, a mail's header, or a patch.
+
+    ``results`` are the ``unquoted`` lines without headers and patches.
+    """
+    removed = {at for at, line in enumerate(results) if unquoted[at].text and not line.text}
+    visible = [at for at, line in enumerate(unquoted) if line.text]
+    return removed | {at for before, at in pairwise(visible) if unquoted[before].quoted != unquoted[at].quoted}
 
 
 def number_or_text(text: str) -> str | int | float:
