@@ -26,8 +26,11 @@ _SHELL = re.compile(r"(?:\$|\++|#(?!#))[ \t]+(?=\S)")
 """Prompt of a shell, or the mark of ``set -x``. A ``#`` also marks headings and comments."""
 _HOST = re.compile(r"(?:\S*[\w.-]+@[\w.-]+\S*[ :]?\S*[$#]|\[[^\]]*@[^\]]*\][$#])[ \t]+(?=\S)")
 """Prompt with user and host."""
-_LOOP = re.compile(r"\++ +(?:\w+=\d+|\(\(.*\)\)|'?\[+'? .*|for \w+ in .*|seq .*|sleep .*|date\b.*|echo \d+|uptime)")
-"""Control of a loop in the trace of ``set -x``."""
+_LOOP = re.compile(
+    rf"\++ +(?:\w+=\d+|\(\(.*\)\)|'?\[+'? .*|for \w+ in .*|seq .*|echo \d+)"
+    rf"|(?:{_SHELL.pattern}|{_HOST.pattern})(?:sleep .*|date\b.*|uptime|free\b.*|sync|cat /proc/\w+)"
+)
+"""Control of a loop in the trace of ``set -x``, and commands between runs that change nothing."""
 
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?"
 _DAY = r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim)[a-z]{0,6}\.?,?"
@@ -53,8 +56,9 @@ _COUNTER = (
 )
 _NOT_OF_LARGER = r"(?![\d.,:]*\d|[ \t]*(?:ns|us|µs|ms|s|sec|min|k|m|g|%)\b)"
 _COUNTED = re.compile(
-    rf"\b(?:(?:{_COUNTER}s?|i)[ \t]*[#:=(-]?[ \t]*#?(?P<number>\d{{1,4}})"
+    rf"(?:\b(?:{_COUNTER}s?|i)[ \t]*[#:=(-]?[ \t]*#?(?P<number>\d{{1,4}})"
     rf"(?:[ \t]*(?:/|of|out of|von|sur)[ \t]*\d{{1,4}}\b)?{_NOT_OF_LARGER}\)?"
+    rf"|\[(?P<bracketed>\d{{1,4}})(?:/\d{{1,4}})?\]"
     rf"|(?P<ordinal>1st|2nd|3rd|\d+th|first|second|third|fourth|fifth)[ \t]+{_COUNTER}\b)",
     re.IGNORECASE,
 )
@@ -64,7 +68,7 @@ _ALONE = re.compile(r"[\W_]*(\d{1,4})(?:[ \t]*(?:/|of)[ \t]*\d{1,4})?[\W_]*|(\d{
 """A line that is only a number, such as ``echo $i`` prints."""
 _LONE_NUMBER = re.compile(r"(?P<before>\D*?)(?P<number>\d{1,3})(?P<after>\D*)")
 _VERSION = re.compile(
-    r"\b(?:v|patch(?:es)?|series|rev(?:ision)?|version|kernel|rc|commit|config|variant|cpus?|node|option|step)\W*\d",
+    r"=\W*\d|\b(?:v|patch(?:es)?|series|rev(?:ision)?|version|kernel|rc|commit|config|variant|cpus?|node|option|step)\W*\d",
     re.IGNORECASE,
 )
 """Names with a number that are no counters of runs."""
@@ -74,7 +78,7 @@ _PLAIN_WORD = re.compile(
     re.IGNORECASE,
 )
 """Words that do not distinguish runs."""
-_WORD = re.compile(r"\w[\w.+/-]*")
+_WORD = re.compile(r"\w[\w+/-]*(?:\.\w+)*")
 _FIGURE = re.compile(r"[-+(\[]*\d[\d.,]*[%)\]]*[a-zµ]{0,4}", re.IGNORECASE)
 _UNAME = re.compile(r"Linux \S+ (?P<release>\d+\.\d+\S*) .*")
 
@@ -117,7 +121,9 @@ class TextLine:
 def text_line(at: int, text: str, *, is_of_tool: bool) -> TextLine:
     """Return a line, whose text has no blanks at its ends, without the tags of HTML."""
     text = _TAG.sub("", text).strip() if "<" in text else text
-    return TextLine(at, text, is_of_tool or bool(_HOST.match(text) or (_SHELL.match(text) and text[0] != "#")))
+    return TextLine(
+        at, text, (is_of_tool and " " in text) or bool(_HOST.match(text) or (_SHELL.match(text) and text[0] != "#"))
+    )
 
 
 def is_blank(text: str) -> bool:
@@ -234,8 +240,8 @@ def _number_alone(line: TextLine) -> int | None:
 
 
 def _number(match: re.Match[str]) -> int:
-    if match["number"]:
-        return int(match["number"])
+    if number := match["number"] or match["bracketed"]:
+        return int(number)
     ordinal = match["ordinal"].lower()
     return _ORDINALS.index(ordinal) + 1 if ordinal in _ORDINALS else int(re.sub(r"\D", "", ordinal))
 

@@ -26,6 +26,8 @@ _LEADING = r"results?|numbers|times|of|for"
 _WORD = re.compile(r"[^\W_]+")
 _OF_TESTS = frozenset({"test", "benchmark", "results", "result", "with", "for", "of", "mode", "rr", "stream"})
 """Words of headings that name a test."""
+_ENDS = ":,-– "
+"""Characters that are left out at the ends of a shortened name."""
 _STATED = re.compile(r"(?P<name>.+)=(?P<first>[1-9]\d{0,8})-(?P<last>[1-9]\d{0,8})")
 
 
@@ -168,32 +170,53 @@ def _rows(logs: Sequence[ReadLog]) -> _Rows:
 def _names(log: Log, tools: Sequence[str], rows: dict[Stack, _Rows]) -> dict[Stack, str]:
     """Return the column of each stack of headings.
 
-    Levels that only name the test are left out, if then no two runs of a column have a row in common. If no level is
-    left, all runs belong to the column of the file.
+    Levels that only name the test are left out if then no two runs of a column have a row in common, and so are such
+    words if this joins columns. If no level is left, all runs belong to the column of the file.
     """
-    short = {
-        stack: tuple(level for level in stack if not _names_test(level, own, tools)) for stack, own in rows.items()
-    }
-    if not _are_disjoint([(short[stack], own) for stack, own in rows.items()]):
-        short = {stack: stack for stack in rows}
+    short = {stack: stack for stack in rows}
+    for without in (_without_levels, _without_words):
+        shorter = {stack: without(stack, _known_words(own, tools)) for stack, own in rows.items()}
+        is_useful = without is _without_levels or len(set(shorter.values())) < len(set(short.values()))
+        if is_useful and _are_disjoint([(shorter[stack], own) for stack, own in rows.items()]):
+            short = shorter
     kept = list(dict.fromkeys(short.values()))
     times = Counter(level for stack in kept for level in dict.fromkeys(stack))
+    own_levels = [[level for level in stack if times[level] == 1] for stack in kept]
+    count = max(min(map(len, own_levels)), 1)
     leading = re.compile(rf"(?:(?:{'|'.join(map(re.escape, tools))}|{_LEADING})\b[\s:,-]*)+(?=\w)", re.IGNORECASE)
     names = []
-    for stack in kept:
-        own = [level for level in stack if times[level] == 1][-1:]
-        name = " ".join(level.name for level in own or [level for level in stack if times[level] < len(kept)])
+    for stack, own in zip(kept, own_levels, strict=True):
+        levels = own[-count:] or [level for level in stack if times[level] < len(kept)]
+        name = ", ".join(level.name for level in levels)
         names.append((leading.sub("", name, count=1) if leading.match(name) else name) or log.column)
     columns = [name if log.alone or name == log.column else f"{log.column}: {name}" for name in unique(names)]
     by_kept = dict(zip(kept, columns, strict=True))
     return {stack: by_kept[short[stack]] for stack in rows}
 
 
-def _names_test(level: Level, rows: _Rows, tools: Sequence[str]) -> bool:
-    """Return whether a level has only words of the test of its rows: tools, workloads, parameters and their values."""
+def _known_words(rows: _Rows, tools: Sequence[str]) -> set[str]:
+    """Return the words that only name the test of the rows: tools, workloads, parameters and their values."""
     known = {word for row in rows for text in row for word in _WORD.findall(text.casefold())}
-    known |= {word for tool in tools for word in _WORD.findall(tool)} | _OF_TESTS
-    return bool(level.key) and all(word in known for word in _WORD.findall(level.key))
+    return known | {word for tool in tools for word in _WORD.findall(tool)} | _OF_TESTS
+
+
+def _without_levels(stack: Stack, known: set[str]) -> Stack:
+    """Return the levels that have a word that is not known."""
+    return tuple(level for level in stack if not set(_WORD.findall(level.key)) <= known)
+
+
+def _without_words(stack: Stack, known: set[str]) -> Stack:
+    """Return the levels without known words; a version such as ``6.12`` is never a known word."""
+    levels = []
+    for level in stack:
+        kept = [
+            word
+            for word in level.name.split()
+            if re.search(r"\d\.\d", word) or not set(_WORD.findall(word.casefold())) <= known
+        ]
+        name = " ".join(kept).strip(_ENDS)
+        levels += [Level(name.casefold(), name)] if name else []
+    return tuple(levels)
 
 
 def _are_disjoint(parts: Sequence[tuple[Stack, _Rows]]) -> bool:

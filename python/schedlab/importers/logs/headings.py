@@ -14,7 +14,7 @@ kernels are never pooled in silence. A heading of several lines has levels; a sh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
@@ -171,12 +171,17 @@ def _segments(log: Log, kinds: Kinds) -> tuple[list[_Segment], list[TextLine]]:
             segments[-1].runs += shape == segments[-1].first
             text, end = [], at + 1
         elif not is_blank(line):
-            if (rest := line.partition(": ")[2]) and kinds.is_output(at, rest) and kinds.begins(at, rest):
+            if any(rest and kinds.is_output(at, rest) and kinds.begins(at, rest) for rest in _rests(line)):
                 raise _uncertain(log, TextLine(at, line), "a heading and output of a tool are in one line")
             is_command = kinds.is_command(line)
             command = range(at, at + 1) if is_command else command
             text.append(text_line(at, line, is_of_tool=is_command))
     return segments, [line for line in text if not is_blank(line.text)]
+
+
+def _rests(line: str) -> Iterator[str]:
+    """Yield the parts of a line below a mark that may end a heading."""
+    return (line.partition(mark)[2] for mark in (": ", " - ", "\t"))
 
 
 def _same_commands(gaps: Sequence[Sequence[TextLine]]) -> dict[int, TextLine]:
@@ -243,7 +248,7 @@ def _state_headings(log: Log, segments: Sequence[_Segment], below: Sequence[Text
         for segment in headed:
             if segment not in certain and segment is not segments[0]:
                 raise _uncertain(log, segment.above[-1])
-    _require_order(log, headed)
+    _require_order(log, [segment for segment in segments if segment in headed or segment is segments[0]])
     _require_no_captions(log, [segment.above for segment in segments], below)
 
 
@@ -254,7 +259,8 @@ def _require_no_figures(log: Log, segments: Sequence[_Segment]) -> None:
     for shape in (shape for shape in shapes if "#" in shape):
         lines = [gap[shape] for gap in between]
         has_headings = any(len(gap) > 1 for gap in between)
-        if len({line.text for line in lines}) == len(lines) and (shape not in first or has_headings):
+        is_unlike = len({line.text for line in lines}) == len(lines) and not any(map(is_certain, lines))
+        if is_unlike and (shape not in first or has_headings):
             raise _uncertain(log, lines[0], "text may be a heading or a figure of the run above")
 
 
@@ -288,9 +294,9 @@ def _require_order(log: Log, segments: Sequence[_Segment]) -> None:
     unequal = len({count for _, count in visits}) > 1 and not in_turn
     for at, (stack, count) in enumerate(visits):
         returns = any(stack == before for before, _ in visits[:at]) and not in_turn
-        last = [segment for segment in segments if segment.stack == stack][-1].above[-1]
-        if returns or (unequal and count > 1 and not is_certain(last)):
-            raise _uncertain(log, last)
+        last = [segment for segment in segments if segment.stack == stack][-1].above[-1:]
+        if last and (returns or (unequal and count > 1 and not is_certain(last[0]))):
+            raise _uncertain(log, last[0])
 
 
 def _is_in_turn(stacks: Sequence[Stack], order: Sequence[Stack]) -> bool:
