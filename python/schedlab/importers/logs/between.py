@@ -149,7 +149,7 @@ def marks_warm_up(text: str) -> bool:
 def is_certain(line: TextLine) -> bool:
     """Return whether a line ends with a colon, or has the markup of a heading, or is a command."""
     text = line.text
-    marked = text[:2] in ("==", "##", "**", "--") or (text[:1] == "#" and not text[1:2].isalnum())
+    marked = text[:2] in ("==", "##", "**", "--", "++") or (text[:1] == "#" and not text[1:2].isalnum())
     return text.endswith(":") or line.is_command or marked or _UNAME.fullmatch(text) is not None
 
 

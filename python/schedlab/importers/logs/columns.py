@@ -177,7 +177,8 @@ def _names(log: Log, tools: Sequence[str], rows: dict[Stack, _Rows]) -> dict[Sta
     for without in (_without_levels, _without_words):
         shorter = {stack: without(stack, _known_words(own, tools)) for stack, own in rows.items()}
         is_useful = without is _without_levels or len(set(shorter.values())) < len(set(short.values()))
-        if is_useful and _are_disjoint([(shorter[stack], own) for stack, own in rows.items()]):
+        is_consistent = not any(shorter.values()) or all(shorter[stack] for stack in rows if stack)
+        if is_useful and is_consistent and _are_disjoint([(shorter[stack], own) for stack, own in rows.items()]):
             short = shorter
     kept = list(dict.fromkeys(short.values()))
     times = Counter(level for stack in kept for level in dict.fromkeys(stack))

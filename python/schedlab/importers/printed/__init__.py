@@ -22,7 +22,7 @@ from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs
 from schedlab.importers.printed.proposal import proposed
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
-from schedlab.workloads.log_reader import Log
+from schedlab.workloads.log_reader import Log, Reader
 from schedlab.workloads.registry import log_readers
 
 FORMAT = "printed tables"
@@ -78,6 +78,8 @@ def read_parts(
     """
     unquoted = lines.unquoted(numbered_lines(data))
     text = lines.results_only(unquoted)
+    if not _tools(text) and _tools(plain := lines.dedented(text, _begins_a_run)):
+        text = plain
     parts = _stated_lines(unquoted, text, layouts, source)
     readers = _Readers(text, source)
     ends = dict[int, int]()
@@ -122,6 +124,16 @@ def read_parts(
     return Text(logs, tables, notes, understood)
 
 
+def _tools(text: Sequence[Line]) -> list[Reader]:
+    """Return the readers of tools with output in a text."""
+    plain = "\n".join(line.text for line in text)
+    return [tool for tool in log_readers() if tool.line is not None and tool.is_in(plain)]
+
+
+def _begins_a_run(text: str) -> bool:
+    return bool(text) and any(tool.begins is not None and tool.begins.fullmatch(text) for tool in log_readers())
+
+
 def results_of(data: bytes) -> tuple[list[Line], set[int]]:
     """Return the lines of a text without quoting, where lines of patches, diffstats and mail headers are blank; and the
     indices of lines at which another text begins."""
@@ -139,8 +151,7 @@ class _Readers:
 
     def __init__(self, text: Sequence[Line], source: str) -> None:
         self.text, self.source = text, source
-        plain = "\n".join(line.text for line in text)
-        self.tools = [tool for tool in log_readers() if tool.line is not None and tool.is_in(plain)]
+        self.tools = _tools(text)
         self.output = set[int]()
         self.kinds = kinds(self.tools)
         self.beside = [

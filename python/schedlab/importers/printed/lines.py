@@ -7,8 +7,8 @@ that line numbers do not change and no table extends across a removed line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schedlab.importers.printed.mail import Numbered
@@ -17,7 +17,7 @@ from schedlab.results.imported import ImportProblem, Table
 _QUOTE = re.compile(r"[ \t]{0,3}(?:[A-Z]{0,3}>[ \t]?)+")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PATCH_HEAD = re.compile(
-    r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|--- \S+[./]\S*(?:\t|$)|--- /dev/null|\+\+\+ \S*[./]\S*(?:\t|$)"
+    r"(?:diff (?:--git |-\S)|index [0-9a-f]{7}|(?:---|\+\+\+) \S*/\S*(?:\t|$)"
     r"|Index: \S*[./]\S+\.\w+$|(?:new|deleted) file mode)"
 )
 _DIFFSTAT = re.compile(r"\s*\S*[./]\S*(?: => \S+)?\s*\|\s+(?:\d+ [+-]+|0 *$|Bin )|\s*\d+ files? changed")
@@ -85,6 +85,18 @@ def results_only(lines: Iterable[Line]) -> list[Line]:
 def is_rule(text: str) -> bool:
     """Whether a line only draws a rule (``-----``, ``- - -``, ``+---+``)."""
     return bool(text) and not text[0].isalnum() and _RULE.match(text) is not None
+
+
+def dedented(lines: list[Line], is_first: Callable[[str], bool]) -> list[Line]:
+    """Return the lines without the indentation of output of tools, as in lists and in code blocks of Markdown.
+
+    ``is_first`` returns whether a line without indentation can be the first line of a run.
+    """
+    widths = {len(line.text) - len(line.text.lstrip()) for line in lines if is_first(line.text.strip())}
+    width = min(widths, default=0)
+    if not width:
+        return lines
+    return [replace(line, text=line.text[width:], tabbed="") if line.text[:width].isspace() else line for line in lines]
 
 
 def borders(unquoted: Sequence[Line], results: Sequence[Line]) -> set[int]:
