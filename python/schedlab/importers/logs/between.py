@@ -22,7 +22,7 @@ _BLOCK = re.compile(
 )
 """Lines that begin or end a block in Markdown, Jira, BBCode, Org or HTML."""
 _TAG = re.compile(r"</?(?:h\d|b|p|pre|code|summary|details|strong|em|br|div|span)\b[^>]*>", re.IGNORECASE)
-_SHELL = re.compile(r"(?:\$|\++|#(?!#))[ \t]+(?=\S)")
+_SHELL = re.compile(r"(?:\$|\+{1,2}|#(?!#))[ \t]+(?=\S)")
 """Prompt of a shell, or the mark of ``set -x``. A ``#`` also marks headings and comments."""
 _HOST = re.compile(r"(?:\S*[\w.-]+@[\w.-]+\S*[ :]?\S*[$#]|\[[^\]]*@[^\]]*\][$#])[ \t]+(?=\S)")
 """Prompt with user and host."""
