@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Parameters, Place, Tool
-from schedlab.workloads.cyclictest.output import METRICS, READER
+from schedlab.workloads.cyclictest.output import METRICS, MICROSECONDS
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
@@ -34,7 +34,7 @@ class Cyclictest(OutputAdapter[CyclictestParameters]):
     summary = "cyclictest of the rt-tests package: timer wake-up latency"
     parameters = CyclictestParameters
     metrics = METRICS
-    reader = READER
+    reader = MICROSECONDS
     tools = (_TOOL,)
     note = "cyclictest sets its threads' policy, so a variant's policy does not affect the threads"
 

@@ -1,11 +1,22 @@
-"""cyclictest output: a line for each thread (``-q``), every latency (``-v``), a histogram (``-h``), or ``--json``."""
+"""cyclictest output: a line for each thread (``-q``), every latency (``-v``), a histogram (``-h``), or ``--json``.
+
+Latencies are in microseconds, and with ``-N`` (``--nsecs``) in nanoseconds. The JSON names the unit. A thread's line
+has other widths in nanoseconds (``print_stat`` in rt-tests' cyclictest.c). The other forms do not show the unit::
+
+    us   Min:%7ld Act:%5ld Avg:%5ld Max:%8ld
+    ns   Min:%7ld Act:%8ld Avg:%8ld Max:%8ld
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from statistics import fmean
+
+import numpy as np
 
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, load, number
@@ -35,10 +46,12 @@ _PERCENTILES = {"latency-p50": 0.5, "latency-p99": 0.99, "latency-p99.9": 0.999}
 
 _COUNTS = r"((?:[ \t]+[0-9]{1,15})+)"
 _BUCKET = re.compile(rf"^([0-9]{{1,9}}){_COUNTS}[ \t]*$", re.MULTILINE)
-_SUMMARY = re.compile(rf"^# (Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE)
+_SUMMARY = re.compile(
+    rf"^# (Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE
+)
 _THREAD = re.compile(
-    rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min: *({WHOLE}) Act: *({WHOLE}) "
-    rf"Avg: *({WHOLE}) Max: *({WHOLE})[ \t]*$",
+    rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min:( *{WHOLE}) Act:( *{WHOLE}) "
+    rf"Avg:( *{WHOLE}) Max:( *{WHOLE})[ \t]*$",
     re.MULTILINE,
 )
 _EACH = re.compile(rf"^ *(\d{{1,6}}): *\d{{1,15}}: *({WHOLE})$", re.MULTILINE)
@@ -50,6 +63,15 @@ _LINES = (
     r"(?:Max|Online) CPUs = \d+|Thread \d+ Interval: \d+|policy: \w+: loadavg: .*",
 )
 """Lines that cyclictest prints."""
+_COMMAND = re.compile(r"\bcyclictest(?P<options>(?:[ \t]+\S+)*?[ \t]-.*)$", re.MULTILINE)
+_NSECS = re.compile(r"(?<!\S)(?:-[FmMqrRsSuvX]*N\w*|--nsecs)(?!\S)")
+"""``-N`` alone, or behind other options without a value."""
+_WIDTHS = {5: "us", 8: "ns"}
+"""Width of the fields ``Act`` and ``Avg`` in each unit."""
+_LEAST_NS = 500
+"""Least latency that may be in nanoseconds. A timer's interrupt and the switch to the woken thread take longer than
+half a microsecond, and in a run in microseconds some wake-up is earlier than half a millisecond."""
+_STATE = "--as cyclictest-us, or for output of cyclictest -N (--nsecs) --as cyclictest-ns"
 
 
 def _percentiles(log: Log, line: int, buckets: Mapping[int, int], overflows: int, largest: float) -> dict[str, float]:
@@ -73,29 +95,66 @@ def _recognises(head: str) -> bool:
     return bool(_THREAD.search(head) or _HISTOGRAM.search(head) or _VERBOSE.search(head))
 
 
-def _read(log: Log) -> Reading:
-    """Return mean and largest latency over all threads.
+@dataclass(frozen=True)
+class _Part:
+    """Samples in the unit of the output; ``least`` is the smallest latency.
+
+    ``unit`` is ``us`` or ``ns``, or empty if the part at the position ``at`` does not show its unit.
+    """
+
+    at: int
+    least: float
+    samples: Sequence[Samples]
+    unit: str = ""
+
+
+def _read(log: Log, unit: str = "") -> Reading:
+    """Return mean and largest latency over all threads, in microseconds; ``unit`` is the unit that the user states.
 
     A histogram also gives percentiles, the lines of threads the smallest latency, and ``-v`` every latency.
     """
-    samples: list[Samples] = []
-    for head, text in sections(log.text, _HISTOGRAM):
-        samples += _histogram(log, log.line_at(head.start()), text)
-    if not samples:
-        samples += _threads(log)
-        if _VERBOSE.search(log.text):
-            samples += _every(log)
-    if not samples:
+    parts = [_histogram(log, head.start(), text) for head, text in sections(log.text, _HISTOGRAM)]
+    if not parts:
+        parts = [*_threads(log), *(_every(log) if _VERBOSE.search(log.text) else ())]
+    if not parts:
         log.cut_off("a thread's line or a histogram's summary")
-    return Reading(samples)
+    samples: list[Samples] = []
+    notes: dict[str, None] = {}
+    for part in parts:
+        known = unit or part.unit or _unit_of_command(log.text[: part.at])
+        if not known:
+            notes[_assumed_us(log, part)] = None
+        samples += map(_from_ns, part.samples) if known == "ns" else part.samples
+    return Reading(samples, notes=list(notes))
 
 
-def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
-    """Yield the values of a histogram and its summary, over all threads."""
+def _unit_of_command(text: str) -> str:
+    """Return the unit by the options of the last command line in a text; empty without a command line."""
+    options = [match["options"] for match in _COMMAND.finditer(text)]
+    return ("ns" if _NSECS.search(options[-1]) else "us") if options else ""
+
+
+def _assumed_us(log: Log, part: _Part) -> str:
+    """Return a note on the assumption of microseconds; ImportProblem where the latencies may be nanoseconds."""
+    if part.least >= _LEAST_NS:
+        raise log.problem(
+            f"the unit is not printed, and the least latency, {part.least:g}, may be in microseconds or nanoseconds",
+            log.line_at(part.at),
+            f"state the unit: {_STATE}",
+        )
+    return f"{log.name}: the unit is not printed: the least latency, {part.least:g}, can only be in microseconds"
+
+
+def _from_ns(part: Samples) -> Samples:
+    return replace(part, values=np.asarray(part.values, np.float64) / 1000)
+
+
+def _histogram(log: Log, at: int, text: str) -> _Part:
+    """Return the values of a histogram at a position and of its summary, over all threads."""
     buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
     summary = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
-    last = line + text.rstrip().count("\n")
-    if not buckets or len(summary) != 3:
+    last = log.line_at(at) + text.rstrip().count("\n")
+    if not buckets or not {"Avg Latencies", "Max Latencies", "Histogram Overflows"} <= summary.keys():
         fault = "cyclictest printed no histogram with its summary: the log is cut off, or the tool failed"
         raise log.problem(fault, last)
     largest = float(max(summary["Max Latencies"]))
@@ -103,16 +162,34 @@ def _histogram(log: Log, line: int, text: str) -> Iterator[Samples]:
     values |= {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
     columns = re.search(r"^\d+((?:[ \t]+\d+)+)", text, re.MULTILINE)
     threads = len(columns[1].split()) if columns else 1
-    yield from single_run("cyclictest", {"threads": threads}, named(METRICS, values))
+    least = min(summary.get("Min Latencies", buckets if any(buckets.values()) else [largest]))
+    return _Part(at, least, list(single_run("cyclictest", {"threads": threads}, named(METRICS, values))))
 
 
-def _threads(log: Log) -> Iterator[Samples]:
+def _threads(log: Log) -> Iterator[_Part]:
     """Yield the values of the last line of each thread; without ``-q`` the running tool rewrites these lines."""
     last = {int(match[1]): match for match in _THREAD.finditer(log.text)}
     threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
     if any(cycles for cycles, *_ in threads):
         parameters: Parameters = {"threads": len(last)} | ({"interval": int(last[0][2])} if 0 in last else {})
-        yield from single_run("cyclictest", parameters, named(METRICS, _over_threads(threads)))
+        values = _over_threads(threads)
+        samples = list(single_run("cyclictest", parameters, named(METRICS, values)))
+        units = {unit for match in last.values() if (unit := _unit_of_widths(match))}
+        at = min(match.start() for match in last.values())
+        yield _Part(at, values["latency-min"], samples, units.pop() if len(units) == 1 else "")
+
+
+def _unit_of_widths(line: re.Match[str]) -> str:
+    """Return the unit by the widths of a thread's line; empty where blanks were lost, or no field shows the unit."""
+    least, *fields, largest = line.groups()[3:]
+    if not (_has_width(least, 7) and _has_width(largest, 8)):
+        return ""
+    return next((unit for width, unit in _WIDTHS.items() if all(_has_width(field, width) for field in fields)), "")
+
+
+def _has_width(field: str, width: int) -> bool:
+    """Return whether printf's ``%WIDTHld`` printed a field: padded with blanks, unless the number is longer."""
+    return len(field) == max(width, len(field.strip()))
 
 
 def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str, float]:
@@ -128,11 +205,13 @@ def _over_threads(threads: list[tuple[float, float, float, float]]) -> dict[str,
     }
 
 
-def _every(log: Log) -> Iterator[Samples]:
-    latencies = floats(match[2] for match in _EACH.finditer(log.text))
-    if len(latencies):
-        threads = len({match[1] for match in _EACH.finditer(log.text)})
-        yield Samples("cyclictest", _LATENCY, {"threads": threads}, latencies)
+def _every(log: Log) -> Iterator[_Part]:
+    lines = list(_EACH.finditer(log.text))
+    if lines:
+        latencies = floats(match[2] for match in lines)
+        threads = len({match[1] for match in lines})
+        samples = Samples("cyclictest", _LATENCY, {"threads": threads}, latencies)
+        yield _Part(lines[0].start(), float(latencies.min()), [samples])
 
 
 def _recognises_json(head: str) -> bool:
@@ -142,7 +221,8 @@ def _recognises_json(head: str) -> bool:
 
 def _read_json(log: Log) -> Reading:
     """Return values over all threads; percentiles where the histograms contain the wake-ups."""
-    threads = inner(load(log), "thread")
+    content = load(log)
+    threads = inner(content, "thread")
     complete = [thread for thread in threads.values() if _is_complete(thread)] if isinstance(threads, dict) else []
     if not complete:
         raise log.problem("contains no thread that woke up", 1)
@@ -155,7 +235,11 @@ def _read_json(log: Log) -> Reading:
     if buckets := _buckets(complete):
         overflows = max(int(sum(thread["cycles"] for thread in complete)) - sum(buckets.values()), 0)
         values |= _percentiles(log, 1, buckets, overflows, values["latency-max"])
-    return Reading(list(single_run("cyclictest", {"threads": len(complete)}, named(METRICS, values))))
+    samples = single_run("cyclictest", {"threads": len(complete)}, named(METRICS, values))
+    resolution = content.get("resolution_in_ns")
+    if resolution not in (0, 1):
+        raise log.problem(f"resolution_in_ns is {resolution!r}, not 0 (µs) or 1 (ns)", 1, "run the test again")
+    return Reading(list(map(_from_ns, samples) if resolution else samples))
 
 
 def _is_complete(thread: object) -> bool:
@@ -177,7 +261,7 @@ def _buckets(threads: list[Object]) -> dict[int, int]:
     return dict(sorted(wakeups.items()))
 
 
-READER = Reader(
+_READER = Reader(
     "cyclictest",
     "cyclictest -q, -v or -h",
     _recognises,
@@ -185,4 +269,19 @@ READER = Reader(
     line=lines_of(*_LINES),
     begins=re.compile(r"(?:# /dev/cpu_dma_latency set to |# Histogram|Max CPUs = |policy: |T: *0 \().*"),
 )
-READERS = (Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False), READER)
+
+
+def _stated(unit: str, words: str) -> Reader:
+    """Return the reader for output whose unit the user states; the content of a log does not select this reader."""
+    read, never = partial(_read, unit=unit), lambda _: False
+    name, reads = f"cyclictest-{unit}", f"cyclictest's output in {words}"
+    return replace(_READER, name=name, reads=reads, read=read, recognises=never)
+
+
+MICROSECONDS = _stated("us", "microseconds")
+READERS = (
+    Reader("cyclictest-json", "cyclictest --json", _recognises_json, _read_json, in_mails=False),
+    _READER,
+    MICROSECONDS,
+    _stated("ns", "nanoseconds (-N)"),
+)
