@@ -9,7 +9,7 @@ from functools import lru_cache
 from schedlab.results.metrics import Direction, MetricSpec
 from schedlab.workloads.cyclictest import output as cyclictest
 from schedlab.workloads.hackbench import output as hackbench
-from schedlab.workloads.netperf.output import RECEIVED, TRANSACTIONS
+from schedlab.workloads.netperf.metrics import RECEIVED, TRANSACTIONS
 from schedlab.workloads.perf_bench import output as perf_bench
 from schedlab.workloads.pgbench import output as pgbench
 from schedlab.workloads.tbench import output as tbench

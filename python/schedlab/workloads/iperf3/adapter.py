@@ -6,7 +6,7 @@ from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Place, Server, Tool
 from schedlab.workloads.iperf3.output import READER
 from schedlab.workloads.loopback import StreamParameters
-from schedlab.workloads.netperf.output import RECEIVED, SENT
+from schedlab.workloads.netperf.metrics import RECEIVED, SENT
 from schedlab.workloads.tools import need
 
 _TOOL = Tool("iperf3", "iperf3")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
 from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread, single_run
-from schedlab.workloads.netperf.output import RECEIVED, SENT
+from schedlab.workloads.netperf.metrics import RECEIVED, SENT
 
 _MBIT = 1e6
 """Bits in a megabit, as iperf3 counts."""

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, P, Place, Server, Tool
 from schedlab.workloads.loopback import PingParameters, StreamParameters
-from schedlab.workloads.netperf.output import LATENCY, LATENCY_P50, LATENCY_P99, READER, RECEIVED, SENT, TRANSACTIONS
+from schedlab.workloads.netperf.metrics import LATENCY, LATENCY_P50, LATENCY_P99, RECEIVED, SENT, TRANSACTIONS
+from schedlab.workloads.netperf.output import READER
 from schedlab.workloads.tools import need
 
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' need no netperf"

@@ -1,81 +1,23 @@
 """netperf output: classic tables with or without headings (``-P 0``), interim results (``-D``), and the omni output.
 
-A log is cut at the titles of the tests. A title is followed by a table of sizes and results, or omni output.
+A log is cut at the titles of the tests. A title is followed by a table of sizes and results, or omni output, which
+:mod:`schedlab.workloads.netperf.omni` reads.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
+from typing import NoReturn
 
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.log_reader import NUMBER, Lines, Log, Reader, Reading, Samples, floats, lines_of, sections
 from schedlab.workloads.mmtests_logs import Row, TreeLog, logs_named, open_log
-
-_KEY_LINE = re.compile(r"^([A-Z0-9_]+)=(.*)$", re.MULTILINE)
-"""Pattern of a line of the output of ``-k``."""
-_UNIT = r"10\^[369]bits/s(?:ec)?|[KMG]?Bytes/s(?:ec)?|Trans/s|per sec"
-"""Units of throughput (``-f`` in netperf's manual): bits by powers of ten, bytes by powers of two."""
-
-RECEIVED = MetricSpec("received", "Mbit/s", "higher")
-SENT = MetricSpec("sent", "Mbit/s", "higher", judged=False)
-"""Rates of a stream over the network. Over UDP more may be sent than arrives. 1 Mbit = 10⁶ bits."""
-TRANSACTIONS = MetricSpec("transactions", "transactions/s", "higher")
-"""Rate of requests that got their reply."""
-LATENCY = MetricSpec("latency", "us", "lower", judged=False)
-LATENCY_P50 = MetricSpec("latency-p50", "us", "lower", judged=False)
-LATENCY_P99 = MetricSpec("latency-p99", "us", "lower", judged=False)
-
-_BITS = {"10^3": "kbit/s", "10^6": "Mbit/s", "10^9": "Gbit/s"}
-_BYTES = {"K": "KiB/s", "M": "MiB/s", "G": "GiB/s", "B": "B/s"}
-
-_KEYS = {
-    "Throughput": "THROUGHPUT",
-    "Throughput Units": "THROUGHPUT_UNITS",
-    "Direction": "DIRECTION",
-    "Protocol": "PROTOCOL",
-    "Local Send Size": "LOCAL_SEND_SIZE",
-    "Request Size Bytes": "REQUEST_SIZE",
-    "Response Size Bytes": "RESPONSE_SIZE",
-    "Local CPU Util %": "LOCAL_CPU_UTIL",
-    "Remote CPU Util %": "REMOTE_CPU_UTIL",
-    "Local Service Demand": "LOCAL_SD",
-    "Remote Service Demand": "REMOTE_SD",
-    "Local Send Throughput": "LOCAL_SEND_THROUGHPUT",
-    "Remote Recv Throughput": "REMOTE_RECV_THROUGHPUT",
-    "Mean Latency Microseconds": "MEAN_LATENCY",
-    "50th Percentile Latency Microseconds": "P50_LATENCY",
-    "90th Percentile Latency Microseconds": "P90_LATENCY",
-    "99th Percentile Latency Microseconds": "P99_LATENCY",
-    "Minimum Latency Microseconds": "MIN_LATENCY",
-    "Maximum Latency Microseconds": "MAX_LATENCY",
-    "Stddev Latency Microseconds": "STDDEV_LATENCY",
-}
-"""Keys of ``-k`` by the column names of ``-o``."""
-
-_METRICS = {
-    "LOCAL_SEND_THROUGHPUT": SENT,
-    "REMOTE_RECV_THROUGHPUT": RECEIVED,
-    "MEAN_LATENCY": LATENCY,
-    "P50_LATENCY": LATENCY_P50,
-    "P90_LATENCY": MetricSpec("latency-p90", "us", "lower"),
-    "P99_LATENCY": LATENCY_P99,
-    "MIN_LATENCY": MetricSpec("latency-min", "us", "lower"),
-    "MAX_LATENCY": MetricSpec("latency-max", "us", "lower"),
-    "STDDEV_LATENCY": MetricSpec("latency-stddev", "us", "lower"),
-    "LOCAL_CPU_UTIL": MetricSpec("cpu-local", "%", "lower"),
-    "REMOTE_CPU_UTIL": MetricSpec("cpu-remote", "%", "lower"),
-    "LOCAL_SD": MetricSpec("demand-local", "us", "lower"),
-    "REMOTE_SD": MetricSpec("demand-remote", "us", "lower"),
-}
-"""Metrics other than the throughput. The remaining keys describe the sockets and the machines."""
-
-_PARAMETERS = {"LOCAL_SEND_SIZE": "size", "REQUEST_SIZE": "request", "RESPONSE_SIZE": "reply"}
-_TABLE_ROW = re.compile(rf"^(?:[ \t]*-?{NUMBER}[ \t]+)*?(-?{NUMBER})[ \t]+({_UNIT})[ \t]*$", re.MULTILINE)
+from schedlab.workloads.netperf import omni
+from schedlab.workloads.netperf.metrics import RECEIVED, SENT, TRANSACTIONS, UNIT, metric_of
 
 _TITLE = re.compile(
     r"^(?:MIGRATED )?((?:(?:TCP|UDP|SCTP|STREAM|DG|UNIX|DCCP)\S* )[\w/ ]+?|OMNI \S+) TEST(?: (?:from|to|:) .*)?$",
@@ -105,7 +47,7 @@ class _Test:
 
 def _recognises(head: str) -> bool:
     """Return whether a text has a test's title or omni output, or consists of results of netperf's shapes."""
-    return bool(_TITLE.search(head)) or _is_omni(head) or _is_bare(head)
+    return bool(_TITLE.search(head)) or omni.is_omni(head) or _is_bare(head)
 
 
 def _is_bare(head: str) -> bool:
@@ -142,12 +84,15 @@ def _read(log: Log) -> Reading:
     notes: list[str] = []
     for test in _tests(log):
         workload = _workload(test.title, log.name)
-        if _is_omni(test.text) or test.title.startswith("OMNI"):
-            results = list(_read_omni(log, workload, test.text, test.line))
+        results: Sequence[Samples]
+        if test.title.startswith("OMNI") or (omni.is_below_title if test.title else omni.is_omni)(test.text):
+            selected = omni.read(log, workload, test.title, test.text, test.line)
+            results = selected.samples
+            notes += selected.notes(log.at(test.line))
         else:
             results = list(_results(log, workload, test))
         if not results:
-            raise log.problem("a test printed no result: the log is cut off, or the test failed", test.line)
+            _refuse(log, test, "a test printed no result: the log is cut off, or the test failed", test.line)
         samples += results
         notes += [
             f"{log.name}:{test.line}: netperf did not reach its confidence: {width[1]}"
@@ -155,12 +100,12 @@ def _read(log: Log) -> Reading:
         ]
         interim: dict[MetricSpec, list[float]] = {}
         for value, unit in _INTERIM.findall(test.text):
-            interim.setdefault(_metric_of(unit), []).append(float(value))
+            interim.setdefault(metric_of(unit), []).append(float(value))
         for metric, values in interim.items():
             spec = MetricSpec(f"{metric.name}-interim", metric.unit, metric.direction)
             samples.append(Samples(workload, spec, results[0].parameters, values))
     has_rates = any(part.metric.unit == "Mbit/s" for part in samples)
-    if has_rates and not _TITLE.search(log.text) and not _is_omni(log.text):
+    if has_rates and not _TITLE.search(log.text) and not omni.is_omni(log.text):
         notes.append(f"{log.name}: the headings with the units are missing: rates are assumed to be in 10^6bits/s")
     return Reading(list(map(_as_measured, samples)), notes=notes)
 
@@ -211,8 +156,8 @@ def _results(log: Log, workload: str, test: _Test) -> Iterator[Samples]:
         for number, line in enumerate(Lines(test.text))
         if (match := _NUMBERS.match(line))
     ]
-    unit = re.search(rf"(?:^|[ \t])({_UNIT})(?=\s)", test.text)
-    metric = _metric_of(unit[1]) if unit else None
+    unit = re.search(rf"(?:^|[ \t])({UNIT})(?=\s)", test.text)
+    metric = metric_of(unit[1]) if unit else None
     at = 0
     while at < len(lines):
         number, *_ = lines[at]
@@ -222,10 +167,27 @@ def _results(log: Log, workload: str, test: _Test) -> Iterator[Samples]:
             raise log.problem("figures that are not a result of netperf", number)
         first, second = _KINDS[kind]
         if len(rows[0]) not in first or (second and (len(rows) < 2 or len(rows[1]) not in second)):
-            raise log.problem("a result is cut off", number)
+            _refuse(log, test, "a result is cut off", number)
         yield from _result(workload, kind, metric, rows[0], rows[1] if second else [])
         # Below a title, further lines are the details of -v 2.
         at = len(lines) if test.title else at + (2 if second else 1)
+
+
+def _refuse(log: Log, test: _Test, fault: str, line: int) -> NoReturn:
+    """Raise ImportProblem with ``fault``, or with the columns that the user chose for the table of a test.
+
+    All classic tables with a heading have the size of the socket.
+    """
+    below = takewhile(lambda text: not _NUMBERS.match(text), test.text.lstrip("\n").split("\n"))
+    headings = [text for text in below if not _INTERIM.match(text)][: omni.HEADINGS]
+    if test.title and any(map(str.strip, headings)) and "Socket" not in " ".join(headings):
+        names = ", ".join(omni.columns_of(headings))
+        raise log.problem(
+            f"netperf's selected columns cannot be read: {names[:200]}",
+            line,
+            "copy the output with all its blanks, or run the test with '-- -k THROUGHPUT,THROUGHPUT_UNITS'",
+        )
+    raise log.problem(fault, line)
 
 
 def _kind(title: str) -> str | None:
@@ -241,10 +203,10 @@ def _result(
 ) -> Iterator[Samples]:
     if kind == "rr":
         parameters = {"request": int(float(first[2])), "reply": int(float(first[3]))}
-        values = [(metric or _metric_of("Trans/s"), first[5]), *_cpu(first[6:], "us/Tr")]
+        values = [(metric or metric_of("Trans/s"), first[5]), *_cpu(first[6:], "us/Tr")]
     elif kind == "stream":
         parameters = {"size": int(float(first[2]))}
-        values = [(metric or _metric_of("10^6bits/s"), first[4]), *_cpu(first[5:], "us/KB")]
+        values = [(metric or metric_of("10^6bits/s"), first[4]), *_cpu(first[5:], "us/KB")]
     else:
         parameters = {"size": int(float(first[1]))}
         unit = metric.unit if metric else SENT.unit
@@ -263,67 +225,6 @@ def _cpu(numbers: list[str], unit: str) -> Iterator[tuple[MetricSpec, str]]:
     yield from zip(specs, numbers, strict=False)
 
 
-def _metric_of(unit: str) -> MetricSpec:
-    """Return the metric of a unit of throughput, as netperf writes the unit."""
-    if unit in ("Trans/s", "per sec"):
-        return TRANSACTIONS
-    return MetricSpec("throughput", _BITS.get(unit[:4]) or _BYTES.get(unit[:1], unit), "higher")
-
-
-def _is_omni(text: str) -> bool:
-    """Return whether a text has lines ``THROUGHPUT=…``, or a line of several column names of ``-o``."""
-    return any(key in _METRICS or key == "THROUGHPUT" for key, _ in _KEY_LINE.findall(text)) or bool(_names(text, 2))
-
-
-def _read_omni(log: Log, workload: str, text: str, line: int) -> Iterator[Samples]:
-    """Yield the samples of one test, the ``text`` below its title at ``line``."""
-    if names := _names(text, 1):
-        header, *rows = _table(log, text[text.index(names) :], line)
-        for row in rows:
-            if len(row) != len(header):
-                raise log.problem("a line of values is cut off", line)
-            values = {_KEYS.get(name.strip(), ""): value for name, value in zip(header, row, strict=True)}
-            yield from _omni_samples(workload, values)
-    elif values := dict(_KEY_LINE.findall(text)):
-        yield from _omni_samples(workload, values)
-    else:
-        for value, unit in _TABLE_ROW.findall(text):
-            yield Samples(workload, _metric_of(unit), {}, (float(value),))
-
-
-def _names(text: str, least: int) -> str:
-    """Return the first line with at least ``least`` column names; empty if no line has that many names."""
-    for line in Lines(text):
-        if sum(name.strip() in _KEYS for name in line.split(",")) >= least:
-            return line
-    return ""
-
-
-def _table(log: Log, text: str, line: int) -> list[list[str]]:
-    """Return the rows of CSV up to a blank line."""
-    try:
-        return list(takewhile(bool, csv.reader(Lines(text))))
-    except csv.Error as error:
-        raise log.problem(f"is not CSV: {error}", line) from error
-
-
-def _omni_samples(workload: str, values: Mapping[str, str]) -> Iterator[Samples]:
-    test = f"{values.get('PROTOCOL', '')}-{values.get('DIRECTION', '')}".lower()
-    parameters: dict[str, str | int | float] = {"test": test} if workload == "netperf-omni" and len(test) > 1 else {}
-    for key, name in _PARAMETERS.items():
-        if re.fullmatch(r"[1-9]\d{0,9}", values.get(key, "")):
-            parameters[name] = int(values[key])
-    throughput = _metric_of(values.get("THROUGHPUT_UNITS") or ("Trans/s" if workload.endswith("rr") else "10^6bits/s"))
-    specs = {"THROUGHPUT": throughput} | _METRICS
-    if throughput.name != "throughput":
-        # The bytes a second of a request/response test follow from its transactions.
-        specs = {key: spec for key, spec in specs.items() if not key.endswith(("SEND_THROUGHPUT", "RECV_THROUGHPUT"))}
-    for key, spec in specs.items():
-        # netperf prints -1 for values that it did not measure.
-        if re.fullmatch(NUMBER, values.get(key, "")):
-            yield Samples(workload, spec, parameters, (float(values[key]),))
-
-
 _HEADING_WORD = re.compile(
     r"[#%USM]|Alignment|Burst|[Bb]ytes|CPU|[Dd]em(?:and)?|Elapsed|Errors|Final|/?[Ll]ocal|Messages?|Offset|Okay|[Pp]er|Rate|"
     r"Recvs?|/?[Rr]emote|Req(?:uest)?|Resp\.|S\.dem|SS|Sen[dt]s?|Service|Sizes?|Socket|Throughput|Time|Trans\.|Units|"
@@ -333,7 +234,7 @@ _HEADING_WORD = re.compile(
 _IS_LINE = lines_of(
     _TITLE.pattern.strip("^$"),
     _NUMBERS.pattern.strip("^$"),
-    _TABLE_ROW.pattern.strip("^$"),
+    omni.ROW,
     r"Interim result: .*|!!! .*|(?!CONFIG_)[A-Z][A-Z0-9_]+=.*",
     r"(?=(?:.*,)?-?\d+\.\d\d(?:,|\Z))[\w.|/^ -]*(?:,[\w.|/^ -]*)+",
 )
@@ -341,11 +242,11 @@ _IS_LINE = lines_of(
 
 def _is_line(line: str) -> bool:
     """Return whether netperf prints a line."""
-    return _IS_LINE(line) or bool(_names(line, 2)) or all(map(_is_heading_word, line.split()))
+    return _IS_LINE(line) or omni.is_omni(line) or all(map(_is_heading_word, line.split()))
 
 
 def _is_heading_word(word: str) -> bool:
-    return bool(_HEADING_WORD.fullmatch(word) or re.fullmatch(_UNIT, word))
+    return word in omni.WORDS or bool(_HEADING_WORD.fullmatch(word) or re.fullmatch(UNIT, word))
 
 
 READER = Reader(
@@ -392,7 +293,7 @@ def _mmtests_rows(protocol: str, size: int, logs: list[TreeLog]) -> list[Row]:
         return [row(SENT, "send", lambda numbers: numbers == 6), row(RECEIVED, "recv", lambda numbers: numbers == 4)]
     # MMTests labels transactions with Mbit/s, but netperf prints transactions a second.
     return [
-        row(TRANSACTIONS if protocol.endswith("_RR") else _metric_of("10^6bits/s"), "send", lambda numbers: numbers > 4)
+        row(TRANSACTIONS if protocol.endswith("_RR") else metric_of("10^6bits/s"), "send", lambda numbers: numbers > 4)
     ]
 
 
