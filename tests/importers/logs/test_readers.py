@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers import detect
+from schedlab.results.imported import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, read, reading, row, text, values
 
 DIRECTIONS = {
@@ -219,6 +220,40 @@ def test_iperf3_has_both_ends_and_its_intervals() -> None:
     assert len(values(imported, "rate-interim")) == 3
     udp = read("iperf3-udp.json")
     assert values(udp, "lost", streams=2) == pytest.approx([64.94413044890534])
+
+
+def test_both_directions_of_iperf3_have_rows_of_their_own() -> None:
+    imported = read("iperf3-bidir.json")
+    # bits_per_second / 10**6 of end.sum_received and end.sum_received_bidir_reverse
+    assert values(imported, "received", bidir="forward") == pytest.approx([11803.80094648904])
+    assert values(imported, "received", bidir="reverse") == pytest.approx([4490.773653606597])
+    assert values(imported, "sent", bidir="reverse") == pytest.approx([4523.356993469803])
+    assert values(imported, "retransmits", bidir="reverse") == [42.0]
+    assert len(values(imported, "rate-interim", bidir="reverse")) == 2
+    assert values(imported, "cpu-local", bidir="both") == pytest.approx([70.60755090861743])
+    assert all("bidir" in series.parameters for series in imported.series)
+
+
+def test_iperf3_before_3_10_has_the_sent_total_of_udp_alone() -> None:
+    imported = read("iperf3-udp-sum-only.json")
+    assert (values(imported, "sent", size=1448), values(imported, "jitter"), values(imported, "lost")) == (
+        [10.0],
+        [0.01],
+        [0.06],
+    )
+    assert "received" not in {series.metric for series in imported.series}
+
+
+def test_a_limited_rate_of_iperf3_is_a_row_of_its_own() -> None:
+    limited = text("iperf3-tcp.json").replace('"target_bitrate":\t0\n', '"target_bitrate":\t10000000\n')
+    assert {samples.parameters["bitrate"] for samples in reading("iperf3", limited).samples} == {10_000_000}
+
+
+@pytest.mark.parametrize("name", ["iperf3-bidir.json", "iperf3-udp-sum-only.json", "iperf3-tcp.json"])
+def test_iperf3_without_a_total_is_refused_with_its_name(name: str) -> None:
+    lost = "sum_sent_bidir_reverse" if "bidir" in name else "sum" if "only" in name else "sum_received"
+    with pytest.raises(ImportProblem, match=f"no {lost} in its end"):
+        reading("iperf3", text(name).replace(f'"{lost}":', '"other":'))
 
 
 def test_hyperfine_alone_has_a_column_for_each_command_and_a_sample_for_each_run() -> None:
