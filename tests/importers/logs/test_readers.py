@@ -74,6 +74,40 @@ def test_pgbench_has_its_summary_and_its_progress() -> None:
     assert any("single statements" in note for note in written.notes)
 
 
+def test_pgbench_9_5_writes_its_latency_with_a_colon() -> None:
+    imported = read("pgbench-9.5.log")
+    assert (values(imported, "tps", mode="rw"), values(imported, "latency")) == ([1000.5], [4000.0])
+    newer = text("pgbench-9.5.log").replace("latency average: 4.000 ms", "latency average = 4.000 ms")
+    assert [list(samples.values) for samples in reading("pgbench", newer).samples] == [[1000.5], [4000.0]]
+
+
+def test_a_mix_of_pgbench_scripts_is_a_row_of_its_own() -> None:
+    imported = read("pgbench-scripts.log")
+    assert values(imported, "tps", script="select only@3, simple update@1") == [9753.491152]
+    assert values(imported, "latency") == [205.0]
+    # Two runs in one log: the scripts below a summary belong to the run above them.
+    two = reading(
+        "pgbench", text("pgbench-scripts.log") + text("pgbench-scripts.log").replace("weight: 3", "weight: 9")
+    )
+    mixes = [samples.parameters["script"] for samples in two.samples if samples.metric.name == "tps"]
+    assert mixes == ["select only@3, simple update@1", "select only@9, simple update@1"]
+
+
+def test_pgbench_at_a_limited_rate_or_with_new_connections_is_a_row_of_its_own() -> None:
+    assert row(read("pgbench-rate.log"), "tps").parameters["rate"] == "limited"
+    again = text("pgbench-9.5.log").replace("excluding connections establishing", "including reconnection times")
+    assert reading("pgbench", again).samples[0].parameters["reconnect"] == 1
+    assert "reconnect" not in row(read("pgbench-9.5.log"), "tps").parameters
+
+
+def test_a_note_says_how_many_transactions_were_late() -> None:
+    line = "number of transactions above the 0.2 ms latency limit: {} (77.734%)\n"
+    before, tps = text("pgbench-9.5.log").split("tps = 1000.0")
+    late = reading("pgbench", before + line.format("398/512") + "tps = 1000.0" + tps)
+    assert list(late.notes) == ["log: number of transactions above the 0.2 ms latency limit: 398/512 (77.734%)"]
+    assert not reading("pgbench", before + line.format("0/512") + "tps = 1000.0" + tps).notes
+
+
 def test_transactions_of_pgbench_are_samples_and_give_the_rate() -> None:
     imported = read("pgbench-transactions.7140")
     latencies = values(imported, "latency")

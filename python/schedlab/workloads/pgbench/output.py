@@ -40,12 +40,13 @@ _INTERIM_LATENCY = MetricSpec("latency-interim", "us", "lower")
 _SCHEDULE_LAG = MetricSpec("schedule-lag", "us", "lower")
 
 _TPS_LINE = re.compile(
-    rf"^tps = ({NUMBER}) "
-    r"\((?:without initial connection time|excluding connections establishing|including reconnection times)\)",
+    rf"^tps = ({NUMBER}) \((?:without initial connection time|excluding connections establishing|"
+    r"including (?P<again>reconnection) times)\)",
     re.MULTILINE,
 )
-_LATENCY_LINE = re.compile(rf"^latency average = ({NUMBER}) ms", re.MULTILINE)
-_STDDEV_LINE = re.compile(rf"^latency stddev = ({NUMBER}) ms", re.MULTILINE)
+_LATENCY_LINE = re.compile(rf"^latency average(?: =|:) ({NUMBER}) ms", re.MULTILINE)
+_STDDEV_LINE = re.compile(rf"^latency stddev(?: =|:) ({NUMBER}) ms", re.MULTILINE)
+"""PostgreSQL 9.4 and 9.5 have a colon; before 9.4 the summary has no latency."""
 _PROGRESS_LINE = re.compile(rf"^progress: [0-9.]+ s, ({NUMBER}) tps, lat (\S+) ms", re.MULTILINE)
 """The rate since the last such line, and the mean latency (``NaN`` where no transaction ended)."""
 
@@ -55,7 +56,12 @@ _SETTING = re.compile(
     re.MULTILINE,
 )
 _LAG = re.compile(rf"^rate limit schedule lag: avg ({NUMBER}) ", re.MULTILINE)
-_FAILED = re.compile(r"^number of (?:failed transactions|transactions skipped): (?!0 )(.+)$", re.MULTILINE)
+_FAILED = re.compile(
+    r"^number of (?:failed transactions|transactions (?:skipped|above the \S+ ms latency limit)): (?!0[ /])(.+)$",
+    re.MULTILINE,
+)
+_SCRIPT = re.compile(rf"^SQL script {WHOLE}: (?P<name>.+)\n - weight: (?P<weight>{WHOLE}) ", re.MULTILINE)
+"""A script of several, below the summary."""
 _BY_STATEMENT = re.compile(r"^(?:statement latencies in milliseconds|SQL script \d+: )", re.MULTILINE)
 
 _NAMES = {
@@ -84,7 +90,7 @@ def _read(log: Log) -> Reading:
     start = 0
     for end in _TPS_LINE.finditer(log.text):
         text = log.text[start : end.end()]
-        samples += _run(text, float(end[1]))
+        samples += _run(text, end, _mix(log.text, end.end()))
         notes += [f"{log.name}: {failed[0]}" for failed in _FAILED.finditer(text)]
         start = end.end()
     if all(_PROGRESS_LINE.match(line) for line in log.lines if line.strip()):
@@ -96,13 +102,25 @@ def _read(log: Log) -> Reading:
     return Reading(samples, notes=notes)
 
 
-def _run(text: str, rate: float) -> Iterator[Samples]:
-    parameters = _parameters(text)
-    # Before PostgreSQL 9.6 the summary has no latency.
+def _mix(text: str, at: int) -> str:
+    """Return names and weights of the scripts of the run whose summary ends at a position; empty for one script."""
+    following = _BEGUN.search(text, at)
+    scripts = _SCRIPT.finditer(text, at, following.start() if following else len(text))
+    return ", ".join(
+        f"{script['name'].removeprefix('<builtin: ').rstrip('>')}@{script['weight']}" for script in scripts
+    )
+
+
+def _run(text: str, rate: re.Match[str], mix: str) -> Iterator[Samples]:
+    parameters = _parameters(text) | ({"script": mix} if mix else {}) | ({"reconnect": 1} if rate["again"] else {})
+    lag = _LAG.search(text)
+    if lag:
+        # pgbench does not print the rate to which --rate limits a run.
+        parameters |= {"rate": "limited"}
     printed = {"latency": _LATENCY_LINE.search(text), "latency-stddev": _STDDEV_LINE.search(text)}
-    values = {"tps": rate} | {name: 1e3 * float(match[1]) for name, match in printed.items() if match}
+    values = {"tps": float(rate[1])} | {name: 1e3 * float(match[1]) for name, match in printed.items() if match}
     yield from single_run("pgbench", parameters, named(METRICS, values))
-    if lag := _LAG.search(text):
+    if lag:
         yield Samples("pgbench", _SCHEDULE_LAG, parameters, [1e3 * float(lag[1])])
     yield from _progress(text, parameters)
 
@@ -117,7 +135,7 @@ def _progress(text: str, parameters: Parameters) -> Iterator[Samples]:
         yield Samples("pgbench", _INTERIM_LATENCY, parameters, latencies)
 
 
-def _parameters(text: str) -> Parameters:
+def _parameters(text: str) -> dict[str, str | int | float]:
     settings: dict[str, str | int | float] = {}
     for match in _SETTING.finditer(text):
         name, _, value = match[0].partition(": ")
