@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab.files import packed
 from schedlab.importers.checks import checked, columns_of, directed, renamed, require_name, unique
-from schedlab.importers.text import NotResults, too_much_memory
+from schedlab.importers.text import NotResults, naming_decimal_commas, too_much_memory
 from schedlab.results.imported import Import, ImportProblem
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _files(
     wanted = with_further(files(paths, names))
     for file in wanted:
         try:
-            with _enough_memory(file.path):
+            with _enough_memory(file.path), naming_decimal_commas(file.path):
                 alone = len(wanted) == 1 and not names
                 content = read_file(file, form, alone=alone, layouts=layouts, columns=columns)
         except NotResults as problem:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BufferedReader, BytesIO
@@ -92,6 +92,36 @@ def document(path: Path) -> Document:
 
 
 EMPTY = "the benchmark wrote nothing to this file: run the benchmark again, or leave this file out"
+
+
+_DECIMAL_COMMA = re.compile(
+    r"(?<![\w.,;])\d{1,15},(?!\d{3}(?!\d))\d{1,15}(?=[ \t]*(?:%|[A-Za-zµ]))|\b\d{1,5}m\d{1,2},\d{3}s\b"
+)
+"""A figure before its unit whose comma does not separate thousands: ``30,500000 usecs/op``, ``0m1,234s``."""
+
+
+@contextmanager
+def naming_decimal_commas(path: Path) -> Iterator[None]:
+    """Add decimal commas in a file to the reasons of an ImportProblem that the block raises.
+
+    A tool prints them in the locale of the user. The readers expect decimal points, and miss such figures.
+    """
+    try:
+        yield
+    except ImportProblem as problem:
+        # Standard input cannot be read again.
+        figure = _DECIMAL_COMMA.search(_text_or_nothing(path))
+        if figure:
+            problem.what += f"; the file has figures with a decimal comma ({figure[0]})"
+            problem.todo = f"run the tool with LC_ALL=C, which prints decimal points; otherwise: {problem.todo}"
+        raise
+
+
+def _text_or_nothing(path: Path) -> str:
+    """Return the text of a file; empty for standard input, which cannot be read again, and for unreadable files."""
+    with suppress(ImportProblem):
+        return document(path).text if path.is_file() else ""
+    return ""
 
 
 def _read(path: Path, name: str) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 
 from schedlab.importers import detect
 from schedlab.results.imported import ImportProblem
-from tests.importers.logs.recorded import SAMPLES, text
+from tests.importers.logs.recorded import SAMPLES, reading, text
 
 CUT = {
     # sample: number of lines kept, message, line of the problem
@@ -91,3 +91,15 @@ def test_a_note_says_that_schbench_lacks_its_last_report(tmp_path: Path) -> None
     path.write_text("\n".join(text("schbench.log").split("\n")[:57]))
     imported = detect.read(path)
     assert any("the last report is used" in note for note in imported.notes)
+
+
+def test_a_clock_of_perf_without_a_unit_is_in_milliseconds_only_with_decimals() -> None:
+    line = "{},,task-clock,1203000,100.00,,\n3,,page-faults,1203000,100.00,,\n"
+    (clock, _) = reading("perf-stat", line.format("1.203000")).samples
+    assert (list(clock.values), clock.metric.unit) == ([1.203], "ms")
+    with pytest.raises(ImportProblem, match="neither a unit nor decimals"):
+        reading("perf-stat", line.format("1203000"))
+    document = '{{"counter-value" : "{}", "unit" : "", "event" : "task-clock", "event-runtime" : 1203000}}\n'
+    with pytest.raises(ImportProblem, match="neither a unit nor decimals"):
+        reading("perf-stat-json", document.format("1203000"))
+    assert list(reading("perf-stat-json", document.format("1.203000")).samples[0].values) == [1.203]

@@ -36,6 +36,56 @@ def test_decimal_commas_of_a_locale_are_read() -> None:
     assert {cell.n for r in table.rows for cell in r.cells} == {5}
 
 
+OUTPUT_ABOVE = """{first}
+
+ Performance counter stats for '{one}' (5 runs):
+
+     2.000.000.000      cycles:u          ( +-  2,00% )
+            3,5000 +- 0,0100 seconds time elapsed  ( +-  0,29% )
+
+{second}
+
+ Performance counter stats for '{two}' (5 runs):
+
+     1.000.000.000      cycles:u          ( +-  1,00% )
+            0,5000 +- 0,0100 seconds time elapsed  ( +-  2,00% )
+"""
+
+
+@pytest.mark.parametrize(
+    "output",
+    [("Ratio: 50% | N: 10,000",) * 2, ("done",) * 2, ("Results:",) * 2, ("Total time: 3.1 s", "Total time: 3 s")],
+)
+def test_output_of_the_command_names_no_column(output: tuple[str, str]) -> None:
+    first, second = output
+    one, two = imported(OUTPUT_ABOVE.format(first=first, second=second, one="./one", two="./two")).tables
+    assert (one.title, one.columns, two.title, two.columns) == ("./one", ("./one",), "./two", ("./two",))
+    assert (values(row(one, "cycles:u")), values(row(two, "elapsed"))) == ([2e9], [0.5])
+    both = only(imported(OUTPUT_ABOVE.format(first=first, second=second, one="./one", two="./one")))
+    assert (both.title, both.columns) == ("./one", ("./one", "./one (2)"))
+
+
+@pytest.mark.parametrize(
+    "headings", [("Before:", "After:"), ("6.1-base", "6.1-patch"), ("without the patch", "with it")]
+)
+def test_headings_of_one_command_name_its_columns(headings: tuple[str, str]) -> None:
+    first, second = headings
+    table = only(imported(OUTPUT_ABOVE.format(first=first, second=second, one="./one", two="./one")))
+    assert table.columns == (first.rstrip(":"), second.rstrip(":"))
+
+
+def test_the_table_of_single_runs_does_not_end_a_block() -> None:
+    table = only(
+        imported(
+            " Performance counter stats for 'true' (2 runs):\n\n"
+            "           # Table of individual measurements:\n"
+            "           0.00861 (+0.00505) ############\n           0.00110 (-0.00246) ####\n\n"
+            "           # Final result:\n           0.00356 +- 0.00252 seconds time elapsed  ( +- 70.91% )\n"
+        )
+    )
+    assert (table.title, table.columns, values(row(table, "elapsed"))) == ("true", ("true",), [0.00356])
+
+
 def test_headings_within_lines_are_columns_and_another_command_is_another_table() -> None:
     arm, x86 = example("perf-inline-headings").tables
     assert arm.columns[0] == x86.columns[0] == "ATOMIC_TIMING"

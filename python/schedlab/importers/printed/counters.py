@@ -14,13 +14,19 @@ from schedlab.importers.checks import unique
 from schedlab.importers.printed.lines import Line, is_rule, malformed
 from schedlab.results.imported import Table
 from schedlab.results.metrics import MetricSpec
-from schedlab.workloads.perf_stat import output
-from schedlab.workloads.perf_stat.output import LONGEST_LINE, Command, Count
+from schedlab.workloads.perf_stat import output, people
+from schedlab.workloads.perf_stat.output import Count
+from schedlab.workloads.perf_stat.people import LONGEST_LINE, Command
 
 _DIFF_MARK = re.compile(r"\s*(?P<mark>[-+])\s(?=\s*[\d<])")
 """Before a counter of two runs that are written as a diff: ``-  71,938,508,607  cycles``."""
 _NOT_A_HEADING = re.compile(r"[`>^]|.*(?:\d\s+\d|\(\+-)")
 """Remarks about a figure, and output of other tools."""
+_SIDE = re.compile(
+    r"\b(?:before|after|base(?:line)?|(?:un)?patched|vanilla|stock|mainline|upstream|orig(?:inal)?|old|new|with(?:out)?)\b",
+    re.IGNORECASE,
+)
+"""Words for one of several kernels or settings."""
 _FARTHEST_HEADING = 12
 _LONGEST_HEADING = 90
 _LONGEST_TITLE = 200
@@ -28,13 +34,18 @@ _LONGEST_TITLE = 200
 
 @dataclass(frozen=True)
 class _Block:
-    """The counters under one ``heading``; ``title`` is the heading above a block with a separate heading line."""
+    """The counters under one ``heading``; ``title`` is the heading above a block with a separate heading line.
+
+    perf ``names`` the command of a block below the command's output. The last line of this output may look like a
+    heading.
+    """
 
     heading: str
     command: Command
     counts: tuple[Count, ...]
     line: int
     title: str = ""
+    names: bool = False
 
 
 @dataclass
@@ -48,8 +59,8 @@ class Reader:
     def read(self, at: int, floor: int) -> int | None:
         """Read the block that begins at ``lines[at]`` and return its end; None if no block begins at the line."""
         text = self.lines[at].text
-        title = output.title_of(text)
-        if title is None and (len(text) > LONGEST_LINE or not output.begins(text)):
+        title = people.title_of(text)
+        if title is None and (len(text) > LONGEST_LINE or not people.begins(text)):
             return None
         if title and (end := self._diff(at, floor, title)):
             return end
@@ -103,7 +114,7 @@ class Reader:
                     break
                 at += 1
                 continue
-            inline = output.heading_within(line.text)
+            inline = people.heading_within(line.text)
             if (inline and lines) or not self._is_event(line):
                 break
             lines.append(line)
@@ -115,7 +126,7 @@ class Reader:
     def _is_event(self, line: Line) -> bool:
         if len(line.text) > LONGEST_LINE:
             return False
-        is_event = output.is_event(line.text)
+        is_event = people.is_event(line.text)
         if is_event is None:
             why = "the figure or the event of the line cannot be read as output of perf stat"
             raise malformed(self.source, line, why)
@@ -125,19 +136,20 @@ class Reader:
         """Whether the block continues after a blank line: perf prints one or two blank lines before the
         elapsed times."""
         following = next((line.text for line in self.lines[at : at + 2] if line.text), "")
-        return output.heading_within(following) == ""
+        return people.heading_within(following) == "" or people.is_of_table(following)
 
     def _add(self, at: int, floor: int, title: Command | None, heading: str, lines: Sequence[Line]) -> None:
-        above, command = self._above(at, floor)
+        above, command = self._above(at, floor, titled=title is not None)
         if title:
             command = replace(title, runs=title.runs or command.runs)
         elif not command.text and self.blocks:
             command = self.blocks[-1].command
-        if counts := output.counts_for_people([(line.number, line.text) for line in lines], command.runs):
+        if counts := people.counts_for_people([(line.number, line.text) for line in lines], command.runs, self.source):
             number = self.lines[at].number
-            self.blocks.append(_Block(heading or above, command, tuple(counts), number, above if heading else ""))
+            block = _Block(heading or above, command, tuple(counts), number, above if heading else "")
+            self.blocks.append(replace(block, names=title is not None and not heading))
 
-    def _above(self, at: int, floor: int) -> tuple[str, Command]:
+    def _above(self, at: int, floor: int, *, titled: bool) -> tuple[str, Command]:
         """Return the heading and the command above a block."""
         heading = ""
         for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
@@ -146,13 +158,31 @@ class Reader:
                 continue
             if len(text) > LONGEST_LINE:
                 break
-            if command := output.command_of(text):
+            if command := people.command_of(text):
                 return heading, command
             if len(text) > _LONGEST_HEADING:
                 break
-            if not _NOT_A_HEADING.match(text):
+            if not _NOT_A_HEADING.match(text) and (not titled or _is_marked(text)):
                 heading = heading or text.strip("#*|= ").rstrip(":").strip()
         return heading, Command()
+
+
+def _is_marked(text: str) -> bool:
+    """Return whether a line is a heading rather than a line of a program's output."""
+    return text.endswith(":") or text[0] in "#*=" or " " not in text or _SIDE.search(text) is not None
+
+
+def _names(group: Sequence[_Block]) -> list[str]:
+    """Return the names of columns: headings, or the command where a heading may be output of the command.
+
+    Headings of one command are headings if they differ, and the heading of a single block if it names a side.
+    """
+    headings = [block.heading for block in group]
+    differ = len(set(headings)) == len(group) > 1 or (len(group) == 1 and _SIDE.search(headings[0]))
+    return [
+        ("" if block.names and not differ else block.heading) or block.command.text or f"line {block.line}"
+        for block in group
+    ]
 
 
 def _is_column_of(group: Sequence[_Block], block: _Block) -> bool:
@@ -175,12 +205,11 @@ def _table(group: Sequence[_Block]) -> Table:
     repeated = {metric for metric, time in rows if time > 1}
     first = group[0]
     run = {"run": first.command.run} if first.command.run else {}
-    names = [block.heading or block.command.text or f"line {block.line}" for block in group]
     return Table(
         output.LAYOUT,
         (first.command.text or first.title)[:_LONGEST_TITLE],
         output.WORKLOAD,
-        unique([name[:_LONGEST_HEADING] for name in names]),
+        unique([name[:_LONGEST_HEADING] for name in _names(group)]),
         tuple(
             output.row_of(
                 [by_block.get(k) for k in range(len(group))],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +65,13 @@ _LINES = (
     r"[\d.]+ (?:% difference between max/avg runtime|GB data processed, .*|GB/sec.* speed|secs latency to .*)",
 )
 """Lines that perf bench prints."""
+_THOUSANDS = r"\d{1,3}(?:[.,]\d{3})+"
+_GROUPED = re.compile(rf"^(?:# Executed {_THOUSANDS}(?= )|[ \t]*{_THOUSANDS}(?=[ \t]+ops/sec))", re.MULTILINE)
+"""Number of calls, and of operations a second, in groups of three (``%'d``), in the locale of the user."""
+_UNITS = r"usecs/op|[KMG]?B/sec|cycles/byte|(?:[mun]?sec|[mun]?s)s?\b|%|, \S+,"
+_COMMA = re.compile(rf"(?<![\w.,])({WHOLE}),({WHOLE})(?=[ \t]*(?:$|{_UNITS}))", re.MULTILINE)
+"""A figure with a decimal comma. perf bench prints figures with decimals without separators of thousands (``%14lf``,
+``%.3f``), so that the comma is certain."""
 
 _ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
 """Collections whose benchmarks all print a value that this reader can parse."""
@@ -97,7 +104,7 @@ def _read(log: Log) -> Reading:
     averages."""
     samples: list[Samples] = []
     notes: list[str] = []
-    for section in _sections(log):
+    for section in _sections(replace(log, text=_in_c_locale(log.text))):
         values = list(_values(section))
         if _is_cut(section, bool(values)):
             raise log.problem(
@@ -109,6 +116,12 @@ def _read(log: Log) -> Reading:
     if not samples:
         raise log.problem("contains no figure of perf bench", 1)
     return Reading(samples, notes=notes)
+
+
+def _in_c_locale(text: str) -> str:
+    """Return the output as perf prints it with ``LC_ALL=C``."""
+    text = _GROUPED.sub(lambda match: re.sub("[.,]", "", match[0]), text)
+    return _COMMA.sub(r"\1.\2", text)
 
 
 def _is_cut(section: _Section, has_values: bool) -> bool:
@@ -182,12 +195,20 @@ def _parameters(text: str) -> Parameters:
     return {}
 
 
+_IS_LINE = lines_of(*_LINES)
+
+
+def _is_line(line: str) -> bool:
+    """Return whether perf bench prints a line, in any locale."""
+    return _IS_LINE(_in_c_locale(line))
+
+
 READER = Reader(
     "perf-bench",
     "perf bench, in both of its formats",
     _recognises,
     _read,
-    line=lines_of(*_LINES),
+    line=_is_line,
     begins=_BEGINS,
     unread=(
         Unread(

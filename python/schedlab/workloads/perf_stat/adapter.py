@@ -17,6 +17,7 @@ from schedlab.workloads.command.adapter import RunParameters
 from schedlab.workloads.log_reader import Lines, Log
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
 from schedlab.workloads.perf_stat import output as perf_output
+from schedlab.workloads.perf_stat.people import counts_for_people
 from schedlab.workloads.tools import find, need
 
 SOFTWARE = ("task-clock", "context-switches", "cpu-migrations", "page-faults")
@@ -98,7 +99,7 @@ def _values(text: str, *, separated: bool) -> Iterator[tuple[str, float]]:
     counts = (
         perf_output.separated(Log("output", f"{text}\n"))[1]
         if separated
-        else perf_output.counts_for_people(enumerate(Lines(text), 1))
+        else counts_for_people(enumerate(Lines(text), 1))
     )
     for count in counts:
         if count.value is None:

@@ -1,18 +1,12 @@
-"""Output of ``perf stat``: separated values (``-x``), JSON (``-j``), and lines for people.
+"""Output of ``perf stat``: separated values (``-x``) and JSON (``-j``).
 
 A line of separated values ("CSV FORMAT" in perf-stat(1))::
 
     [seconds,][CPU0, | S0-D0-C0,number, | comm-tid,]VALUE,unit,event,[cgroup,][error%,]runtime,percent[,value,unit]
 
-As in the tool's real output, and unlike in the manual, the error of repeated runs follows the event. Lines for people::
-
-    Performance counter stats for 'perf bench sched pipe' (10 runs):
-
-        16,839.74 msec task-clock:u        #    1.158 CPUs utilized     ( +-  0.52% )
-       45.291088843 seconds time elapsed                                ( +-  0.40% )
-
-``+-`` is the standard error of the mean in per cent: ``print_noise`` prints ``rel_stddev_stats`` of ``stddev_stats``,
-which divides the variance by n (linux, tools/perf/util/stat.c).
+As in the tool's real output, and unlike in the manual, the error of repeated runs follows the event. The error is the
+standard error of the mean in per cent: ``print_noise`` prints ``rel_stddev_stats`` of ``stddev_stats``, which divides
+the variance by n (linux, tools/perf/util/stat.c).
 """
 
 from __future__ import annotations
@@ -27,27 +21,37 @@ from math import isnan
 from typing import Any
 
 from schedlab.notation.units import SYMBOLS, counted
-from schedlab.results.imported import Cell, Spread, Table, TableRow
+from schedlab.results.imported import Cell, ImportProblem, Spread, Table, TableRow
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import number
-from schedlab.workloads.log_reader import NUMBER, Log, Parameters, Reader, Reading, Samples
+from schedlab.workloads.log_reader import NUMBER, Log, Parameters, Reader, Reading, Samples, Unread
 
 WORKLOAD, LAYOUT = "perfstat", "perf-stat"
 """Name of the workload, as of the adapter, and of its tables. Only lines for people name the measured command."""
 
 _TIMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
 """perf's clock events in nanoseconds (perf-list(1), tool events), and the adapters' names of their metrics."""
-_CLOCKS = frozenset({"task-clock", "cpu-clock"})
+CLOCKS = frozenset({"task-clock", "cpu-clock"})
 """Events that perf prints in milliseconds; old versions leave the unit out."""
 
 _BETWEEN = re.compile(r"[^\w\s.<>%/()=:-]{1,4}|\t|:")
 """Separators: characters that no field contains."""
-_LIKELY = re.compile(r"^.*([^\w\s.<>]{1,4}|\t)\d{1,18}\1\d{1,3}\.\d\d(?:\1.*)?$", re.MULTILINE)
-"""Lines of counts end in the time for which the event was counted, and that time in per cent."""
+_LIKELY = re.compile(r"^.*([^\w\s.<>]{1,4}|\t)\d{1,18}\1\d{1,3}(?!\1)[.,]\d\d(?:\1.*)?$", re.MULTILINE)
+"""Lines of counts end in the time for which the event was counted, and that time in per cent. ``-x`` and ``-j`` do not
+separate thousands (``--big-num`` in perf-stat(1)), so a comma in a figure is the decimal mark of the locale."""
+_AMBIGUOUS = Unread(
+    re.compile(
+        r"^(?:.{1,40},)?(?:\d+,)?\d+,[A-Za-z]*,[A-Za-z_][\w./:-]*,(?:\d+,\d\d%,)?\d+,\d{1,3},\d\d(?:,|$)", re.MULTILINE
+    ),
+    "output of 'perf stat -x ,' with decimal commas, which cannot be told from the separators",
+    "run perf with LC_ALL=C, or with -x ';'",
+)
 _LINES = 40
 """Number of lines that determine the separator."""
 
 _OBJECT = re.compile(r'^ *\{ ?"(?:interval|cpu|core|socket|die|node|thread|cgroup|counter-value)" ?: ?', re.MULTILINE)
+_BARE_COMMA = re.compile(r'(" ?: ?-?\d+),(\d+)(?=[ \t]*[,}])')
+"""A bare number with a decimal comma, which is not JSON: a key would follow the comma."""
 _PLACES = ("cpu", "core", "die", "socket", "node", "cache", "cluster", "thread")
 
 _COUNT = re.compile(r"[0-9]{1,20}(?:[.,][0-9]{1,15})?")
@@ -56,7 +60,7 @@ _SECONDS = re.compile(r" *[0-9]{1,12}\.[0-9]{9}| *summary")
 _PLACE = re.compile(r"CPU\d+|[SDCNL]\d+(?:-[SDCNL]\w*\d+)*|.+-\d+")
 _UNIT = re.compile(r"(?!<not )[^0-9\s][^\s]*|")
 _EVENT = re.compile(r"[A-Za-z_][^\t]*")
-_ERROR = re.compile(r"([0-9]{1,9}\.[0-9]+)%")
+_ERROR = re.compile(r"([0-9]{1,9}[.,][0-9]+)%")
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def _count(event: str, unit: str, value: float | None, line: int, **further: Any
 def unit_of(event: str, printed: str = "") -> str:
     """Return the unit of an event, by the unit that perf printed."""
     if not printed:
-        return "ms" if event.partition(":")[0] in _CLOCKS else "events"
+        return "ms" if event.partition(":")[0] in CLOCKS else "events"
     return "J" if printed == "Joules" else SYMBOLS.get(printed, printed)
 
 
@@ -139,11 +143,15 @@ def _count_of(line: str, separator: str, number: int = 0) -> Count | None:
         or not _EVENT.fullmatch(fields[2])
     ):
         return None
-    value = float(fields[0].replace(",", ".")) if _COUNT.fullmatch(fields[0]) else None
-    error = next((float(match[1]) for field in fields[3:5] if (match := _ERROR.fullmatch(field))), None)
+    value = _float(fields[0]) if _COUNT.fullmatch(fields[0]) else None
+    error = next((_float(match[1]) for field in fields[3:5] if (match := _ERROR.fullmatch(field))), None)
     cgroup = fields[3] if fields[3] and not _VALUE.fullmatch(fields[3]) and not _ERROR.fullmatch(fields[3]) else ""
     place = " ".join(filter(None, (place, cgroup)))
     return _count(fields[2], fields[1], value, number, seconds=seconds, place=place, error_percent=error)
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "."))
 
 
 def _separator(text: str) -> str | None:
@@ -163,10 +171,21 @@ def separated(log: Log) -> tuple[str, list[Count]]:
     counts = []
     for line_number, line in enumerate(log.lines, 1):
         if count := _count_of(line, separator, line_number):
+            if re.search(rf"(?:^|{re.escape(separator)})[1-9]\d*{re.escape(separator * 2)}(?:task|cpu)-clock", line):
+                raise _no_unit(log, line_number)
             counts.append(count)
         elif line_number == len(log.lines) and line.count(separator) > 1 and not log.text.endswith("\n"):
             raise log.problem(f"“{line[:60]}” is cut off", line_number)
     return separator, counts
+
+
+def _no_unit(log: Log, line: int) -> ImportProblem:
+    """Return the error for a clock that may be in nanoseconds.
+
+    Versions before 4.20 print milliseconds without a unit, but always with decimals.
+    """
+    fault = "a clock has neither a unit nor decimals, so its unit is uncertain"
+    return log.problem(fault, line, "run perf again, or remove the line from the file")
 
 
 def _read(log: Log) -> Reading:
@@ -204,7 +223,7 @@ def _objects(log: Log) -> Iterator[tuple[int, dict[str, Any]]]:
         if not text.lstrip().startswith("{"):
             continue
         try:
-            content = json.loads(text)
+            content = json.loads(_BARE_COMMA.sub(r"\1.\2", text))
         except (ValueError, RecursionError) as error:
             raise log.problem(f"“{text.strip()[:60]}” is not a complete JSON object", line) from error
         if isinstance(content, dict):
@@ -212,12 +231,15 @@ def _objects(log: Log) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _count_of_object(log: Log, line: int, fields: dict[str, Any]) -> Count:
-    value = str(fields["counter-value"]).strip()
+    value = str(fields["counter-value"]).strip().replace(",", ".")
     if not (re.fullmatch(NUMBER, value) or re.fullmatch(r"<not \w+>", value)):
         raise log.problem(f"{value[:40]!r} is not a counter's value", line)
+    event, unit = str(fields["event"]), str(fields.get("unit", ""))
+    if event.partition(":")[0] in CLOCKS and not unit and value.isdecimal() and int(value):
+        raise _no_unit(log, line)
     return _count(
-        str(fields["event"]),
-        str(fields.get("unit", "")),
+        event,
+        unit,
         None if value.startswith("<") else float(value),
         line,
         seconds=number(fields.get("interval")),
@@ -305,121 +327,6 @@ READERS = (
         lambda text: _separator(text) is not None,
         _read,
         line=_is_line,
+        unread=(_AMBIGUOUS,),
     ),
 )
-
-_TITLE = re.compile(r"\s*Performance counter stats for (?P<command>.+?)(?: \((?P<runs>\d+) runs\))?:?\s*\Z")
-_FIGURE = r"(?:\d{1,3}(?:[., ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
-_SPREAD = r"(?:\(\s*\+-\s*(?P<spread>\d+(?:[.,]\d+)?)\s*%\s*\))"
-_SHARE = r"(?:[\[(]\s*[\d.,]+\s*%\s*[\])])?"
-"""The time that a multiplexed counter was enabled."""
-_ELAPSED = re.compile(
-    rf"(?P<heading>.*?)(?<![\d.,\w])(?P<value>{_FIGURE})\s*(?:\+-\s*[\d.,]+\s*)?\s*seconds?\s+"
-    rf"(?P<kind>time elapsed|user|sys)\b\s*{_SPREAD}?"
-)
-_KINDS = {"time elapsed": "elapsed", "user": "user", "sys": "system"}
-_COUNTER = re.compile(
-    rf"\s*(?P<value>{_FIGURE}|<not (?:supported|counted)>)\s+(?:(?P<unit>msec|nsec|Joules|MiB|Bytes|ns|%)\s+)?"
-    rf"(?P<event>[A-Za-z_][\w./:=,@-]*)(?P<clock> \(msec\))?\s*(?:\s#.*?|\s->.*?)?\s*{_SPREAD}?\s*{_SHARE}\s*\Z"
-)
-_DAMAGED = re.compile(r"\s*[\d<].*(?:seconds? time elapsed|\(\s*\+-\s*[\d.,]+\s*%\s*\)|\s#\s+[\d.,]+\s)")
-_DAMAGED_ELAPSED = re.compile(r"\s*\S*\d\S*\s+seconds? time elapsed")
-_SECOND_COMMENT = re.compile(rf"\s*#.*?{_SPREAD}?\s*{_SHARE}\s*\Z")
-_COMMON_EVENT = re.compile(
-    r"\s(?:(?:task|cpu)-clock|cycles|instructions|branch(?:es|-misses)|(?:page|major|minor)-faults|context-switches|"
-    r"cpu-migrations|cache-(?:misses|references)|(?:L1-[di]cache|LLC|[di]TLB|node)-(?:load|store)[\w-]*|"
-    r"stalled-cycles-\w+)(?::\w+)?\s"
-)
-_COMMAND = re.compile(r"perf stat|perf bench|^\s*[$#]\s")
-_OPTIONS = re.compile(r".*?perf stat(?:\s+-[exoCGpt]\s+\S+|\s+-\S+(?:\s+\d\S*)?)*\s+(?:--\s+)?")
-_REPEAT = re.compile(r"(?:--repeat[= ]?|-r ?)(\d+)")
-_DECIMAL_COMMA = re.compile(r"\d,\d+\s*%|\d\.\d{3}[.,]\d")
-LONGEST_LINE = 1000
-"""Characters of a line for people."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A measured command.
-
-    Attributes:
-        text: the command as printed, or the line that a user wrote.
-        run: the adapter's parameter of this name: the command without ``perf stat`` and its options. Empty if the line
-            may be a comment.
-        runs: number of repeated runs, where it is printed.
-    """
-
-    text: str = ""
-    run: str = ""
-    runs: int | None = None
-
-
-def title_of(text: str) -> Command | None:
-    """Return the command in the title of a block; None if the line is not a title."""
-    if len(text) > LONGEST_LINE or "Performance counter stats" not in text or not (match := _TITLE.match(text)):
-        return None
-    command = match["command"].strip("' ")
-    return Command(command, command, int(match["runs"]) if match["runs"] else None)
-
-
-def command_of(text: str) -> Command | None:
-    """Return the command in a line that a user wrote; None if the line has no command."""
-    if not _COMMAND.search(text):
-        return None
-    command, repeat = text.lstrip("#$ ").strip("[] "), _REPEAT.search(text)
-    run = _OPTIONS.sub("", command, count=1) if "perf " in text or text.lstrip().startswith("$") else ""
-    return Command(command, run, int(repeat[1]) if repeat else None)
-
-
-def begins(text: str) -> bool:
-    """Return whether a line begins a block without a title."""
-    if "time elapsed" in text:
-        return _ELAPSED.search(text) is not None or _DAMAGED_ELAPSED.match(text) is not None
-    if "%" not in text:
-        return False
-    return (_COMMON_EVENT.search(text) is not None or "+-" in text) and _COUNTER.match(text) is not None
-
-
-def is_event(text: str) -> bool | None:
-    """Return whether a line is a counter, a time, or a comment on the counter above; None for a damaged counter or
-    time."""
-    if _ELAPSED.search(text) or _COUNTER.match(text) or text.lstrip().startswith("#"):
-        return True
-    return None if _DAMAGED.match(text) else False
-
-
-def heading_within(text: str) -> str | None:
-    """Return the text before the figure in a line such as ``+NUMA:   0.248 seconds time elapsed``; None for other
-    lines."""
-    match = _ELAPSED.search(text) if len(text) <= LONGEST_LINE else None
-    return match and match["heading"].strip().rstrip(":").strip()
-
-
-def counts_for_people(lines: Iterable[tuple[int, str]], runs: int | None = None) -> list[Count]:
-    """Return the counts in numbered lines of one block; ``runs`` is the number of repeated runs."""
-    block = [(line, text) for line, text in lines if len(text) <= LONGEST_LINE]
-    comma = any(_DECIMAL_COMMA.search(text) for _, text in block)
-    counts: list[Count] = []
-    for line, text in block:
-        if match := _ELAPSED.search(text):
-            name, unit = _KINDS[match["kind"]], "s"
-        elif match := _COUNTER.match(text):
-            name = match["event"]
-            unit = "ms" if match["clock"] else unit_of(name, match["unit"] or "")
-        else:
-            # A second comment on the counter above; perf prints the spread after the last comment.
-            second = _SECOND_COMMENT.match(text)
-            if counts and second and second["spread"]:
-                counts[-1] = replace(counts[-1], error_percent=_number(second["spread"], comma))
-            continue
-        value = None if match["value"].startswith("<") else _number(match["value"], comma)
-        error = _number(match["spread"], comma) if match["spread"] else None
-        metric = MetricSpec(name, unit, "lower")
-        counts.append(Count(metric, value, line, match["value"], error_percent=error, runs=runs))
-    return counts
-
-
-def _number(text: str, decimal_comma: bool) -> float:
-    """Read a figure in the locale of its block: ``1,234.5`` or ``1.234,5``."""
-    plain = text.replace(" ", "")
-    return float(plain.replace(".", "").replace(",", ".") if decimal_comma else plain.replace(",", ""))
