@@ -298,9 +298,9 @@ def test_a_non_zero_exit_code_can_mean_success(measure) -> None:
 
 
 def test_a_command_that_does_not_exist_is_a_failed_trial(measure) -> None:
-    done = measure(text("/no/such/program"))
+    done = measure(text("./no/such/program"))
     assert done.state == "failed"
-    assert "/no/such/program" in done.reason
+    assert "no/such/program" in done.reason
 
 
 def test_a_killed_command_is_a_failed_trial(measure) -> None:
@@ -332,6 +332,14 @@ def missing_requirements(source: str) -> str:
 
 def test_a_missing_cpu_is_reported_before_the_first_trial() -> None:
     assert "CPU 4000" in missing_requirements(text(variant='cpus = "4000"'))
+
+
+@pytest.mark.parametrize("run", ["no-such-program --fast", "/no/such/program", "NAME=value true"])
+def test_a_program_that_does_not_exist_is_reported_before_the_first_trial(run: str) -> None:
+    assert f"there is no program {run.split(maxsplit=1)[0]!r}" in missing_requirements(text(run))
+    # A setup or another PATH may supply the program.
+    assert missing_requirements(text(run, more="setup = 'make install'")) == ""
+    assert missing_requirements(text(run, variant="environment = { PATH = '/opt/bin' }")) == ""
 
 
 def test_a_missing_tool_is_reported_with_its_install_line(monkeypatch) -> None:

@@ -57,7 +57,7 @@ def measure(place: Place) -> Measure:
         assert not workload.missing_requirements(parameters)
         with workload.prepared(parameters, place):
             workload.before_trial(parameters, place)
-            launched = launch(workload.command(parameters, place), Variant(name="v"), 60)
+            launched = launch(workload.trial_command(parameters, place), Variant(name="v"), 60)
         state, metrics, reason = interpret(workload, parameters, launched, 60)
         assert state == "ok", f"{reason}\n{launched.stdout[-2000:]}\n{launched.stderr[-2000:]}"
         assert {metric.spec.name for metric in metrics} <= {spec.name for spec in workload.metrics}

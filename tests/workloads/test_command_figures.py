@@ -13,9 +13,10 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan, rows
 from schedlab.results.metrics import NotUnderstood
 from schedlab.store.writer import questions_of
+from schedlab.workloads import registry
 from schedlab.workloads.base import Output, Place
 from schedlab.workloads.command import figures
-from schedlab.workloads.command.adapter import CommandLine, CommandParameters
+from schedlab.workloads.command.adapter import CommandLine, CommandParameters, shell_words
 from schedlab.workloads.command.figures import Figure
 
 PLACE = Place(Path("/nowhere"), Path("/nowhere"))
@@ -119,6 +120,10 @@ def test_the_number_of_samples_is_limited(monkeypatch: pytest.MonkeyPatch) -> No
         ('metrics = [{ name = "a", unit = "s", better = "lower", regex = "." }]', "metrics[1].regex: '.' has 0 groups"),
         ('metrics = [{ name = "a", unit = "s", better = "lower", regex = "(" }]', "is not a regular expression"),
         ('metrics = [{ name = "a", better = "lower", regex = "(.)" }]', "metrics[1].unit: is missing"),
+        ('metrics = [{ name = "my time", unit = "us", better = "lower", regex = "(.)" }]',
+         "metrics[1].name: 'my time' cannot be a name: letters, digits, '_', '.' and '-' only (no blank), a letter"),
+        ('metrics = [{ name = "a", unit = "my us", better = "lower", regex = "(.)" }]',
+         "metrics[1].unit: 'my us' cannot be a unit: no blank"),
         ('metrics = [{ name = "a", unit = "s", better = "lower", regx = "(.)" }]', "did you mean 'regex'?"),
         ('metrics = [{ name = "user", unit = "s", better = "lower", regex = "(.)" }]',
          "'command' already has a metric 'user': choose another name"),
@@ -129,6 +134,39 @@ def test_the_number_of_samples_is_limited(monkeypatch: pytest.MonkeyPatch) -> No
 )  # fmt: skip
 def test_a_wrong_declaration_is_explained_with_its_place(keys: str, message: str) -> None:
     assert message in fault(keys)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("hackbench -g 1 | grep Time", "|"),
+        ("echo hi > out.txt", ">"),
+        ("make 2>&1 && ./run ; true", "2>&1 && ;"),
+        ("make -j $(nproc)", "$(nproc)"),
+        ("./run $HOME/data 2>/dev/null", "$HOME/data 2>/dev/null"),
+    ],
+)
+def test_words_for_a_shell_are_named(run: str, words: str) -> None:
+    for name in ("command", "perfstat"):
+        workload = registry.adapter(name)
+        (warning,) = workload.doubts(workload.parameters.model_validate({"run": run}))
+        assert warning.startswith(f"no shell interprets {words} of run")
+        assert "sh -c" in warning
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "sh -c 'a | b > c'",
+        "grep '|' file",
+        'awk "$1 > 3" x',
+        r"find . -exec ls {} \;",
+        "wget http://x/?a=1&b=2",
+        "it's",
+    ],
+)
+def test_quoted_words_are_meant_for_the_program(run: str) -> None:
+    assert shell_words(run) == []
 
 
 def test_other_workloads_take_names_only() -> None:

@@ -17,7 +17,7 @@ from schedlab.execution.design_size import blocks_at_least, interim_analyses, nu
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.sample_size import Sizing
 from schedlab.experiment.factorial import resolution
-from schedlab.experiment.plan import Plan, unchanged
+from schedlab.experiment.plan import Plan, doubts
 from schedlab.notation.units import counted, format_time
 from schedlab.report.words import correction
 from schedlab.store.writer import describe
@@ -235,7 +235,7 @@ def _trial_lines(plan: Plan, names: Mapping[tuple[str, str], str], boots: Mappin
 
 def _warn(console: Console, plan: Plan) -> None:
     """Print a line for each reason why the experiment cannot answer its question."""
-    if warning := unchanged(plan.experiment):
+    for warning in doubts(plan):
         _say(console, "!", warning)
     blocks, needed = plan.experiment.design.blocks, blocks_at_least(plan)
     if blocks < needed and plan.experiment.analysis.correction != "benjamini-hochberg":

@@ -14,7 +14,7 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.console import Console
 from schedlab.execution.estimate import Estimate
 from schedlab.execution.loop import Progress as Report
-from schedlab.experiment.plan import Plan, Trial, unchanged
+from schedlab.experiment.plan import Plan, Trial, doubts
 from schedlab.notation.terminal import escaped
 from schedlab.notation.units import counted, format_time
 from schedlab.report.numbers import change
@@ -30,7 +30,7 @@ def shown(console: Console, plan: Plan, estimate: Estimate) -> Iterator[Report]:
     trials, blocks = counted(len(plan.trials), "trial"), counted(plan.experiment.design.blocks, "block")
     time_needed = f"{'about' if estimate.known else 'time'} {estimate.text}"
     console.print(f"{plan.experiment.experiment.name}: {trials} in {blocks}, {time_needed}")
-    if warning := unchanged(plan.experiment):
+    for warning in doubts(plan):
         console.say("!", warning)
     if console.file.isatty():
         with _bar(console, plan) as report:

@@ -165,12 +165,25 @@ def _explain_field(item: Any, path: toml_data.Path) -> Finding:
         )
     if kind == "string_pattern_mismatch":
         is_switch = path[:2] == ("factorial", "switches")
-        allowed = "letters, digits, '_', '.' and '-' only" if is_switch else "no slash, comma, newline or leading blank"
-        return path[:3] if is_switch else path, f"{item['input']!r} cannot be a name: {allowed}"
+        return path[:3] if is_switch else path, f"{_shortened(item['input'])} cannot be {_allowed(path, is_switch)}"
     message = message.removeprefix("Value error, ").replace("Input should be", "should be")
     shown = "" if kind == "value_error" else f" (is {_shortened(item['input'])})"
     # pydantic appends the type's name for each branch of a union; the file has no such key.
     return tuple(part for part in path if part not in ("int", "bool", "float", "str")), message + shown
+
+
+def _allowed(path: toml_data.Path, is_switch: bool) -> str:
+    """Return what a text with a pattern is, and the characters that it may have."""
+    characters = "letters, digits, '_', '.' and '-' only"
+    if path[2:3] == ("metrics",) and path[-1] == "unit":
+        return "a unit: no blank, comma or bracket"
+    if path[2:3] == ("metrics",):
+        return f"a name: {characters} (no blank), a letter first"
+    if is_switch:
+        return f"a name: {characters}"
+    if path[-1] == "target":
+        return "a target of make: letters, digits, '_', '-', '/' and '.' only"
+    return "a name: no slash, comma, newline or leading blank"
 
 
 def _shortened(value: object) -> str:

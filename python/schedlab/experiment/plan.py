@@ -152,6 +152,15 @@ def unchanged(experiment: Experiment) -> str | None:
     return f"the settings of {', '.join(same)} equal the settings of the baseline {baseline.name!r}"
 
 
+def doubts(plan: Plan) -> Iterator[str]:
+    """Yield warnings about what a plan does and its author may not intend."""
+    if warning := unchanged(plan.experiment):
+        yield warning
+    yield from dict.fromkeys(
+        f"workload {row.label!r}: {doubt}" for row in plan.rows for doubt in row.adapter.doubts(row.validated)
+    )
+
+
 def plan(experiment: Experiment, seed: int, *, quick: bool = False) -> Plan:
     """Expand an experiment into its trials. The same experiment and seed always give the same plan."""
     all_rows, all_variants = rows(experiment, quick=quick), variants(experiment)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -144,12 +144,20 @@ class Adapter(ABC, Generic[P]):
     surroundings: ClassVar[frozenset[str]] = frozenset()
     """Parameters of the commands around trials. These parameters do not name a row, and a list of their values does
     not make several rows."""
+    locale: ClassVar[Mapping[str, str]] = {"LC_ALL": "C"}
+    """Environment of the command that selects its locale. Tools print ``30,5`` for 30.5 in many locales. A workload
+    that runs a command of the user keeps the user's locale, which may change the times of the command."""
     overhead: ClassVar[float] = 0.1
     """Seconds of a trial in addition to the parameter ``duration``: start and stop of servers and clients."""
 
     @abstractmethod
     def command(self, parameters: P, place: Place) -> Command:
         """Return the command line for these parameters."""
+
+    def trial_command(self, parameters: P, place: Place) -> Command:
+        """Return the command of a trial, in the workload's locale."""
+        command = self.command(parameters, place)
+        return replace(command, environment={**self.locale, **command.environment})
 
     @abstractmethod
     def parse(self, parameters: P, output: Output) -> list[Metric]:
@@ -175,6 +183,10 @@ class Adapter(ABC, Generic[P]):
 
     def missing_requirements(self, parameters: P) -> list[str]:
         """Return why these parameters cannot run on this machine and the remedy, apart from missing tools."""
+        return []
+
+    def doubts(self, parameters: P) -> list[str]:
+        """Return warnings about parameters that can run, and may not do what their author intends."""
         return []
 
     @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -27,6 +29,7 @@ from schedlab.tunables import Journal, Outcome, System
 from schedlab.tunables.journal.client import WAIT
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command, Place
+from schedlab.workloads.command.adapter import RunParameters
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
 
@@ -155,7 +158,7 @@ class HostSession:
         row = self._rows[trial.row.key]
         try:
             row.adapter.before_trial(row.parameters, self._place)
-            command = row.adapter.command(row.parameters, self._place)
+            command = row.adapter.trial_command(row.parameters, self._place)
             self._check()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
@@ -212,14 +215,27 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
 
 def _tools(plan: Plan) -> Iterator[MissingRequirement]:
     reported: set[str] = set()
+    sets_path = any("PATH" in variant.environment for variant in plan.variants)
     for row in plan.rows:
         prepared = PreparedRow.of(row)
         absent = missing(prepared.adapter)
         reasons = [f"{tool.program} is not installed" for tool in absent]
+        reasons += [] if sets_path else _absent_program(prepared)
         for reason in reasons + prepared.adapter.missing_requirements(prepared.parameters):
             if (key := f"{row.label}/{reason}") not in reported:
                 reported.add(key)
                 yield MissingRequirement(f"workload {row.label!r}", reason, install_line(absent) if absent else "")
+
+
+def _absent_program(row: PreparedRow) -> list[str]:
+    """Return that the program of a command does not exist. A relative path may lead to a file that a variant makes, and
+    ``setup`` may install any program."""
+    if not isinstance(row.parameters, RunParameters) or row.adapter.makes_files(row.parameters):
+        return []
+    program = shlex.split(row.parameters.run)[0]
+    if shutil.which(program) or ("/" in program and not program.startswith("/")):
+        return []
+    return [f"there is no program {program!r}"]
 
 
 def _guest_only(variant: Variant) -> Iterator[MissingRequirement]:

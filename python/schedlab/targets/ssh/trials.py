@@ -50,7 +50,7 @@ class RemoteRow(PreparedRow):
 
     def command(self) -> Command:
         """Return a trial's command, with the paths of the tools there."""
-        command = self.adapter.command(self.parameters, self.place)
+        command = self.adapter.trial_command(self.parameters, self.place)
         tools = (SCHEDLOAD, *self.adapter.tools)
         paths = {str(find(tool) or tool.program): self.programs[tool.program] for tool in tools}
 

@@ -8,6 +8,7 @@ all archives are gzipped. Equal files give equal bytes: times, owners and inode 
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shutil
 import stat
@@ -153,7 +154,8 @@ def packed(program: Path) -> Mapping[str, Entry]:
 
 def _libraries(program: Path) -> list[Path]:
     """Return the libraries that the dynamic linker would load (ldd(1)); none for a static program."""
-    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
+    environment = os.environ | {"LC_ALL": "C"}  # ldd translates "not found"
+    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, env=environment, check=False)
     if absent := _ABSENT.search(listed.stdout):
         raise NotPackable(f"the library {absent[1]} is missing", where=str(program), todo="install its package here")
     return [Path(path) for _, path in _LIBRARY.findall(listed.stdout)]

@@ -53,7 +53,7 @@ class GuestRow(PreparedRow):
 
     def command(self, cpus: int) -> Command:
         """Return a trial's command in a guest with so many CPUs; the guest's schedload takes the place of this one."""
-        command = self.adapter.command(self.parameters, Place(FOLDER, FOLDER, cpus=cpus))
+        command = self.adapter.trial_command(self.parameters, Place(FOLDER, FOLDER, cpus=cpus))
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
         def in_guest(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import fsum
 from tempfile import TemporaryFile
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -58,6 +59,27 @@ class RunParameters(Parameters):
         return run
 
 
+_SHELL_WORD = re.compile(r"[|&;]+|\d*(?:<|>>?)(?:&\d|&-|[\w./-]*)|.*(?:\$[({A-Za-z_]|`).*")
+"""An unquoted word with a meaning for a shell: operators, redirections and expansions (POSIX.1-2017, XCU 2)."""
+
+
+def shell_words(run: str) -> list[str]:
+    """Return a warning about words that only a shell would interpret; a quoted or escaped word is meant as an argument.
+
+    A shell as the command gets such words within quotes.
+    """
+    lexer = shlex.shlex(run, posix=False)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        found = [word for word in lexer if not set("\\'\"") & set(word) and _SHELL_WORD.fullmatch(word)]
+    except ValueError:  # a quote that only the rules of a shell close
+        return []
+    if not found:
+        return []
+    words = " ".join(dict.fromkeys(found))
+    return [f"no shell interprets {words} of run, which is passed to the program: write sh -c '…' to use a shell"]
+
+
 class CommandParameters(RunParameters):
     """A command line, the exit code of a good trial, repetitions, and commands around the trials."""
 
@@ -96,6 +118,7 @@ class CommandLine(Adapter[CommandParameters]):
     metrics: tuple[MetricSpec, ...] = METRICS
     tools = (SCHEDLOAD,)
     surroundings = frozenset({"setup", "cleanup"})
+    locale: ClassVar[Mapping[str, str]] = {}
     prepares = "the files that its setup makes"
 
     def __init__(self, figures: Sequence[Figure] = ()) -> None:
@@ -122,6 +145,10 @@ class CommandLine(Adapter[CommandParameters]):
     def makes_files(self, parameters: CommandParameters) -> bool:
         """Whether there is a command around the trials, which runs on this machine."""
         return parameters.setup is not None or parameters.cleanup is not None
+
+    def doubts(self, parameters: CommandParameters) -> list[str]:
+        """See :func:`shell_words`."""
+        return shell_words(parameters.run)
 
     def seconds(self, parameters: CommandParameters) -> float:
         """Estimate a second a run."""

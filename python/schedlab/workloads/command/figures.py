@@ -128,7 +128,9 @@ class Figure(BaseModel):
         except (ValueError, OverflowError):
             number = float("nan")
         if not isfinite(number):
-            raise NotUnderstood(f"metric {self.name!r}: {self._source} gives {str(text)[:80]!r}, which is not a number")
+            remedy = ": run the command with 'env LC_ALL=C'" if re.fullmatch(r"-?\d+,\d+", str(text)) else ""
+            why = f"gives {str(text)[:80]!r}, which is not a number{remedy}"
+            raise NotUnderstood(f"metric {self.name!r}: {self._source} {why}")
         return number
 
     def _limit(self, count: int) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from schedlab.results.imported import ImportProblem
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Place
-from schedlab.workloads.command.adapter import RunParameters
+from schedlab.workloads.command.adapter import RunParameters, shell_words
 from schedlab.workloads.log_reader import Lines, Log
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
 from schedlab.workloads.perf_stat import output as perf_output
@@ -51,6 +51,9 @@ class Perfstat(Adapter[PerfstatParameters]):
         *(MetricSpec(name, perf_output.unit_of(name), "lower", judged=False) for name in (*SOFTWARE, *HARDWARE)),
     )
     tools = (PERF,)
+    # The measured command keeps its other settings: sort(1), for instance, is several times as fast in the locale C.
+    # Where the user's LC_ALL overrides LC_NUMERIC, the readers know decimal commas.
+    locale: ClassVar[Mapping[str, str]] = {"LC_NUMERIC": "C"}
     note = (
         "counters that the machine does not have are absent from the results, not 0; the raw output names "
         "these counters"
@@ -77,6 +80,10 @@ class Perfstat(Adapter[PerfstatParameters]):
         """perf's error for ``true``, where this user may not count (``kernel.perf_event_paranoid``)."""
         reason = "" if find(PERF) is None else _refusal()
         return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"] if reason else []
+
+    def doubts(self, parameters: PerfstatParameters) -> list[str]:
+        """See :func:`shell_words`."""
+        return shell_words(parameters.run)
 
     def equivalent(self, parameters: PerfstatParameters) -> Equivalent | None:
         """Equivalent of one run of ``perf bench sched messaging`` without counters, for any ``repeat``."""
