@@ -92,9 +92,14 @@ def test_a_gain_is_positive_when_better(value: float, baseline: float) -> None:
     assert gain(value, baseline, "lower") == pytest.approx(100 - 100 * value / baseline, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize(("value", "baseline"), [(2.0, 0.0), (5.0, -5.0), (-5.0, 5.0), (-4.0, -5.0), (0.0, -5.0)])
+def test_a_change_from_0_or_less_or_to_less_than_0_has_no_gain(value: float, baseline: float) -> None:
+    assert isnan(gain(value, baseline, "higher"))
+    assert isnan(gain(value, baseline, "lower"))
+
+
 def test_gains_at_zero() -> None:
-    assert gain(0.0, 0.0, "lower") == 0
-    assert (gain(2.0, 0.0, "higher"), gain(2.0, 0.0, "lower")) == (100, -99)  # MMTests' convention
+    assert gain(0.0, 0.0, "lower") == gain(-5.0, -5.0, "lower") == 0
     assert (gain(0.0, 2.0, "higher"), gain(0.0, 2.0, "lower")) == (-100, 100)
     assert isnan(gain(nan, 1.0, "lower"))
     assert isnan(gain(1.0, nan, "lower"))

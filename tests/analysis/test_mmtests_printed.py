@@ -1,7 +1,7 @@
 """The MMTests view has the figures that MMTests prints, to the last digit, on the same trees.
 
 Intended differences have tests: a cell without samples is ``-`` instead of 0, the spread of a single sample is ``-``,
-directions are corrected, and received traffic differs from sent traffic.
+a gain over 0 is ``-`` instead of 100 or -99, directions are corrected, and received traffic differs from sent traffic.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def mmtests_lines(year: str, name: str) -> Lines:
         for position, samples in enumerate(rows[label].samples):
             if samples is None or (len(samples) == 1 and operation in SPREADS):
                 cells[position] = MISSING
+            elif not cells[0].value.strip("0.") and cells[position].gain in ("100.00", "-99.00"):
+                cells[position] = cells[position]._replace(gain="-")
     return lines
 
 

@@ -121,15 +121,14 @@ def variation(deviation: float, mean: float) -> float:
 def gain(value: float, baseline: float, direction: Direction) -> float:
     """Return the gain of ``value`` over ``baseline`` in per cent: 100·x/base − 100, or 100 − 100·x/base.
 
-    A baseline of zero has no relative gain. As in MMTests, the result is then 100, or −99 where lower is better.
+    nan where the change is not a ratio, as in :func:`schedlab.analysis.gains.relative_change`. MMTests prints 100 or
+    −99 for a baseline of zero, and from −5 to 5 a gain of 200 % where lower is better. Equal values have a gain of 0.
     MMTests formats a gain with 15 digits before it rounds to two decimals, which can matter at a tie.
     """
-    if isnan(value) or isnan(baseline):
-        return nan
     if value == baseline:
         return 0.0
-    if baseline == 0:
-        return 100.0 if direction == "higher" else -99.0
+    if isnan(value) or isnan(baseline) or baseline <= 0 or value < 0:
+        return nan
     share = value * 100 / baseline
     change = share - 100 if direction == "higher" else 100 - share
     return float(f"{change:.15g}")
