@@ -24,8 +24,8 @@ from schedlab.results.imported import ImportProblem
 from tests.importers.logs.recorded import SAMPLES, text, values
 
 READERS = {
-    "hackbench": "hackbench", "tbench": "dbench", "dbench": "dbench", "pgbench-progress": "pgbench",
-    "pgbench-rw": "pgbench", "pgbench-rate": "pgbench", "pgbench-aggregate": "pgbench-log",
+    "hackbench": "hackbench", "tbench": "dbench", "dbench": "dbench",
+    "pgbench": "pgbench", "pgbench-aggregate": "pgbench-log",
     "pgbench-transactions": "pgbench-log", "pgbench-skipped": "pgbench-log", "perf-bench": "perf-bench",
     "perf-stat": "perf-stat", "netperf": "netperf", "iperf3": "iperf3", "hyperfine": "hyperfine",
     "schbench": "schbench", "cyclictest": "cyclictest",
@@ -34,6 +34,7 @@ READERS = {
 
 OTHERS = {
     "hyperfine.csv": "hyperfine-csv", "cyclictest.json": "cyclictest-json",
+    "cyclictest-nsecs.json": "cyclictest-json",
     "perf-stat.json": "perf-stat-json", "perf-stat-interval.json": "perf-stat-json",
     "perf-stat-repeat.json": "perf-stat-json", "perf-stat-per-cpu.json": "perf-stat-json",
 }  # fmt: skip

@@ -193,7 +193,7 @@ def _files(
 ) -> list[tuple[Path, Import]]:
     """Read every text of tables separately, and all logs of tools together, each log with the path where the log
     begins."""
-    from schedlab.importers.logs.files import files
+    from schedlab.importers.logs.files import files, is_warm_up
     from schedlab.importers.logs.reading import read_file, with_further
     from schedlab.importers.logs.series import to_import
 
@@ -202,7 +202,10 @@ def _files(
     roots: dict[Path, None] = {}
     left_out: list[str] = []
     wanted = with_further(files(paths, names))
-    for file in wanted:
+    for file in sorted(wanted, key=is_warm_up):
+        if is_warm_up(file) and file.root in (*roots, *(root for root, _ in texts)):
+            left_out.append(f"left out: {file.path} is a warm-up by its name: name the file itself to import it")
+            continue
         try:
             with _enough_memory(file.path), naming_decimal_commas(file.path):
                 alone = len(wanted) == 1 and not names

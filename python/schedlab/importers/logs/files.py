@@ -47,6 +47,18 @@ class File:
     name: str | None = None
 
 
+_WARM_UP = re.compile(
+    r"(?<![a-z])(?:warm(?:ing)?[-_. ]?up|pre-?warm|ramp(?:[-_. ]?up)?|prim(?:e|ing)|burn[-_. ]?in)(?![a-z])", re.I
+)
+"""Names of runs before the measurement: ``warmup.log``, ``pgbench-warm_up-4.log``. ``warm.log`` may be a measurement
+with warm caches."""
+
+
+def is_warm_up(file: File) -> bool:
+    """Return whether the name of a file in a folder, or of a folder above it, is that of a warm-up."""
+    return not file.is_named and _WARM_UP.search(os.path.relpath(file.path, file.root)) is not None
+
+
 def files(paths: Sequence[Path], names: Mapping[Path, str]) -> list[File]:
     """Return the files of the paths in their order, and files in folders in natural order of their names.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +16,9 @@ from schedlab.workloads.log_reader import Reading, Samples
 
 Key = tuple[str, str, str, str, str, str]
 """Column, workload, metric, unit, direction and parameters (JSON)."""
+
+_MOST_NAMES = 4
+"""Largest number of files that a note names."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,33 @@ def to_import(logs: Sequence[ReadLog], source: str, notes: Sequence[str] = ()) -
         columns=tuple(dict.fromkeys(row.column for row in (*series, *undirected))),
         series=tuple(series),
         tables=tuple(join_tables([table for log in logs for table in log.reading.tables])),
-        notes=(*notes, *dict.fromkeys(note for log in logs for note in log.reading.notes)),
+        notes=(*notes, *_repeats(logs), *dict.fromkeys(note for log in logs for note in log.reading.notes)),
         undirected=tuple(undirected),
     )
+
+
+def _repeats(logs: Sequence[ReadLog]) -> Iterator[str]:
+    """Yield a note for each column whose files have a row in common, and names that differ in more than numbers.
+
+    Numbers count runs: ``run-1.log``, ``run-2.log``. Other names may be of different tests, or of a warm-up.
+    """
+    sources: dict[Key, dict[str, None]] = {}
+    for log in logs:
+        for samples in (*log.reading.samples, *log.reading.undirected):
+            sources.setdefault(_key(log, samples), {})[log.source] = None
+    groups: dict[tuple[str, tuple[str, ...]], Key] = {}
+    for key, paths in sources.items():
+        if len({re.sub(r"\d+", "#", path) for path in paths}) > 1:
+            groups.setdefault((key[0], tuple(paths)), key)
+    for (column, files), (_, workload, metric, *_) in groups.items():
+        top = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+        names = [os.path.relpath(path, top) for path in files]
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        shown = ", ".join(names[:_MOST_NAMES]) + more
+        yield (
+            f"{column}: {shown} have the same row ({workload} {metric} …), and were read as repeats of one test: "
+            "import them by their names if they are different tests"
+        )
 
 
 def _series(logs: Iterable[ReadLog], samples_of: Callable[[Reading], Sequence[Samples]]) -> list[Series]:
