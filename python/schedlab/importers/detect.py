@@ -127,7 +127,7 @@ def _trees(kind: str, paths: Sequence[Path], names: Mapping[Path, str]) -> Impor
     """Read trees of one kind; several runs are columns of one import, as if they were in one folder."""
     imports = []
     for path in paths:
-        with _enough_memory(path):
+        with _enough_memory(path), naming_decimal_commas():
             imports.append(_named(_module(kind).read(path), names.get(path)))
     return _joined(imports, ", ".join(map(str, paths)))
 
@@ -207,7 +207,7 @@ def _files(
             left_out.append(f"left out: {file.path} is a warm-up by its name: name the file itself to import it")
             continue
         try:
-            with _enough_memory(file.path), naming_decimal_commas(file.path):
+            with _enough_memory(file.path), naming_decimal_commas():
                 alone = len(wanted) == 1 and not names
                 content = read_file(file, form, alone=alone, layouts=layouts, columns=columns)
         except NotResults as problem:

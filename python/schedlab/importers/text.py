@@ -101,24 +101,23 @@ _DECIMAL_COMMA = re.compile(
 
 
 @contextmanager
-def naming_decimal_commas(path: Path) -> Iterator[None]:
-    """Add decimal commas in a file to the reasons of an ImportProblem that the block raises.
+def naming_decimal_commas() -> Iterator[None]:
+    """Add decimal commas in a file to the reasons of an ImportProblem that the block raises with the file's name.
 
     A tool prints them in the locale of the user. The readers expect decimal points, and miss such figures.
     """
     try:
         yield
     except ImportProblem as problem:
-        # Standard input cannot be read again.
-        figure = _DECIMAL_COMMA.search(_text_or_nothing(path))
+        figure = _DECIMAL_COMMA.search(_text_of(Path(re.sub(r":\d+$", "", problem.where))))
         if figure:
             problem.what += f"; the file has figures with a decimal comma ({figure[0]})"
             problem.todo = f"run the tool with LC_ALL=C, which prints decimal points; otherwise: {problem.todo}"
         raise
 
 
-def _text_or_nothing(path: Path) -> str:
-    """Return the text of a file; empty for standard input, which cannot be read again, and for unreadable files."""
+def _text_of(path: Path) -> str:
+    """Return the text of a file; empty for folders, standard input (which cannot be read again), and damaged files."""
     with suppress(ImportProblem):
         return document(path).text if path.is_file() else ""
     return ""

@@ -82,3 +82,33 @@ def test_every_latency_of_a_verbose_log_is_in_the_unit_of_its_command() -> None:
         reading("cyclictest", verbose)
     (samples,) = reading("cyclictest", f"cyclictest -v -N\n{verbose}").samples
     assert list(samples.values) == pytest.approx([2.1, 3.5])
+
+
+def test_the_column_of_all_threads_is_no_thread() -> None:
+    both = (
+        HISTOGRAM.format(
+            buckets="000030 000001\t000002\t000003\n000040 000003\t000001\t000004", least=30, mean=37, largest=41
+        )
+        .replace("# Total: 000000003", "# Total: 000000004 000000003 000000007")
+        .replace("# Avg Latencies: 00037", "# Avg Latencies: 00037 00033")
+        .replace("# Max Latencies: 00041", "# Max Latencies: 00041 00040 00041")
+        .replace("# Histogram Overflows: 00000", "# Histogram Overflows: 00001 00000 00001")
+    )
+    samples = {part.metric.name: part for part in reading("cyclictest", both).samples}
+    assert {part.parameters["threads"] for part in samples.values()} == {2}
+    # Eight wake-ups: three of 30 µs, four of 40 µs, and one above the histogram, of at most 41 µs.
+    assert [samples[f"latency-{name}"].values[0] for name in ("p50", "p99", "mean")] == [40.0, 41.0, 35.0]
+
+
+@pytest.mark.parametrize("line", ["000030 000001\n", "000030 000001"])
+def test_a_lost_line_of_a_histogram_is_noticed(line: str) -> None:
+    whole = HISTOGRAM.format(buckets="000030 000001\n000040 000002", least=30, mean=36, largest=40)
+    assert printed("cyclictest", whole)["latency-p50"] == 40.0
+    with pytest.raises(ImportProblem, match="do not add up to its total"):
+        reading("cyclictest", whole.replace(line, line.replace("1", "") if "\n" not in line else ""))
+
+
+def test_a_lost_line_of_a_thread_is_noticed() -> None:
+    first, lines = text("cyclictest.log").split("\n", 1)
+    with pytest.raises(ImportProblem, match="lines of threads are missing: there are 1"):
+        reading("cyclictest", "\n".join([first, *lines.split("\n")[1:]]))

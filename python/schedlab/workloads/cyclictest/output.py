@@ -47,7 +47,7 @@ _PERCENTILES = {"latency-p50": 0.5, "latency-p99": 0.99, "latency-p99.9": 0.999}
 _COUNTS = r"((?:[ \t]+[0-9]{1,15})+)"
 _BUCKET = re.compile(rf"^([0-9]{{1,9}}){_COUNTS}[ \t]*$", re.MULTILINE)
 _SUMMARY = re.compile(
-    rf"^# (Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE
+    rf"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE
 )
 _THREAD = re.compile(
     rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min:( *{WHOLE}) Act:( *{WHOLE}) "
@@ -151,17 +151,21 @@ def _from_ns(part: Samples) -> Samples:
 
 def _histogram(log: Log, at: int, text: str) -> _Part:
     """Return the values of a histogram at a position and of its summary, over all threads."""
-    buckets = {int(us): sum(map(int, counts.split())) for us, counts in _BUCKET.findall(text)}
     summary = {name: [int(word) for word in numbers.split()] for name, numbers in _SUMMARY.findall(text)}
+    # -H (--histofall) adds a column for all threads, but no mean.
+    threads = len(summary.get("Avg Latencies", ()))
+    counts = {int(us): [int(word) for word in numbers.split()][:threads] for us, numbers in _BUCKET.findall(text)}
     last = log.line_at(at) + text.rstrip().count("\n")
-    if not buckets or not {"Avg Latencies", "Max Latencies", "Histogram Overflows"} <= summary.keys():
+    if not counts or not {"Avg Latencies", "Max Latencies", "Histogram Overflows"} <= summary.keys():
         fault = "cyclictest printed no histogram with its summary: the log is cut off, or the tool failed"
         raise log.problem(fault, last)
+    totals = [sum(column) for column in zip(*counts.values(), strict=False)]
+    if totals != summary.get("Total", totals)[:threads]:
+        raise log.problem("the lines of the histogram do not add up to its total: a line is missing or damaged", last)
+    buckets = {us: sum(columns) for us, columns in counts.items()}
     largest = float(max(summary["Max Latencies"]))
-    values = _percentiles(log, last, buckets, sum(summary["Histogram Overflows"]), largest)
+    values = _percentiles(log, last, buckets, sum(summary["Histogram Overflows"][:threads]), largest)
     values |= {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
-    columns = re.search(r"^\d+((?:[ \t]+\d+)+)", text, re.MULTILINE)
-    threads = len(columns[1].split()) if columns else 1
     least = min(summary.get("Min Latencies", buckets if any(buckets.values()) else [largest]))
     return _Part(at, least, list(single_run("cyclictest", {"threads": threads}, named(METRICS, values))))
 
@@ -170,8 +174,11 @@ def _threads(log: Log) -> Iterator[_Part]:
     """Yield the values of the last line of each thread; without ``-q`` the running tool rewrites these lines."""
     last = {int(match[1]): match for match in _THREAD.finditer(log.text)}
     threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
+    if last and sorted(last) != list(range(len(last))):
+        line = log.line_at(next(iter(last.values())).start())
+        raise log.problem(f"lines of threads are missing: there are {', '.join(map(str, sorted(last)))}", line)
     if any(cycles for cycles, *_ in threads):
-        parameters: Parameters = {"threads": len(last)} | ({"interval": int(last[0][2])} if 0 in last else {})
+        parameters: Parameters = {"threads": len(last), "interval": int(last[0][2])}
         values = _over_threads(threads)
         samples = list(single_run("cyclictest", parameters, named(METRICS, values)))
         units = {unit for match in last.values() if (unit := _unit_of_widths(match))}
