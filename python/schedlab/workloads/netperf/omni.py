@@ -24,6 +24,8 @@ _BARE_ROW = re.compile(rf"^(?:[ \t]*-?{NUMBER}[ \t]+)*?(-?{NUMBER})[ \t]+({UNIT}
 """Values of ``-O`` that end in a throughput and its unit, as they do without selectors."""
 HEADINGS = 4
 """Lines of headings of ``-O``. The last of them may be blank, and may be lost in a copied text."""
+_CLASSIC = re.compile(r"Elapsed Time(?! \(sec\))")
+"""Name of a column that only classic tables have; the omni output has the unit in parentheses."""
 _REMARK = re.compile(r"Interim result:|!!!")
 """Lines of netperf above a table: results of ``-D``, and warnings."""
 
@@ -195,8 +197,9 @@ def _tables(text: str) -> list[dict[str, str]]:
         if not lines[0].strip():
             lines = lines[1:]
             continue
+        names = columns_of(lines[:HEADINGS])
         height = next((height for height in range(HEADINGS, 0, -1) if _values(lines, height)), 0)
-        if not height and not any(name in _KEYS for name in columns_of(lines[:HEADINGS])):
+        if any(map(_CLASSIC.match, names)) or not (height or any(name in _KEYS for name in names)):
             break
         tables.append(_values(lines, height) if height else {})
         lines = lines[height + 1 :] if height else []
