@@ -103,3 +103,18 @@ def test_a_clock_of_perf_without_a_unit_is_in_milliseconds_only_with_decimals() 
     with pytest.raises(ImportProblem, match="neither a unit nor decimals"):
         reading("perf-stat-json", document.format("1203000"))
     assert list(reading("perf-stat-json", document.format("1.203000")).samples[0].values) == [1.203]
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "first"),
+    [
+        ("perf-bench-sched.log", "# Running 'sched/pipe' benchmark:", "perf-sched-messaging"),
+        ("perf-bench-sched.log", "# Running 'syscall/basic' benchmark:", "perf-sched-pipe"),
+        ("perf-bench-futex-epoll.log", "# Running 'futex/requeue' benchmark:", "perf-futex-wake-parallel"),
+        ("perf-bench-simple.log", "# Running sched/pipe benchmark...", "perf-sched-messaging"),
+    ],
+)
+def test_a_lost_heading_of_perf_bench_is_noticed(name: str, heading: str, first: str) -> None:
+    assert heading in text(name)
+    with pytest.raises(ImportProblem, match=f"{first} has several results below one heading"):
+        reading("perf-bench", text(name).replace(heading, "", 1))

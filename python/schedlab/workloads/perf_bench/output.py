@@ -47,6 +47,9 @@ _RATE = re.compile(rf"^Averaged ({WHOLE}) operations/sec \(", re.MULTILINE)
 _COUNT = re.compile(rf"^Averaged ({WHOLE}) (ADD|MOD|DEL) operations \(", re.MULTILINE)
 _EACH_RUN = re.compile(rf"^\[Run \d+\]: .* in ({NUMBER}) ms", re.MULTILINE)
 _ALL_RUNS = re.compile(rf"^(?:Wokeup|Avg per-thread latency|Requeued) .* in ({NUMBER}) ms \(", re.MULTILINE)
+_FIRST_RUN = re.compile(r"^\[Run 1\]:", re.MULTILINE)
+_ONCE = (_TOTAL_LINE, _PER_OP_LINE, _RATE, _FIRST_RUN)
+"""Lines that a benchmark prints once. A benchmark that is repeated prints its heading again."""
 _TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|us|ms) ", re.MULTILINE)
 _NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
 
@@ -92,6 +95,7 @@ class _Section:
     name: str
     text: str
     line: int
+    has_heading: bool = True
 
 
 def _recognises(head: str) -> bool:
@@ -112,6 +116,10 @@ def _read(log: Log) -> Reading:
             )
         if not values:
             notes.append(f"{log.name}:{section.line}: left out: {section.name}, whose output has no supported figure")
+        once = _ONCE if _FUNCTION.search(section.text) else (*_ONCE, _BARE)
+        if section.has_heading and any(len(pattern.findall(section.text)) > 1 for pattern in once):
+            fault = f"{section.name} has several results below one heading: the heading of a benchmark is missing"
+            raise log.problem(fault, section.line)
         samples += values
     if not samples:
         raise log.problem("contains no figure of perf bench", 1)
@@ -137,7 +145,7 @@ def _is_cut(section: _Section, has_values: bool) -> bool:
 
 def _sections(log: Log) -> Iterator[_Section]:
     if not _SECTION.search(log.text):
-        yield _Section("perf-mem" if _FUNCTION.search(log.text) else "perf-bench", log.text, 1)
+        yield _Section("perf-mem" if _FUNCTION.search(log.text) else "perf-bench", log.text, 1, False)
     for head, text in sections(log.text, _SECTION):
         yield _Section(f"perf-{head[1]}-{head[2]}", text, log.line_at(head.start()))
 
