@@ -337,7 +337,6 @@ def test_a_missing_cpu_is_reported_before_the_first_trial() -> None:
 @pytest.mark.parametrize("run", ["no-such-program --fast", "/no/such/program", "NAME=value true"])
 def test_a_program_that_does_not_exist_is_reported_before_the_first_trial(run: str) -> None:
     assert f"there is no program {run.split(maxsplit=1)[0]!r}" in missing_requirements(text(run))
-    # A setup or another PATH may supply the program.
     assert missing_requirements(text(run, more="setup = 'make install'")) == ""
     assert missing_requirements(text(run, variant="environment = { PATH = '/opt/bin' }")) == ""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.checks import unique
+from schedlab.importers.printed import changes
 from schedlab.importers.printed.layout import Layout, understood
 from schedlab.importers.printed.lines import Line, Part, is_rule, number_or_text, title_above
 from schedlab.importers.printed.possible_tables import trailing_figures
@@ -64,14 +65,6 @@ _BRACKET = re.compile(
 )
 _MISSING = frozenset({"", "-", "--", "---", "n/a", "N/A", "NA", "nan", "NaN", "-nan", "inf"})
 
-_CHANGE = r"(?:diff(?:erence)?|changes?|deltas?|[Δδ])"
-_CHANGE_NAME = re.compile(
-    rf"(?i)(?:rel\.? |relative |abs\.? |absolute )?(?:%|pct)?[ _]?{_CHANGE}[ _]?(?:\(?(?:%|pct)\)?)?"
-    rf"|\(?(?:%|pct|per ?cent)\)?|(?:±|\+/?-)[ _]?%?|(?:%|pct[ _]?)(?:std\w*|sd|cv|err\w*|gain|impr\w*)"
-    rf"|(?:std\w*|sd|cv|err\w*|gain|impr\w*)[ _]?\(?(?:%|pct)\)?"
-)
-"""Names of columns of changes and spreads, which are relative to the figures of another column."""
-
 Labels = dict[str, str | int | float]
 """The labels of a row by the names of their columns."""
 
@@ -110,7 +103,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     if not places:
         raise ImportProblem("no column of figures is left", where=where, todo="correct 'label' and 'skip'")
     notes = [] if layout.names else _header_notes(header, places, layout, inside[0], body, where)
-    _require_no_changes(header, body, places, where)
+    changes.require_none(header, [row.fields for row in body], places, where)
     names = unique([header[k] or f"column {k + 1}" for k in places])
     labels = _labels(body, header, layout)
     _require_distinct(body, labels, source)
@@ -120,7 +113,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     if layout.columns == "metrics":
         # The rows are runs. Transpose the table, so that runs are columns.
         runs = tuple(_name(label) for label in labels)
-        if found := next((row for row, run in zip(body, runs, strict=True) if _CHANGE_NAME.fullmatch(run)), None):
+        if found := next((row for row, run in zip(body, runs, strict=True) if changes.is_name(run)), None):
             raise _misfit(source, found.line, "a row of changes or spreads is not a run", "state the lines of the runs")
         numbers = list(range(1, len(runs) + 1))
         rows = [
@@ -244,21 +237,6 @@ def _is_above_numbers(header: Sequence[str], layout: Layout, body: Sequence[_Row
         if all(labels) if not name else not _VALUE.fullmatch(name) and all(map(_VALUE.fullmatch, labels)):
             return True
     return False
-
-
-def _require_no_changes(header: Sequence[str], body: Sequence[_Row], places: Sequence[int], where: str) -> None:
-    """Raise ImportProblem for columns of changes or spreads: a gain of such a column over a run has no meaning.
-
-    Changes have such a name, or a figure with a plus sign.
-    """
-    signed = {k for k in places for row in body if row.fields[k].startswith("+")}
-    if found := [k for k in places if _CHANGE_NAME.fullmatch(header[k]) or k in signed]:
-        shown = ", ".join(f'{k + 1} ("{header[k]}")' for k in found)
-        raise ImportProblem(
-            f"columns of changes or spreads are not figures of a run: {shown}",
-            where=where,
-            todo=f"state skip={'+'.join(str(k + 1) for k in found)}, or names=NAME+NAME with another name of a run",
-        )
 
 
 _OTHER_LAYOUT = "state lines=FIRST-LAST, the separator, or names of columns; or correct the line"
