@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from schedlab.importers import detect
 from schedlab.results.imported import ImportProblem
 from tests.importers.logs.recorded import read, reading, text, values
 
@@ -67,6 +69,16 @@ def test_the_command_line_states_the_unit_of_a_histogram(command: str) -> None:
     figures = printed("cyclictest", command + NANOSECONDS)
     assert (figures["latency-p50"], figures["latency-p99"], figures["latency-mean"]) == (2.5, 9.0, 4.5)
     assert printed("cyclictest", command.replace("N", "").replace("--nsecs", "") + NANOSECONDS)["latency-mean"] == 4500
+
+
+def test_a_command_above_or_below_headings_states_the_unit_of_each_run(tmp_path: Path) -> None:
+    path = tmp_path / "two.log"
+    path.write_text(f"before:\n{COMMAND}{NANOSECONDS}after:\n{COMMAND}{NANOSECONDS}")
+    imported = detect.read(path)
+    assert [values(imported, "latency-mean", column=name) for name in ("before", "after")] == [[4.5], [4.5]]
+    path.write_text(f"{COMMAND}before:\n{NANOSECONDS}after:\n{NANOSECONDS}")
+    imported = detect.read(path)
+    assert [values(imported, "latency-mean", column=name) for name in ("before", "after")] == [[4.5], [4.5]]
 
 
 def test_a_histogram_with_large_latencies_and_no_command_line_is_refused() -> None:

@@ -274,6 +274,7 @@ _READER = Reader(
     _recognises,
     _read,
     line=lines_of(*_LINES),
+    command=re.compile(f".*{_COMMAND.pattern}"),
     begins=re.compile(r"(?:# /dev/cpu_dma_latency set to |# Histogram|Max CPUs = |policy: |T: *0 \().*"),
 )
 
