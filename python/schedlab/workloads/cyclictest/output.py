@@ -50,8 +50,8 @@ _SUMMARY = re.compile(
     rf"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE
 )
 _THREAD = re.compile(
-    rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min:( *{WHOLE}) Act:( *{WHOLE}) "
-    rf"Avg:( *{WHOLE}) Max:( *{WHOLE})[ \t]*$",
+    rf"^T: *(?P<thread>{WHOLE}) \( *(?P<pid>\d+)\) P: *\d+ I: *(?P<interval>{WHOLE}) C: *(?P<cycles>{WHOLE}) "
+    rf"Min:(?P<least> *{WHOLE}) Act:(?P<last> *{WHOLE}) Avg:(?P<mean> *{WHOLE}) Max:(?P<largest> *{WHOLE})[ \t]*$",
     re.MULTILINE,
 )
 _EACH = re.compile(rf"^ *(\d{{1,6}}): *\d{{1,15}}: *({WHOLE})$", re.MULTILINE)
@@ -171,26 +171,53 @@ def _histogram(log: Log, at: int, text: str) -> _Part:
 
 
 def _threads(log: Log) -> Iterator[_Part]:
-    """Yield the values of the last line of each thread; without ``-q`` the running tool rewrites these lines."""
-    last = {int(match[1]): match for match in _THREAD.finditer(log.text)}
-    threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
-    if last and sorted(last) != list(range(len(last))):
+    """Yield the values of the last line of each thread in each run; without ``-q`` the running tool rewrites these
+    lines."""
+    last: dict[int, re.Match[str]] = {}
+    for match in _THREAD.finditer(log.text):
+        thread = int(match["thread"])
+        if thread in last and not _continues(last[thread], match):
+            yield from _of_run(log, last)
+            last = {}
+        last[thread] = match
+    yield from _of_run(log, last)
+
+
+def _continues(before: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether two lines of a thread belong to one run: extremes only grow apart, and only with wake-ups.
+
+    In a container the threads of each run may have the same numbers.
+    """
+    figures = ("cycles", "least", "mean", "largest")
+    (cycles, least, mean, largest), new = ([int(line[name]) for name in figures] for line in (before, after))
+    if before["pid"] != after["pid"] or new[0] < cycles or new[1] > least or new[3] < largest:
+        return False
+    return new[0] > cycles or new == [cycles, least, mean, largest]
+
+
+def _of_run(log: Log, last: Mapping[int, re.Match[str]]) -> Iterator[_Part]:
+    """Yield the values of a run by the last line of each thread."""
+    if sorted(last) != list(range(len(last))):
         line = log.line_at(next(iter(last.values())).start())
         raise log.problem(f"lines of threads are missing: there are {', '.join(map(str, sorted(last)))}", line)
+    threads = [
+        (float(line["cycles"]), float(line["mean"]), float(line["largest"]), float(line["least"]))
+        for line in last.values()
+    ]
     if any(cycles for cycles, *_ in threads):
-        parameters: Parameters = {"threads": len(last), "interval": int(last[0][2])}
+        parameters: Parameters = {"threads": len(last), "interval": int(last[0]["interval"])}
         values = _over_threads(threads)
         samples = list(single_run("cyclictest", parameters, named(METRICS, values)))
-        units = {unit for match in last.values() if (unit := _unit_of_widths(match))}
-        at = min(match.start() for match in last.values())
+        units = {unit for line in last.values() if (unit := _unit_of_widths(line))}
+        at = min(line.start() for line in last.values())
         yield _Part(at, values["latency-min"], samples, units.pop() if len(units) == 1 else "")
 
 
 def _unit_of_widths(line: re.Match[str]) -> str:
     """Return the unit by the widths of a thread's line; empty where blanks were lost, or no field shows the unit."""
-    least, *fields, largest = line.groups()[3:]
-    if not (_has_width(least, 7) and _has_width(largest, 8)):
+    if not (_has_width(line["least"], 7) and _has_width(line["largest"], 8)):
         return ""
+    fields = line["last"], line["mean"]
     return next((unit for width, unit in _WIDTHS.items() if all(_has_width(field, width) for field in fields)), "")
 
 
