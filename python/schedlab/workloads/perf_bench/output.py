@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from schedlab.notation.units import SYMBOLS
-from schedlab.results.metrics import MetricSpec
+from schedlab.results.metrics import Direction, MetricSpec
 from schedlab.workloads.log_reader import (
     NUMBER,
     WHOLE,
@@ -31,18 +31,26 @@ TIME = MetricSpec("time", "s", "lower")
 LATENCY = MetricSpec("latency", "us/op", "lower")
 _TOTAL_LINE = re.compile(rf"^[ \t]*Total time:\s*({NUMBER})\s*\[sec\]", re.MULTILINE)
 _PER_OP_LINE = re.compile(rf"^[ \t]*({NUMBER})\s+usecs/op[ \t]*$", re.MULTILINE)
+_PER_CPU_LINE = re.compile(rf"^[ \t]*({NUMBER})\s+usecs/op/cpu[ \t]*$", re.MULTILINE)
 
 _SECTION = re.compile(r"^# Running '?([\w-]+)/([\w-]+)'? benchmark(?::|\.\.\.)[ \t]*$", re.MULTILINE)
 
 _GROUPS = re.compile(rf"^# ({WHOLE}) groups == {WHOLE} (process|thread)\w* run", re.MULTILINE)
 _LOOPS = re.compile(rf"^# Executed ({WHOLE}) .*?(process|thread)?(?:es|s)?$", re.MULTILINE)
+_BREAKPOINTS = re.compile(
+    rf"^# Created/joined ({WHOLE}) threads with (?P<breakpoints>{WHOLE}) breakpoints and (?P<parallel>{WHOLE}) "
+    rf"|^# Enabled/disabled breakpoint ({WHOLE}) time with (?P<passive>{WHOLE}) passive and (?P<active>{WHOLE}) ",
+    re.MULTILINE,
+)
 _THREADS = re.compile(rf"(?:: |on |Requeuing )({WHOLE}) threads")
 _FUNCTION = re.compile(r"^# function '([^'\n]+)'.*$", re.MULTILINE)
 _CALLED = re.compile(r"\b(mem\w+)\(\)")
 _BANDWIDTH = re.compile(rf"^[ \t]*({NUMBER}) ([KMG]?)B/sec[ \t]*$", re.MULTILINE)
 _CYCLES = re.compile(rf"^[ \t]*({NUMBER}) cycles/byte[ \t]*$", re.MULTILINE)
 _BARE = re.compile(rf"^({NUMBER})$", re.MULTILINE)
-_SIMPLE = re.compile(rf"\s*(?:{NUMBER}(?:\n+|\Z))+")
+_SIMPLE = re.compile(r"\s*(?:\d{1,12}\.\d{3}(?:\n+|\Z))+")
+_UPROBE = re.compile(r"^ *(\d[\d,]{0,15}(?:\.\d{1,15})?)(?P<op> usecs/op(?: .*)?)?$", re.MULTILINE)
+"""Time of a call, or in the simple format the microseconds of all calls."""
 _RATE = re.compile(rf"^Averaged ({WHOLE}) operations/sec \(", re.MULTILINE)
 _COUNT = re.compile(rf"^Averaged ({WHOLE}) (ADD|MOD|DEL) operations \(", re.MULTILINE)
 _EACH_RUN = re.compile(rf"^\[Run \d+\]: .* in ({NUMBER}) ms", re.MULTILINE)
@@ -50,24 +58,30 @@ _ALL_RUNS = re.compile(rf"^(?:Wokeup|Avg per-thread latency|Requeued) .* in ({NU
 _FIRST_RUN = re.compile(r"^\[Run 1\]:", re.MULTILINE)
 _ONCE = (_TOTAL_LINE, _PER_OP_LINE, _RATE, _FIRST_RUN)
 """Lines that a benchmark prints once. A benchmark that is repeated prints its heading again."""
-_TOOK = re.compile(rf"^ *Average (.+?) took: ({NUMBER}) (nsec|usec|msec|sec|ns|us|ms) ", re.MULTILINE)
-_NUMA = re.compile(rf"^ *[\w-]+, +({NUMBER}), (\S+), +(runtime-\S+|runtime/\S+|\S+-speed)$", re.MULTILINE)
-
-_BEGINS = re.compile(r"# Running '?[\w-]+/[\w-]+'? benchmark(?::|\.\.\.)")
-_LINES = (
-    _BEGINS.pattern,
-    r"# (?:function '|\d+ (?:sender|groups)|Executed |Copying |Memset|Created/joined |Enabled/disabled ).*",
-    rf"(?:Total time:.*|{NUMBER} (?:[KMG]?B/sec|cycles/byte|usecs/op(?:/cpu)?|ops/sec)|\d+\.\d{{3,}})",
-    r"Run summary \[PID \d+\]: .*|\[(?:thread +\d+|Run \d+)\]:? .*|Averaged \d+ .*\(\+-.*|Wokeup \d+ of .*",
-    r"Avg per-thread latency .*|Requeued .* threads .*|\d+ operations \d+ bits set of \d+ bits",
-    r"Average .+ (?:took:|events?:?|usage:) .*|Number of (?:cpus|threads|events|iterations):.*",
-    r"Computing performance of (?:single|multi) threaded .*|synthesizing events on .*|Number of synthesis threads: \d+",
-    # numa mem
-    r"# Running \S+ \"perf bench numa .*\"|#{1,3}|# \d+ tasks? will execute .*|# +-?\d+x +\d+MB .*",
-    r"# Startup synchronization: .*|# +\d+\.\d+% +\[.*|\S+, +[\d.]+, \S+, +\S+|[\d.]+ \S+ .*(?:thread|thread-runtime)",
-    r"[\d.]+ (?:% difference between max/avg runtime|GB data processed, .*|GB/sec.* speed|secs latency to .*)",
+_BITS = re.compile(rf"^{WHOLE} operations ({WHOLE}) bits set of ({WHOLE}) bits$", re.MULTILINE)
+_TOOK = re.compile(
+    rf"^ *Average (?P<of>.+?) took: +(?P<time>{NUMBER}) (?P<unit>[nmu]?sec|[num]s)\b.*$"
+    rf"(?:\n +Average num\. events: .*$)?"
+    rf"(?:\n +Average time per event:? (?P<event>{NUMBER}) (?P<event_unit>[nmu]?sec)\b.*$)?"
+    rf"(?:\n +Average memory usage: (?P<memory>{NUMBER}) KB\b)?",
+    re.MULTILINE,
 )
-"""Lines that perf bench prints."""
+_NUMA_RUN = re.compile(r'^ *# Running +(\S+?),? "perf bench numa \S*mem ?(.*)"$', re.MULTILINE)
+_NUMA = re.compile(
+    rf"^ *(?:[\w-]+, +(?P<full>{NUMBER}), +(?P<unit>\S+), +(?P<name>\S+)|(?P<quiet>{NUMBER}) (?P<text>\S.*))$",
+    re.MULTILINE,
+)
+_NUMA_METRICS: dict[str, tuple[str, Direction, str]] = {
+    "NUMA-convergence-latency": ("s", "lower", "secs latency to NUMA-converge"),
+    "runtime-max/thread": ("s", "lower", "secs slowest (max) thread-runtime"),
+    "runtime-min/thread": ("s", "lower", "secs fastest (min) thread-runtime"),
+    "runtime-avg/thread": ("s", "lower", "secs average thread-runtime"),
+    "spread-runtime/thread": ("%", "lower", "% difference between max/avg runtime"),
+    "runtime/byte/thread": ("ns", "lower", "nsecs/byte/thread runtime"),
+    "thread-speed": ("GB/s", "higher", "GB/sec/thread speed"),
+    "total-speed": ("GB/s", "higher", "GB/sec total speed"),
+}
+"""Unit and direction of each figure of ``perf bench numa mem``, and its text with ``-q`` (``print_res`` in numa.c)."""
 _THOUSANDS = r"\d{1,3}(?:[.,]\d{3})+"
 _GROUPED = re.compile(rf"^(?:# Executed {_THOUSANDS}(?= )|[ \t]*{_THOUSANDS}(?=[ \t]+ops/sec))", re.MULTILINE)
 """Number of calls, and of operations a second, in groups of three (``%'d``), in the locale of the user."""
@@ -76,7 +90,7 @@ _COMMA = re.compile(rf"(?<![\w.,])({WHOLE}),({WHOLE})(?=[ \t]*(?:$|{_UNITS}))", 
 """A figure with a decimal comma. perf bench prints figures with decimals without separators of thousands (``%14lf``,
 ``%.3f``), so that the comma is certain."""
 
-_ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|bench)")
+_ALWAYS_PRINTS_A_VALUE = re.compile(r"^perf-(?:sched|syscall|mem|futex|epoll|numa|breakpoint|uprobe|bench)")
 """Collections whose benchmarks all print a value that this reader can parse."""
 
 _GIB = {"": 2.0**-30, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0}
@@ -86,6 +100,24 @@ _BANDWIDTH_SPEC = MetricSpec("throughput", "GiB/s", "higher")
 _RATE_SPEC = MetricSpec("operations", "operations/s", "higher")
 _COUNT_SPEC = MetricSpec("operations", "operations", "higher")
 _RUN_SPEC = MetricSpec("latency", "ms", "lower")
+_PER_CPU_SPEC = MetricSpec("latency-per-cpu", "us/op", "lower")
+
+_BEGINS = re.compile(r"# Running '?[\w-]+/[\w-]+'? benchmark(?::|\.\.\.)")
+_LINES = (
+    _BEGINS.pattern,
+    r"# (?:function '|\d+ (?:sender|groups)|Executed |Copying |Memset|Created/joined |Enabled/disabled ).*",
+    rf"(?:Total time:.*|{NUMBER} (?:[KMG]?B/sec|cycles/byte|usecs/op(?:/cpu)?|ops/sec)|\d+\.\d{{3,}})",
+    r"Total time: [\d,]+ usecs.*|[\d,.]+ usecs/op(?: .*)?|\d+|Futex hashing: .*",
+    r"Run summary \[PID \d+\]: .*|\[(?:thread +\d+|Run \d+)\]:? .*|Averaged \d+ .*\(\+-.*|Wokeup \d+ of .*",
+    r"Avg per-thread latency .*|Requeued .* threads .*|\d+ operations \d+ bits set of \d+ bits",
+    r"Average .+ (?:took:|events?:?|usage:) .*|Number of (?:cpus|threads|events|iterations):.*",
+    r"Computing performance of (?:single|multi) threaded .*|synthesizing events on .*|Number of synthesis threads: \d+",
+    # numa mem
+    r"# Running \S+ \"perf bench numa .*\"|#{1,3}|# \d+ tasks? will execute .*|# +-?\d+x +\d+MB .*",
+    r"# Startup synchronization: .*|# +\d+\.\d+% +\[.*|\S+, +[\d.]+, \S+, +\S+",
+    rf"{NUMBER} (?:{'|'.join(re.escape(text) for *_, text in _NUMA_METRICS.values())}|GB data processed, .*)",
+)
+"""Lines that perf bench prints."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +186,20 @@ def _values(section: _Section) -> Iterator[Samples]:
     if _FUNCTION.search(section.text):
         yield from _functions(section)
         return
+    if section.name == "perf-numa-mem" or _NUMA_RUN.search(section.text):
+        yield from _numa(section)
+        return
+    if _BITS.search(section.text):
+        for head, text in sections(section.text, _BITS):
+            yield from _took(section.name, {"set": int(head[1]), "bits": int(head[2])}, text)
+        return
     parameters = _parameters(section.text)
+    if section.name.startswith("perf-uprobe-"):
+        for match in _UPROBE.finditer(section.text):
+            value = float(match[1].replace(",", ""))
+            metric, value = (LATENCY, value) if match["op"] else (TIME, value * 1e-6)
+            yield Samples(section.name, metric, parameters, (value,))
+        return
 
     def each(metric: MetricSpec, pattern: re.Pattern[str]) -> Iterator[Samples]:
         values = floats(match[1] for match in pattern.finditer(section.text))
@@ -168,15 +213,42 @@ def _values(section: _Section) -> Iterator[Samples]:
     for match in _COUNT.finditer(section.text):
         operation = {**parameters, "operation": match[2].lower()}
         yield Samples(section.name, _COUNT_SPEC, operation, (float(match[1]),))
-    for match in _TOOK.finditer(section.text):
-        metric = MetricSpec("time", SYMBOLS.get(match[3], match[3]), "lower")
-        yield Samples(section.name, metric, {**parameters, "of": match[1]}, (float(match[2]),))
-    for match in _NUMA.finditer(section.text):
-        unit = SYMBOLS.get(match[2], match[2].replace("/sec", "/s"))
-        metric = MetricSpec(match[3], unit, "higher" if match[3].endswith("speed") else "lower")
-        yield Samples(section.name, metric, parameters, (float(match[1]),))
+    yield from each(_PER_CPU_SPEC, _PER_CPU_LINE)
+    yield from _took(section.name, parameters, section.text)
     if simple := _SIMPLE.match(section.text):
         yield Samples(section.name, TIME, parameters, floats(_BARE.findall(simple[0])))
+
+
+def _took(name: str, parameters: Parameters, text: str) -> Iterator[Samples]:
+    """Yield the mean times in a text, by what took the time, and the mean per event and memory below each."""
+    for match in _TOOK.finditer(text):
+        of = {**parameters, "of": match["of"]}
+        yield Samples(name, MetricSpec("time", _symbol(match["unit"]), "lower"), of, (float(match["time"]),))
+        if match["event"]:
+            metric = MetricSpec("time-per-event", _symbol(match["event_unit"]), "lower")
+            yield Samples(name, metric, of, (float(match["event"]),))
+        if match["memory"]:
+            yield Samples(name, MetricSpec("memory", "KiB", "lower"), of, (float(match["memory"]),))
+
+
+def _symbol(unit: str) -> str:
+    return SYMBOLS.get(unit, unit)
+
+
+def _numa(section: _Section) -> Iterator[Samples]:
+    """Yield the figures of each test; ``-a`` runs many named tests."""
+    by_text = {text: name for name, (*_, text) in _NUMA_METRICS.items()}
+    runs: list[tuple[Parameters, str]] = [
+        ({"options": head[2]} if head[1] == "main" else {"test": head[1]}, text)
+        for head, text in sections(section.text, _NUMA_RUN)
+    ]
+    for parameters, text in runs or [({}, section.text)]:
+        for match in _NUMA.finditer(text):
+            name = match["name"] or by_text.get(match["text"], "")
+            if name in _NUMA_METRICS:
+                unit, direction, _ = _NUMA_METRICS[name]
+                value = float(match["full"] or match["quiet"])
+                yield Samples(section.name, MetricSpec(name, unit, direction), parameters, (value,))
 
 
 def _functions(section: _Section) -> Iterator[Samples]:
@@ -198,6 +270,8 @@ def _parameters(text: str) -> Parameters:
         return {"groups": int(match[1]), "mode": match[2]}
     if match := _LOOPS.search(text):
         return {"loops": int(match[1])} | ({"mode": match[2]} if match[2] else {})
+    if match := _BREAKPOINTS.search(text):
+        return {name: int(count) for name, count in match.groupdict().items() if count}
     if match := _THREADS.search(text):
         return {"threads": int(match[1])}
     return {}
