@@ -356,6 +356,8 @@ def test_older_versions_of_tools_print_less() -> None:
     assert {samples.metric.name: list(samples.values) for samples in old.samples} == {
         "wakeup-p50": [9.0],
         "wakeup-p99": [21.0],
+        "wakeup-min": [0.0],
+        "wakeup-max": [52.0],
     }
     old = reading("hackbench", "Running with 10*40 (== 400) tasks.\nTime: 1.250\n")
     assert old.samples[0].parameters == {"groups": 10, "fds": 20}

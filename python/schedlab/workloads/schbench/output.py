@@ -1,15 +1,17 @@
 """Output of schbench: percentiles of wake-up and request latency since the start of the run; requests a second.
 
-A report before 2021 has one kind of latency, without a name: wake-ups.
+A report before 2021 has one kind of latency, without a name: wake-ups. A run ends with ``average rps``, with the goal
+that ``-A`` found, or with the transfers of ``-p``. ``-j`` writes JSON.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
+from schedlab.workloads.json_logs import inner, load_all, number
 from schedlab.workloads.log_reader import (
     NUMBER,
     Log,
@@ -33,12 +35,27 @@ METRICS = (
     MetricSpec("requests", "requests/s", "higher", judged=False),
 )
 _INTERIM = MetricSpec("requests-interim", "requests/s", "higher")
+_DELAY_INTERIM = MetricSpec("sched-delay-interim", "us", "lower")
+"""Mean delay of a thread on the runqueue since its start."""
 
 _HEADING = r"(?:(?:(?P<kind>Wakeup|Request) )?Latenc(?:ies|y) percentiles \(usec\)|RPS percentiles \(requests\))"
-_REPORT = re.compile(rf"^{_HEADING}", re.MULTILINE)
+_REPORT = re.compile(rf"^{_HEADING}[^\n]*", re.MULTILINE)
 _BLOCK = re.compile(rf"^{_HEADING}[^\n]*\n(?P<lines>(?:[ \t]+[^\n]*\n?)+)", re.MULTILINE)
+_EMPTY = "(0 total samples)"
+"""End of the heading of a report whose figures are zeros, because nothing was measured."""
 _PERCENTILE = re.compile(rf"^[ \t]+\*?[ \t]*({NUMBER})th:[ \t]+({NUMBER})\b", re.MULTILINE)
 _AVERAGE = re.compile(rf"^average rps: ({NUMBER})$", re.MULTILINE)
+_RUN_END = re.compile(
+    rf"^(?:average rps: (?P<requests>{NUMBER})|final rps goal was (?P<goal>{NUMBER})"
+    rf"|avg worker transfer: (?P<transfers>{NUMBER}) ops/sec (?P<rate>{NUMBER})(?P<prefix>[KMGTPE]?)B/s)$"
+    r"(?:\nsched delay: .*$)?",
+    re.MULTILINE,
+)
+"""The last line of a run; schbench prints a delay of 0 below, for the threads have ended."""
+_DELAY = re.compile(rf"^sched delay: message ({NUMBER}) \(usec\) worker ({NUMBER}) \(usec\)$", re.MULTILINE)
+_EXTREMES = re.compile(rf"\bmin=({NUMBER}), max=({NUMBER})$", re.MULTILINE)
+_MIB = {"": 2.0**-20, "K": 2.0**-10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
+"""schbench divides by 1024 for each step of its prefixes (``pretty_size``)."""
 _CURRENT = re.compile(rf"^current rps: ({NUMBER})$", re.MULTILINE)
 _SIDE_BY_SIDE = re.compile(
     r"^\W*(?P<name>\d\d\.\d+th):(?:.*\b(?P=name):|[ \t]+\d[\d.]*(?:[ \t|]+\d[\d.]*)+[ \t]*$)", re.MULTILINE
@@ -56,16 +73,36 @@ _LINES = (
 def _percentiles(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the kind (wakeup, request, requests), the percentile and the value of each line of the reports."""
     for block in _BLOCK.finditer(text):
-        kind = "requests" if block[0].startswith("RPS") else (block["kind"] or "Wakeup").lower()
         for percentile, value in _PERCENTILE.findall(block["lines"]):
-            yield kind, percentile, value
+            yield _kind(block), percentile, value
 
 
-def _figures(text: str) -> Iterator[tuple[MetricSpec, float]]:
-    """Yield the values of the last report of each kind."""
-    values = {f"{kind}-p{float(percentile):g}": float(value) for kind, percentile, value in _percentiles(text)}
-    if rate := _AVERAGE.search(text):
-        values["requests"] = float(rate[1])
+def _kind(block: re.Match[str]) -> str:
+    return "requests" if block[0].startswith("RPS") else (block["kind"] or "Wakeup").lower()
+
+
+def _values(text: str, end: re.Match[str] | None) -> Iterator[tuple[MetricSpec, float]]:
+    """Yield the values of the last report of each kind, and of the last line of the run."""
+    values: dict[str, float] = {}
+    for block in _BLOCK.finditer(text):
+        kind = _kind(block)
+        if _EMPTY in block[0]:
+            values = {name: value for name, value in values.items() if not name.startswith(f"{kind}-")}
+            continue
+        values |= {f"{kind}-p{float(percentile):g}": float(value) for _, percentile, value in _percentiles(block[0])}
+        if extremes := _EXTREMES.search(block["lines"]):
+            values |= {f"{kind}-min": float(extremes[1]), f"{kind}-max": float(extremes[2])}
+    if end and end["requests"]:
+        values["requests"] = float(end["requests"])
+    yield from _named(values)
+    if end and end["goal"]:
+        yield MetricSpec("requests-goal", "requests/s", "higher"), float(end["goal"])
+    if end and end["transfers"]:
+        yield MetricSpec("transfers", "transfers/s", "higher"), float(end["transfers"])
+        yield MetricSpec("throughput", "MiB/s", "higher"), float(end["rate"]) * _MIB[end["prefix"]]
+
+
+def _named(values: Mapping[str, float]) -> Iterator[tuple[MetricSpec, float]]:
     specs = {spec.name: spec for spec in METRICS}
     for name, value in values.items():
         of_rates = MetricSpec(name, "requests/s", "higher", judged=False)
@@ -80,30 +117,37 @@ def _recognises(head: str) -> bool:
 
 def _read(log: Log) -> Reading:
     """Return the last report of each run, and the requests a second of its intervals."""
-    ends = [end.end() for end in _AVERAGE.finditer(log.text)]
+    ends: list[re.Match[str] | None] = [*_RUN_END.finditer(log.text)]
     notes: list[str] = []
     if not ends:
-        ends = [len(log.text)]
+        ends = [None]
         notes.append(
             f"{log.name}: no line 'average rps', so schbench is old or the log was cut off; the last report is used"
         )
-    elif _REPORT.search(log.text, ends[-1]):
-        log.cut_off("the line 'average rps' of its last run")
     samples: list[Samples] = []
-    for start, end in zip([0, *ends], ends, strict=False):
+    start = 0
+    for end in ends:
         samples += _run(log, start, end)
+        start = end.end() if end else len(log.text)
+    if _REPORT.search(log.text, start):
+        log.cut_off("the line 'average rps' of its last run")
     return Reading(samples, notes=notes)
 
 
-def _run(log: Log, start: int, end: int) -> Iterator[Samples]:
-    text = log.text[start:end]
-    values = dict(_figures(text))
+def _run(log: Log, start: int, end: re.Match[str] | None) -> Iterator[Samples]:
+    last = end.start() if end else len(log.text)
+    text = log.text[start:last]
+    values = dict(_values(text, end))
     names = {spec.name for spec in values}
-    if not values or ("Request Latencies" in text and not {"wakeup-p99", "request-p99"} <= names):
-        raise log.problem("a report is cut off", log.line_at(max(end - 1, 0)))
+    kinds = {_kind(head) for head in _REPORT.finditer(text) if _EMPTY not in head[0]}
+    if not values or not {f"{kind}-p99" for kind in kinds - {"requests"}} <= names:
+        raise log.problem("a report is cut off", log.line_at(max(last - 1, 0)))
     yield from single_run("schbench", {}, values.items())
     if rates := [float(rate) for rate in _CURRENT.findall(text)]:
         yield Samples("schbench", _INTERIM, {}, rates)
+    delays = list(zip(*_DELAY.findall(text), strict=True))
+    for thread, values_us in zip(("message", "worker"), delays, strict=False):
+        yield Samples("schbench", _DELAY_INTERIM, {"thread": thread}, floats(values_us))
 
 
 READER = Reader(
@@ -122,7 +166,45 @@ READER = Reader(
         other=re.compile(r"\s*(?:min|max|avg|average|current)\b.*\|"),
     ),
 )
-READERS = (READER,)
+_JSON_KEY = re.compile(r"(wakeup|request|rps)(?:_latency)?_(?:pct(\d\d\.\d)|(min|max))")
+_TASKS = {
+    "messages": re.compile(r" (?:-m|--message-threads)[ =]?(\d{1,9})\b"),
+    "workers": re.compile(r" (?:-t|--threads)[ =]?(\d{1,9})\b"),
+}
+"""Options that give the numbers of threads; schbench prints no default."""
+
+
+def _read_json(log: Log) -> Reading:
+    """Return the percentiles of each run, under the names of the text; the JSON lacks the average rate."""
+    samples: list[Samples] = []
+    for content in load_all(log):
+        command = str(inner(content, "normal", "cmdline"))
+        parameters = {name: int(match[1]) for name, option in _TASKS.items() if (match := option.search(command))}
+        values: dict[str, float] = {}
+        figures = inner(content, "int")
+        for key, figure in figures.items() if isinstance(figures, dict) else ():
+            if match := _JSON_KEY.fullmatch(key):
+                value = number(figure)
+                if value is None:
+                    raise log.problem(f"{key} is not a number", 1)
+                kind = "requests" if match[1] == "rps" else match[1]
+                values[f"{kind}-{match[3] or f'p{float(match[2]):g}'}"] = value
+        # A kind without samples has zeros.
+        values = {name: value for name, value in values.items() if values.get(f"{name.partition('-')[0]}-max")}
+        if "wakeup-p99" not in values:
+            raise log.problem("contains no wake-up latency", 1)
+        samples += single_run("schbench", parameters, _named(values))
+    return Reading(samples, notes=[f"{log.name}: the JSON of schbench lacks the average requests/s"])
+
+
+_JSON = Reader(
+    "schbench-json",
+    "schbench --json",
+    lambda head: head.lstrip().startswith("{") and '"wakeup_latency_pct99.0"' in head and '"normal"' in head,
+    _read_json,
+    in_mails=False,
+)
+READERS = (_JSON, READER)
 
 _MMTESTS = {
     "wakeup": ("Wakeup", MetricSpec("wakeup", "us", "lower")),
