@@ -28,7 +28,8 @@ READERS = {
     "pgbench": "pgbench", "pgbench-aggregate": "pgbench-log",
     "pgbench-transactions": "pgbench-log", "pgbench-skipped": "pgbench-log", "perf-bench": "perf-bench",
     "perf-stat": "perf-stat", "netperf": "netperf", "iperf3": "iperf3", "hyperfine": "hyperfine",
-    "schbench": "schbench", "cyclictest": "cyclictest",
+    "schbench": "schbench", "cyclictest": "cyclictest", "rtla": "rtla", "oslat": "oslat", "turbostat": "turbostat",
+    "perf-sched-latency": "perf-sched-latency", "perf-sched-stats": "perf-sched-stats",
 }  # fmt: skip
 """Readers by the beginning of a sample's name."""
 
@@ -37,6 +38,8 @@ OTHERS = {
     "cyclictest-nsecs.json": "cyclictest-json",
     "perf-stat.json": "perf-stat-json", "perf-stat-interval.json": "perf-stat-json",
     "perf-stat-repeat.json": "perf-stat-json", "perf-stat-per-cpu.json": "perf-stat-json",
+    "schbench.json": "schbench-json", "schbench-pipe.json": "schbench-json", "oslat.json": "rt-tests-json",
+    "pmqtest.json": "rt-tests-json", "signaltest.json": "rt-tests-json", "rt-migrate-test.json": "rt-tests-json",
 }  # fmt: skip
 
 

@@ -54,7 +54,10 @@ BENCHMARKS = (
     Benchmark("tbench", {"tbench": "Tbench"}, mmtests={r"tbench4?": "read_mmtests"}),
     Benchmark("pgbench", {"pgbench": "Pgbench"}, mmtests={r"pgbench(-.+)?": "read_mmtests"}),
     Benchmark("kernbench", {"kernbench": "Kernbench"}, mmtests={r"kernbench(-.+)?": "read_mmtests"}),
+    # JSON of rt-tests names its tool; cyclictest's reader is for the JSON that these readers do not recognise.
+    Benchmark("rt_tests"),
     Benchmark("cyclictest", {"cyclictest": "Cyclictest"}),
+    Benchmark("rtla"),
     Benchmark("noise", {"noise": "Noise"}, output=False),
     Benchmark("schbench", {"schbench": "Schbench"}, mmtests={r"schbench(-.+)?": "read_mmtests"}),
     Benchmark("hyperfine"),
@@ -64,6 +67,8 @@ BENCHMARKS = (
     Benchmark("unixbench"),
     Benchmark("will_it_scale", mmtests={r"wis-.+": "read_mmtests"}),
     Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read_mmtests"}),
+    Benchmark("perf_sched"),
+    Benchmark("turbostat"),
     # The reader of perf stat recognises a line almost only by its numbers, so this reader is last.
     Benchmark("perf_stat", {"perfstat": "Perfstat"}),
     Benchmark("command", {"command": "CommandLine"}, output=False),

@@ -1,0 +1,1 @@
+"""perf sched: delays of tasks (latency), and counters of the scheduler (stats)."""

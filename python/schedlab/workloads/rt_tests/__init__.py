@@ -1,0 +1,1 @@
+"""rt-tests other than cyclictest and hackbench: latencies of timers, signals, queues and busy loops."""

@@ -1,0 +1,1 @@
+"""turbostat: frequency, idle states, interrupts and power of x86 processors."""
