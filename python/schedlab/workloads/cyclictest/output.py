@@ -50,10 +50,14 @@ _SUMMARY = re.compile(
     rf"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):{_COUNTS}[ \t]*$", re.MULTILINE
 )
 _THREAD = re.compile(
-    rf"^T: *(?P<thread>{WHOLE}) \( *(?P<pid>\d+)\) P: *\d+ I: *(?P<interval>{WHOLE}) C: *(?P<cycles>{WHOLE}) "
-    rf"Min:(?P<least> *{WHOLE}) Act:(?P<last> *{WHOLE}) Avg:(?P<mean> *{WHOLE}) Max:(?P<largest> *{WHOLE})[ \t]*$",
+    rf"^T: *({WHOLE}) \( *\d+\) P: *\d+ I: *({WHOLE}) C: *({WHOLE}) Min:( *{WHOLE}) Act:( *{WHOLE}) "
+    rf"Avg:( *{WHOLE}) Max:( *{WHOLE})[ \t]*$",
     re.MULTILINE,
 )
+_PID = re.compile(r"\( *(\d+)\)")
+_RUNNING = re.compile(r"^policy: \S+ loadavg: ", re.MULTILINE)
+"""Line above the lines of threads that a running tool rewrites; ``-q`` omits this line."""
+_BEGINNING = re.compile(r"^# /dev/cpu_dma_latency set to ", re.MULTILINE)
 _EACH = re.compile(rf"^ *(\d{{1,6}}): *\d{{1,15}}: *({WHOLE})$", re.MULTILINE)
 _VERBOSE = re.compile(r"^Thread \d+ Interval: \d+$", re.MULTILINE)
 _HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
@@ -164,60 +168,71 @@ def _histogram(log: Log, at: int, text: str) -> _Part:
         raise log.problem("the lines of the histogram do not add up to its total: a line is missing or damaged", last)
     buckets = {us: sum(columns) for us, columns in counts.items()}
     largest = float(max(summary["Max Latencies"]))
-    values = _percentiles(log, last, buckets, sum(summary["Histogram Overflows"][:threads]), largest)
-    values |= {"latency-mean": fmean(summary["Avg Latencies"]), "latency-max": largest}
+    overflows = summary["Histogram Overflows"][:threads]
+    values = _percentiles(log, last, buckets, sum(overflows), largest)
+    wakeups = [inside + above for inside, above in zip(totals, overflows, strict=True)]
+    values |= {"latency-mean": fmean(summary["Avg Latencies"], wakeups), "latency-max": largest}
     least = min(summary.get("Min Latencies", buckets if any(buckets.values()) else [largest]))
     return _Part(at, least, list(single_run("cyclictest", {"threads": threads}, named(METRICS, values))))
 
 
-def _threads(log: Log) -> Iterator[_Part]:
-    """Yield the values of the last line of each thread in each run; without ``-q`` the running tool rewrites these
-    lines."""
-    last: dict[int, re.Match[str]] = {}
-    for match in _THREAD.finditer(log.text):
-        thread = int(match["thread"])
-        if thread in last and not _continues(last[thread], match):
-            yield from _of_run(log, last)
-            last = {}
-        last[thread] = match
-    yield from _of_run(log, last)
+def _runs(log: Log) -> Iterator[dict[int, re.Match[str]]]:
+    """Yield the last line of each thread of each run; without ``-q`` the running tool rewrites these lines.
 
-
-def _continues(before: re.Match[str], after: re.Match[str]) -> bool:
-    """Return whether two lines of a thread belong to one run: extremes only grow apart, and only with wake-ups.
-
-    In a container the threads of each run may have the same numbers.
+    ImportProblem for a further line of a thread that belongs neither to the same run nor to another with certainty.
     """
-    figures = ("cycles", "least", "mean", "largest")
-    (cycles, least, mean, largest), new = ([int(line[name]) for name in figures] for line in (before, after))
-    if before["pid"] != after["pid"] or new[0] < cycles or new[1] > least or new[3] < largest:
-        return False
-    return new[0] > cycles or new == [cycles, least, mean, largest]
+    run: dict[int, re.Match[str]] = {}
+    end = 0
+    for line in _THREAD.finditer(log.text):
+        before = run.get(int(line[1]))
+        if _BEGINNING.search(log.text, end, line.start()) or (before and _is_of_another_run(before, line)):
+            if run:
+                yield run
+            run = {}
+        elif before and not _RUNNING.search(log.text, before.end(), line.start()):
+            raise log.problem(
+                f"two lines of thread {line[1]} may be of one run or of two",
+                log.line_at(line.start()),
+                "import each run from a file of its own",
+            )
+        run[int(line[1])] = line
+        end = line.end()
+    if run:
+        yield run
 
 
-def _of_run(log: Log, last: Mapping[int, re.Match[str]]) -> Iterator[_Part]:
-    """Yield the values of a run by the last line of each thread."""
-    if sorted(last) != list(range(len(last))):
-        line = log.line_at(next(iter(last.values())).start())
-        raise log.problem(f"lines of threads are missing: there are {', '.join(map(str, sorted(last)))}", line)
-    threads = [
-        (float(line["cycles"]), float(line["mean"]), float(line["largest"]), float(line["least"]))
-        for line in last.values()
-    ]
-    if any(cycles for cycles, *_ in threads):
-        parameters: Parameters = {"threads": len(last), "interval": int(last[0]["interval"])}
+def _is_of_another_run(before: re.Match[str], line: re.Match[str]) -> bool:
+    """Return whether a thread's lines have other processes or intervals, or figures that do not follow in a run."""
+    pids = {match[1] for text in (before[0], line[0]) if (match := _PID.search(text)) and int(match[1])}
+    fewer = int(line[3]) < int(before[3]) or int(line[7]) < int(before[7]) or int(line[4]) > int(before[4])
+    return len(pids) > 1 or line[2] != before[2] or fewer
+
+
+def _threads(log: Log) -> Iterator[_Part]:
+    """Yield the values of each run over all threads; a run in which no thread woke up is refused among others."""
+    runs = list(_runs(log))
+    for last in runs:
+        threads = [(float(match[3]), float(match[6]), float(match[7]), float(match[4])) for match in last.values()]
+        at = min(match.start() for match in last.values())
+        if sorted(last) != list(range(len(last))):
+            there = ", ".join(map(str, sorted(last)))
+            raise log.problem(f"lines of threads are missing: there are {there}", log.line_at(at))
+        if not any(cycles for cycles, *_ in threads):
+            if len(runs) > 1:
+                raise log.problem("a run in which no thread woke up", log.line_at(at), "remove the run from the file")
+            return
+        parameters: Parameters = {"threads": len(last), "interval": int(last[0][2])}
         values = _over_threads(threads)
         samples = list(single_run("cyclictest", parameters, named(METRICS, values)))
-        units = {unit for line in last.values() if (unit := _unit_of_widths(line))}
-        at = min(line.start() for line in last.values())
+        units = {unit for match in last.values() if (unit := _unit_of_widths(match))}
         yield _Part(at, values["latency-min"], samples, units.pop() if len(units) == 1 else "")
 
 
 def _unit_of_widths(line: re.Match[str]) -> str:
     """Return the unit by the widths of a thread's line; empty where blanks were lost, or no field shows the unit."""
-    if not (_has_width(line["least"], 7) and _has_width(line["largest"], 8)):
+    least, *fields, largest = line.groups()[3:]
+    if not (_has_width(least, 7) and _has_width(largest, 8)):
         return ""
-    fields = line["last"], line["mean"]
     return next((unit for width, unit in _WIDTHS.items() if all(_has_width(field, width) for field in fields)), "")
 
 
