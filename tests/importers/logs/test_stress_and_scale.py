@@ -53,6 +53,24 @@ def test_stress_ngs_log_has_a_rate_for_each_stressor_and_its_instances(tmp_path:
     assert row(imported, "bogo-ops", stressor="cpu").direction == "higher"
 
 
+def test_miscellaneous_times_and_rates_of_stress_ng_are_rows(tmp_path: Path) -> None:
+    lines = (
+        "stress-ng: metrc: [1] pipe      65.86 MB per sec pipe write rate (geometic mean of 1 instances)\n"
+        "stress-ng: metrc: [1] clone   7742.73 microsecs per clone (harmonic mean of 4 instances)\n"
+        "stress-ng: metrc: [1] fpunch  2049.12 extents per file (geometric mean of 128 instances)\n"
+        "stress-ng: info:  [1] metrics untrustworthy: 1: clone (1)\n"
+    )
+    imported = detect.read(_written(tmp_path, "run.log", STRESS + lines))
+    switch = row(imported, "nanosecs per context switch (pipe method)", stressor="switch", instances=2)
+    assert (switch.values.tolist(), switch.unit, switch.direction) == ([350.12], "ns", "lower")
+    clone = row(imported, "microsecs per clone")
+    assert (clone.values.tolist(), clone.unit) == ([7742.73], "us")
+    pipe = row(imported, "MB per sec pipe write rate")
+    assert (pipe.values.tolist(), pipe.unit, pipe.direction) == ([65.86], "MB/s", "higher")
+    assert {series.parameters["stressor"] for series in imported.series} == {"cpu", "switch", "clone", "pipe"}
+    assert any("metrics untrustworthy: 1: clone (1)" in note for note in imported.notes)
+
+
 def test_stress_ngs_yaml_has_the_same_rates(tmp_path: Path) -> None:
     assert values(detect.read(_written(tmp_path, "run.yaml", YAML)), "bogo-ops", stressor="cpu") == [4567.8]
 

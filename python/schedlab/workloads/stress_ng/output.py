@@ -3,12 +3,15 @@
 stress-ng: metrc: [1234] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
 stress-ng: metrc: [1234]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
 stress-ng: metrc: [1234] cpu               45678     10.00     39.90      0.02      4567.80        1144.24
+stress-ng: metrc: [1234] miscellaneous metrics:
+stress-ng: metrc: [1234] switch              4217.86 nanosecs per context switch (pipe method) (harmonic mean of …)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from schedlab.results.metrics import MetricSpec
@@ -21,6 +24,15 @@ _LIKE_A_ROW = re.compile(rf"{_PREFIX}(?P<name>[a-z][\w-]*) +{WHOLE}(?: |$).*$", 
 _ROW = re.compile(
     rf"{_PREFIX}[a-z][\w-]* +{WHOLE} +{NUMBER} +{NUMBER} +{NUMBER} +(?P<rate>{NUMBER}) +{NUMBER}(?: .*)?$"
 )
+_MISCELLANEOUS = re.compile(
+    rf"{_PREFIX}(?P<name>[a-z][\w-]*) +(?P<value>\d{{1,15}}\.\d\d) (?P<text>\S.*?)"
+    r"(?: \((?:geo\w+|harmonic) mean of .*)?$",
+    re.MULTILINE,
+)
+_TIMES = {"nanosec": "ns", "ns": "ns", "microsec": "us", "millisec": "ms", "sec": "s"}
+_TIME = re.compile(rf"({'|'.join(_TIMES)})s? .*")
+_PER_SECOND = re.compile(r"(?:(MB)|.*) per sec\b.*")
+_UNTRUSTED = re.compile(rf"{_PREFIX}(metrics untrustworthy: (?!0\b).*)$", re.MULTILINE)
 _DISPATCHED = re.compile(rf"{_PREFIX}dispatching hogs: (.+)$", re.MULTILINE)
 _HOGS = re.compile(rf"({WHOLE}) ([a-z][\w-]*)")
 
@@ -38,17 +50,17 @@ def _recognises(head: str) -> bool:
 
 def _read(log: Log) -> Reading:
     """Return a sample for each stressor of each run; ImportProblem for a stressor that is cut off."""
-    samples = list(_of_log(log) if _HEADER.search(log.text) else _of_yaml(log))
+    samples = [*_of_log(log), *_miscellaneous(log)] if _HEADER.search(log.text) else list(_of_yaml(log))
     if not samples:
         raise log.problem("contains no line of metrics", len(log.lines))
-    return Reading(samples)
+    return Reading(samples, notes=[f"{log.name}: {match[1]}" for match in _UNTRUSTED.finditer(log.text)])
 
 
 def _of_log(log: Log) -> Iterator[Samples]:
     starts = [match.start() for match in _HEADER.finditer(log.text)]
+    instances_at = _instances(log)
     for start, end in zip(starts, [*starts[1:], len(log.text)], strict=False):
-        hogs = list(_DISPATCHED.finditer(log.text, 0, start))[-1:]
-        instances = {name: int(count) for match in hogs for count, name in _HOGS.findall(match[1])}
+        instances = instances_at(start)
         for line in _LIKE_A_ROW.finditer(log.text, start, end):
             match = _ROW.match(line[0])
             if match is None:
@@ -56,6 +68,34 @@ def _of_log(log: Log) -> Iterator[Samples]:
             name = line["name"]
             count = {"instances": instances[name]} if name in instances else {}
             yield Samples("stress-ng", BOGO_OPS, {"stressor": name, **count}, (float(match["rate"]),))
+
+
+def _instances(log: Log) -> Callable[[int], dict[str, int]]:
+    """Return a function that gives the instances of each stressor in the last run that began before a position."""
+    runs = list(_DISPATCHED.finditer(log.text))
+    starts = [match.start() for match in runs]
+
+    def before(position: int) -> dict[str, int]:
+        at = bisect_left(starts, position)
+        return {name: int(count) for count, name in _HOGS.findall(runs[at - 1][1])} if at else {}
+
+    return before
+
+
+def _miscellaneous(log: Log) -> Iterator[Samples]:
+    """Yield the times and rates among the miscellaneous metrics; other such metrics have no better direction."""
+    instances_at = _instances(log)
+    for match in _MISCELLANEOUS.finditer(log.text):
+        name, text = match["name"], match["text"]
+        if time := _TIME.fullmatch(text):
+            metric = MetricSpec(text, _TIMES[time[1]], "lower")
+        elif rate := _PER_SECOND.fullmatch(text):
+            metric = MetricSpec(text, "MB/s" if rate[1] else "operations/s", "higher")
+        else:
+            continue
+        instances = instances_at(match.start())
+        count = {"instances": instances[name]} if name in instances else {}
+        yield Samples("stress-ng", metric, {"stressor": name, **count}, (float(match["value"]),))
 
 
 def _of_yaml(log: Log) -> Iterator[Samples]:
