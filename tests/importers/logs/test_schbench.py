@@ -33,7 +33,7 @@ def test_runs_over_pipes_have_transfers(tmp_path: Path) -> None:
     log = tmp_path / "pipe.log"
     log.write_text(2 * text("schbench-pipe.log"))
     imported = detect.read(log)
-    assert values(imported, "transfers") == [119420.45, 119420.45]
+    assert values(imported, "transfers", mode="pipe") == [119420.45, 119420.45]
     # 119420.45 transfers of 4096 bytes are 466.49 * 2**20 bytes.
     throughput = row(imported, "throughput")
     assert (throughput.values.tolist(), throughput.unit, throughput.direction) == ([466.49, 466.49], "MiB/s", "higher")
@@ -47,7 +47,9 @@ def test_json_has_the_names_of_the_text() -> None:
     assert values(imported, "request-max") == [25010.0]
     median = row(imported, "requests-p50")
     assert (median.values.tolist(), median.unit, median.direction) == ([877.0], "requests/s", "higher")
-    assert {series.metric.partition("-")[0] for series in read("schbench-pipe.json").series} == {"wakeup"}
+    pipes = read("schbench-pipe.json")
+    assert {series.metric.partition("-")[0] for series in pipes.series} == {"wakeup"}
+    assert values(pipes, "wakeup-p99", mode="pipe", messages=1, workers=2) == [5.0]
 
 
 @pytest.mark.parametrize(

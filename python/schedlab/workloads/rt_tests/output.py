@@ -114,7 +114,7 @@ _BUCKET = re.compile(r"^[ \t]*\d+ \(us\):[ \t]+(\d+(?: \d+)*)(?: \(including ove
 _FIGURES = re.compile(rf"^[ \t]*(Minimum|Average|Maximum|Duration):[ \t]+((?:{NUMBER} )+)\((us|sec)\) *$", re.MULTILINE)
 _OSLAT_LINES = (
     r"oslat V .*|(?:Total runtime|Thread priority|CPU list|CPU for main thread|Workload(?: mem)?|Preheat cores): .*",
-    r"Pre-heat for .*|Test starts\.\.\.|Test completed\.|(?:Core|Counter Freq):.*|\d+ \(us\):.*",
+    r"Pre-heat for .*|Test starts\.\.\.|Test completed\.|(?:Core|Counter Freq):.*|\d+ \(us\):.*|\.\.\.",
     r"(?:Minimum|Average|Maximum|Max-Min|Duration|Bias):.*",
 )
 """Lines that oslat prints."""

@@ -35,6 +35,8 @@ METRICS = (
     MetricSpec("requests", "requests/s", "higher", judged=False),
 )
 _INTERIM = MetricSpec("requests-interim", "requests/s", "higher")
+_PIPES: dict[str, str | int] = {"mode": "pipe"}
+"""Parameter of runs with ``-p``, whose threads send messages and do no requests."""
 _DELAY_INTERIM = MetricSpec("sched-delay-interim", "us", "lower")
 """Mean delay of a thread on the runqueue since its start."""
 
@@ -142,7 +144,8 @@ def _run(log: Log, start: int, end: re.Match[str] | None) -> Iterator[Samples]:
     kinds = {_kind(head) for head in _REPORT.finditer(text) if _EMPTY not in head[0]}
     if not values or not {f"{kind}-p99" for kind in kinds - {"requests"}} <= names:
         raise log.problem("a report is cut off", log.line_at(max(last - 1, 0)))
-    yield from single_run("schbench", {}, values.items())
+    mode = _PIPES if end and end["transfers"] else {}
+    yield from single_run("schbench", mode, values.items())
     if rates := [float(rate) for rate in _CURRENT.findall(text)]:
         yield Samples("schbench", _INTERIM, {}, rates)
     delays = list(zip(*_DELAY.findall(text), strict=True))
@@ -179,7 +182,9 @@ def _read_json(log: Log) -> Reading:
     samples: list[Samples] = []
     for content in load_all(log):
         command = str(inner(content, "normal", "cmdline"))
-        parameters = {name: int(match[1]) for name, option in _TASKS.items() if (match := option.search(command))}
+        parameters: dict[str, str | int] = {
+            name: int(match[1]) for name, option in _TASKS.items() if (match := option.search(command))
+        }
         values: dict[str, float] = {}
         figures = inner(content, "int")
         for key, figure in figures.items() if isinstance(figures, dict) else ():
@@ -193,7 +198,8 @@ def _read_json(log: Log) -> Reading:
         values = {name: value for name, value in values.items() if values.get(f"{name.partition('-')[0]}-max")}
         if "wakeup-p99" not in values:
             raise log.problem("contains no wake-up latency", 1)
-        samples += single_run("schbench", parameters, _named(values))
+        mode = {} if "request-p99" in values else _PIPES
+        samples += single_run("schbench", parameters | mode, _named(values))
     return Reading(samples, notes=[f"{log.name}: the JSON of schbench lacks the average requests/s"])
 
 
