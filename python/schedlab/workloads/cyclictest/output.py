@@ -64,7 +64,7 @@ _HISTOGRAM = re.compile(r"^# Histogram[ \t]*$", re.MULTILINE)
 _LINES = (
     r"# (?:/dev/cpu_dma_latency set to|Histogram|Total:|(?:Min|Avg|Max) Latencies:|Thread \d+:).*",
     r"T: *\d+ \( *\d+\) P: *\d+ I: *\d+ C: *\d+ .*|\d{6,}(?:\s+\d{6,})+|\d+: *\d+: *\d+",
-    r"(?:Max|Online) CPUs = \d+|Thread \d+ Interval: \d+|policy: \w+: loadavg: .*",
+    r"(?:Max|Online) CPUs = \d+|Thread \d+ Interval: \d+|policy: \S+ loadavg: .*|WARN: .*",
 )
 """Lines that cyclictest prints."""
 _COMMAND = re.compile(r"\bcyclictest(?P<options>(?:[ \t]+\S+)*?[ \t]-.*)$", re.MULTILINE)
@@ -317,7 +317,7 @@ _READER = Reader(
     _read,
     line=lines_of(*_LINES),
     command=re.compile(f".*{_COMMAND.pattern}"),
-    begins=re.compile(r"(?:# /dev/cpu_dma_latency set to |# Histogram|Max CPUs = |policy: |T: *0 \().*"),
+    begins=re.compile(r"(?:# /dev/cpu_dma_latency set to |WARN: |# Histogram|Max CPUs = |policy: |T: *0 \().*"),
 )
 
 

@@ -149,8 +149,8 @@ _LINES = (
     _BEGINS.pattern,
     r"(?:pgbench|progress|transaction type|scaling factor|partition method|partitions|query mode|duration): .*",
     r"(?:number of \w+|maximum number of tries|total number of retries|SQL script \d+|rate limit schedule lag).*: .*",
-    r"(?:latency average|latency stddev|initial connection time|average connection time|tps) = .*",
-    r"- (?:weight|number of \w+): .*|- \d+ transactions .*|- latency \w+ = .*",
+    r"latency (?:average|stddev)(?::| =) .*|(?:initial connection time|average connection time|tps) = .*",
+    r"- (?:weight|number of \w+).*: .*|- \d+ transactions .*|- latency \w+ = .*",
     r"statement latencies in milliseconds.*|\d+\.\d{3}(?: +\d+)? +\S.*",
 )
 """Lines that pgbench prints."""
