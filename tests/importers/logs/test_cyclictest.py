@@ -125,27 +125,3 @@ def test_a_lost_line_of_a_thread_is_noticed() -> None:
     first, lines = text("cyclictest.log").split("\n", 1)
     with pytest.raises(ImportProblem, match="lines of threads are missing: there are 1"):
         reading("cyclictest", "\n".join([first, *lines.split("\n")[1:]]))
-
-
-QUIET = "T: 0 ({pid:5d}) P:80 I:1000 C:{cycles:7d} Min:{least:7d} Act:    3 Avg:    {mean} Max:{largest:8d}\n"
-
-
-@pytest.mark.parametrize("pids", [(101, 102, 103), (12, 12, 12)])
-def test_each_quiet_run_of_a_log_is_a_sample(pids: tuple[int, ...]) -> None:
-    runs = zip(pids, (2, 1, 3), (3, 4, 5), (900, 20, 30), strict=True)
-    log = "".join(
-        "# /dev/cpu_dma_latency set to 0us\n"
-        + QUIET.format(pid=pid, cycles=1000, least=least, mean=mean, largest=largest)
-        for pid, least, mean, largest in runs
-    )
-    samples = [part for part in reading("cyclictest", log).samples if part.metric.name == "latency-max"]
-    assert [float(part.values[0]) for part in samples] == [900.0, 20.0, 30.0]
-
-
-def test_a_running_tool_rewrites_the_line_of_a_thread() -> None:
-    lines = [(10, 4, 3, 9), (10, 4, 3, 9), (20, 2, 3, 9), (30, 2, 4, 40)]
-    log = "".join(
-        QUIET.format(pid=7, cycles=cycles, least=least, mean=mean, largest=largest)
-        for cycles, least, mean, largest in lines
-    )
-    assert [list(part.values) for part in reading("cyclictest", log).samples] == [[4.0], [40.0], [2.0]]
