@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -17,8 +17,9 @@ from typing import Literal
 from pydantic import Field
 
 from schedlab.notation.units import counted
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.declared.model import DeclaredFormat, DeclaredMetric, RowKey, value_of
-from schedlab.workloads.log_reader import CUT, NUMBER, Log, Reader, Reading, Samples
+from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples
 
 Pattern = re.Pattern[str]
 
@@ -26,7 +27,8 @@ Pattern = re.Pattern[str]
 class TextMetric(DeclaredMetric):
     """The only unnamed group of ``regex`` is the value.
 
-    The group ``unit`` is a key of ``units``, and further named groups are parameters of the row. The last line of a
+    The group ``unit`` is a key of ``units``, a group that ``name`` contains (``latency-p{percentile}``) completes the
+    name, and further named groups are parameters of the row. The last line of a
     heading, of all headings of the format, must match ``under``; named groups of ``under`` are parameters too.
     ``over`` is the pattern of a line of the run; the value is divided by the number in its group. Of two metrics of
     one name in a run, the metric that is printed first is used.
@@ -44,16 +46,19 @@ class TextFormat(DeclaredFormat):
         begins: first line of a run; its named groups are parameters.
         complete: lines that every run has.
         lines: other lines that the tool prints.
+        remarks: lines about faults within a run, which become notes.
         refuses: lines of runs without usable figures, with the reasons.
         parameters: a pattern whose only group is the value, or the patterns of lines that show a value, by value.
-        command: the tool's command line; named groups are parameters of the runs below that do not print them.
-        file: pattern in the name of the file; named groups are parameters of the runs that have no other value.
+        command: the tool's command line; named groups are parameters that the runs below do not print.
+        file: pattern in the name of the file; named groups are parameters that neither a run nor a command line shows.
+            A log may have only one run without these parameters, unless they are ``optional``.
     """
 
     kind: Literal["text"]
     begins: str
     complete: list[str] = Field([])
     lines: list[str] = Field([])
+    remarks: list[str] = Field([])
     refuses: dict[str, str] = Field({})
     parameters: dict[str, str | dict[str, str]] = Field({})
     command: str = ""
@@ -101,6 +106,16 @@ class _Patterns:
         return compiled(self.form.lines)
 
     @cached_property
+    def remarks(self) -> list[Pattern]:
+        return compiled(self.form.remarks)
+
+    @cached_property
+    def unprinted(self) -> list[str]:
+        """Parameters that the command line or the name of the file must show, because the output does not."""
+        shown = re.findall(r"\(\?P<([\w]+)>", self.form.command + self.form.file)
+        return [name for name in dict.fromkeys(shown) if name not in self.form.optional]
+
+    @cached_property
     def refuses(self) -> list[tuple[Pattern, str]]:
         return list(zip(compiled(self.form.refuses), self.form.refuses.values(), strict=True))
 
@@ -131,7 +146,7 @@ class _Patterns:
 
     def is_line(self, line: str) -> bool:
         """Return whether a line without blanks at its ends is output of the tool."""
-        plain = (self.begins, *self.complete, *self.headings, *self.lines, *self.divisors.values())
+        plain = (self.begins, *self.complete, *self.headings, *self.lines, *self.remarks, *self.divisors.values())
         own = (each[0] for part in (self.parameters, self.metrics, self.refuses) for each in part)
         return any(pattern.fullmatch(line) for pattern in (*plain, *own))
 
@@ -158,6 +173,8 @@ class _TextLog:
         self.given = _groups(in_name) if in_name else {}
         self.samples: list[Samples] = []
         self.foreign: list[tuple[int, str]] = []
+        self.notes: list[str] = []
+        self.unnamed = 0
         self.run: _Run | None = None
 
     def reading(self) -> Reading:
@@ -168,11 +185,12 @@ class _TextLog:
         self._end()
         if not self.samples:
             raise self.log.problem(f"contains no run of {self.form.name}", 1)
-        return Reading(self.samples, notes=[] if self.log.mixed or not self.foreign else [self._note()])
-
-    def _note(self) -> str:
-        (at, text), lines = self.foreign[0], counted(len(self.foreign), "line")
-        return f"{self.log.at(at)}: “{text[:60]}” (the first of {lines} that {self.form.name} does not print)"
+        if self.foreign and not self.log.mixed:
+            (at, text), lines = self.foreign[0], counted(len(self.foreign), "line")
+            self.notes.append(
+                f"{self.log.at(at)}: “{text[:60]}” (the first of {lines} that {self.form.name} does not print)"
+            )
+        return Reading(self.samples, notes=list(dict.fromkeys(self.notes)))
 
     def _line(self, at: int, text: str) -> None:
         for pattern, reason in self.patterns.refuses:
@@ -184,6 +202,7 @@ class _TextLog:
         elif match := self.patterns.begins.fullmatch(text):
             self._end()
             self.run = _Run(at, _groups(match), self.given)
+            self._is_known(self.run, at, text)
         elif self.run is None:
             self._outside(at, text)
         elif not self._is_known(self.run, at, text):
@@ -192,6 +211,9 @@ class _TextLog:
     def _is_known(self, run: _Run, at: int, text: str) -> bool:
         """Take what a line of a run says, by every pattern; return whether the line is output of the tool."""
         taken = [self._heading(run, text), self._parameter(run, at, text), self._figure(run, at, text)]
+        if any(pattern.fullmatch(text) for pattern in self.patterns.remarks):
+            self.notes.append(f"{self.log.at(at)}: {text}")
+            return True
         return any(taken) or any(pattern.fullmatch(text) for pattern in self.patterns.lines)
 
     def _outside(self, at: int, text: str) -> None:
@@ -233,7 +255,8 @@ class _TextLog:
             is_known = True
             unit = match["unit"] or "" if "unit" in pattern.groupindex else None
             factor = metric.factor(unit, lambda fault: self.log.problem(fault, at, "convert the figures"))
-            row = (metric.spec, tuple((run.below | _groups(match)).items()))
+            spec, groups = _named(metric.spec, _groups(match))
+            row = (spec, tuple((run.below | groups).items()))
             used, values = run.rows.setdefault(row, (metric, []))
             if used is not metric:
                 continue
@@ -254,22 +277,29 @@ class _TextLog:
         parameters = run.given | run.parameters
         shown = zip(form.complete, self.patterns.complete, strict=True)
         missing = [f"the line “{text}”" for text, pattern in shown if pattern not in run.seen]
-        names = {spec.name for spec, _ in run.rows}
+        names = {metric.name for metric, _ in run.rows.values()}
         missing += [f"its {metric.name}" for metric in form.metric if not metric.optional and metric.name not in names]
         missing += [f"the line “{text}”, or 0 there" for text in self.patterns.divisors if not run.divisors.get(text)]
+        unprinted = self.patterns.unprinted
+        missing += [f"its {name}" for name in form.parameters if name not in (*parameters, *form.optional, *unprinted)]
         if missing or not run.rows:
             fault = f"a run without {(missing or ['figures'])[0]}: the log is cut off, or {form.name} failed"
             raise self.log.problem(fault, run.line)
-        for name in form.parameters:
-            if name not in (*parameters, *form.optional):
-                todo = (
-                    f"put the {name} into the name of the file, or the command line above the output"
-                    * self._is_named(name)
-                )
-                raise self.log.problem(f"a run that does not print its {name}", run.line, todo or CUT)
+        self._require_names(run, [name for name in unprinted if name not in parameters])
         for (spec, below), (metric, values) in run.rows.items():
             figures = [value / run.divisors[metric.over] for value in values] if metric.over else values
             self.samples.append(Samples(form.of, spec, parameters | dict(below), figures))
+
+    def _require_names(self, run: _Run, missing: list[str]) -> None:
+        """Refuse the second run whose parameters the log does not show: it may differ from the first."""
+        if not missing or run.given:
+            return
+        self.unnamed += 1
+        lacks, todo = f"{self.form.name} does not print its {' and '.join(missing)}", "the command line above each run"
+        if self.unnamed > 1:
+            fault = f"{lacks}, so the runs of this log may differ"
+            raise self.log.problem(fault, run.line, f"put {todo}, or into the name of a file of each kind of run")
+        self.notes.append(f"{self.log.at(run.line)}: {lacks}, nor does the name of the file show it")
 
 
 def expanded(text: str) -> str:
@@ -280,6 +310,15 @@ def expanded(text: str) -> str:
 def compiled(texts: Iterable[str]) -> list[Pattern]:
     """Compile patterns that a file declares."""
     return [re.compile(expanded(text)) for text in texts]
+
+
+def _named(spec: MetricSpec, groups: dict[str, str | int | float]) -> tuple[MetricSpec, dict[str, str | int | float]]:
+    """Complete the name of a metric by the groups that it contains; return the other groups as well."""
+    if "{" not in spec.name:
+        return spec, groups
+    texts = {name: value if isinstance(value, str) else f"{value:.10g}" for name, value in groups.items()}
+    others = {name: value for name, value in groups.items() if f"{{{name}}}" not in spec.name}
+    return replace(spec, name=spec.name.format_map(texts)), others
 
 
 def _groups(match: re.Match[str]) -> dict[str, str | int | float]:
