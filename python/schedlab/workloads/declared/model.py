@@ -66,7 +66,8 @@ class DeclaredFormat(Declared):
         reads: description in one line, for users.
         source: tool and version whose output was read, or the documentation.
         workload: name of the workload, where it is not ``name``.
-        marks: texts that all are in the first 64 KiB of every output. A search for them is cheap.
+        marks: texts that all are in the first 64 KiB of every output; ``a|b``: one of both is there. A search for them
+            is cheap.
         optional: parameters that a run may lack.
     """
 
@@ -85,7 +86,7 @@ class DeclaredFormat(Declared):
 
     def has_marks(self, text: str) -> bool:
         """Return whether a text contains all marks."""
-        return all(mark in text for mark in self.marks)
+        return all(any(part in text for part in mark.split("|")) for mark in self.marks)
 
 
 def require_once(log: Log, metric: DeclaredMetric, parameters: Parameters, seen: set[RowKey]) -> None:

@@ -49,6 +49,7 @@ class TextFormat(DeclaredFormat):
         remarks: lines about faults within a run, which become notes.
         refuses: lines of runs without usable figures, with the reasons.
         parameters: a pattern whose only group is the value, or the patterns of lines that show a value, by value.
+        changing: optional parameters that hold only until a run prints them again, such as the title of a table.
         command: the tool's command line; named groups are parameters that the runs below do not print.
         file: pattern in the name of the file; named groups are parameters that neither a run nor a command line shows.
             A log may have only one run without these parameters, unless they are ``optional``.
@@ -61,6 +62,7 @@ class TextFormat(DeclaredFormat):
     remarks: list[str] = Field([])
     refuses: dict[str, str] = Field({})
     parameters: dict[str, str | dict[str, str]] = Field({})
+    changing: list[str] = Field([])
     command: str = ""
     file: str = ""
     metric: list[TextMetric] = Field(min_length=1)
@@ -153,13 +155,14 @@ class _Patterns:
 
 @dataclass
 class _Run:
-    """A run while it is read; ``below`` has the parameters of ``heading``, the last heading."""
+    """A run while it is read; ``below`` has the parameters of the last heading, which matches ``headings``."""
 
     line: int
     parameters: dict[str, str | int | float]
     given: dict[str, str | int | float]
-    heading: str = ""
+    headings: set[str] = field(default_factory=set)
     below: dict[str, str | int | float] = field(default_factory=dict)
+    changing: dict[str, str | int | float] = field(default_factory=dict)
     seen: set[Pattern] = field(default_factory=set)
     divisors: dict[str, float] = field(default_factory=dict)
     rows: dict[RowKey, tuple[TextMetric, list[float]]] = field(default_factory=dict)
@@ -226,18 +229,19 @@ class _TextLog:
     def _heading(self, run: _Run, text: str) -> bool:
         complete = {pattern for pattern in self.patterns.complete if pattern.fullmatch(text)}
         run.seen |= complete
-        for pattern in self.patterns.headings:
-            if match := pattern.fullmatch(text):
-                run.heading, run.below = pattern.pattern, _groups(match)
-                return True
-        return bool(complete)
+        if matches := [match for pattern in self.patterns.headings if (match := pattern.fullmatch(text))]:
+            run.headings = {match.re.pattern for match in matches}
+            run.below = {name: value for match in matches for name, value in _groups(match).items()}
+        return bool(complete or matches)
 
     def _parameter(self, run: _Run, at: int, text: str) -> bool:
         is_known = False
         for pattern, name, value in self.patterns.parameters:
             if match := pattern.fullmatch(text):
                 shown = value_of(match[1] if value is None else value)
-                if run.parameters.setdefault(name, shown) != shown:
+                if name in self.form.changing:
+                    run.changing[name] = shown
+                elif run.parameters.setdefault(name, shown) != shown:
                     raise self.log.problem(f"a run with two values of {name}: {run.parameters[name]} and {shown}", at)
                 is_known = True
         return is_known
@@ -249,14 +253,15 @@ class _TextLog:
                 run.divisors[divisor] = float(match[1])
                 is_known = True
         for pattern, metric, group, heading in self.patterns.metrics:
-            match = pattern.fullmatch(text) if heading in ("", run.heading) else None
-            if match is None:
+            match = pattern.fullmatch(text)
+            if match is None or heading and heading not in run.headings:
                 continue
             is_known = True
             unit = match["unit"] or "" if "unit" in pattern.groupindex else None
             factor = metric.factor(unit, lambda fault: self.log.problem(fault, at, "convert the figures"))
             spec, groups = _named(metric.spec, _groups(match))
-            row = (spec, tuple((run.below | groups).items()))
+            below = run.below if heading else {}
+            row = (spec, tuple((run.changing | below | groups).items()))
             used, values = run.rows.setdefault(row, (metric, []))
             if used is not metric:
                 continue
@@ -281,7 +286,8 @@ class _TextLog:
         missing += [f"its {metric.name}" for metric in form.metric if not metric.optional and metric.name not in names]
         missing += [f"the line “{text}”, or 0 there" for text in self.patterns.divisors if not run.divisors.get(text)]
         unprinted = self.patterns.unprinted
-        missing += [f"its {name}" for name in form.parameters if name not in (*parameters, *form.optional, *unprinted)]
+        optional = (*form.optional, *form.changing, *unprinted)
+        missing += [f"its {name}" for name in form.parameters if name not in (*parameters, *optional)]
         if missing or not run.rows:
             fault = f"a run without {(missing or ['figures'])[0]}: the log is cut off, or {form.name} failed"
             raise self.log.problem(fault, run.line)
