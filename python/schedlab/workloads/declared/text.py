@@ -23,6 +23,8 @@ from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples
 
 Pattern = re.Pattern[str]
 
+_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+
 
 class TextMetric(DeclaredMetric):
     """The only unnamed group of ``regex`` is the value.
@@ -77,7 +79,7 @@ class TextFormat(DeclaredFormat):
             lambda log: _TextLog(self, patterns, log).reading(),
             line=patterns.is_line,
             begins=patterns.begins,
-            command=compiled([self.command])[0] if self.command else None,
+            command=patterns.command,
         )
 
 
@@ -146,11 +148,26 @@ class _Patterns:
             found.append((pattern, metric, group, expanded(metric.under)))
         return found
 
+    @cached_property
+    def command(self) -> Pattern | None:
+        return compiled([self.form.command])[0] if self.form.command else None
+
+    @cached_property
+    def speaking(self) -> Pattern:
+        """All lines that say something: one pattern, because most lines say nothing, and one attempt is fast."""
+        own = (each[0] for part in (self.parameters, self.metrics, self.refuses) for each in part)
+        plain = (self.begins, *self.complete, *self.headings, *self.remarks, *self.divisors.values(), *own)
+        return _joined(plain if self.command is None else (*plain, self.command))
+
+    @cached_property
+    def silent(self) -> Pattern:
+        """The other lines of the tool."""
+        return _joined(self.lines)
+
     def is_line(self, line: str) -> bool:
         """Return whether a line without blanks at its ends is output of the tool."""
-        plain = (self.begins, *self.complete, *self.headings, *self.lines, *self.remarks, *self.divisors.values())
-        own = (each[0] for part in (self.parameters, self.metrics, self.refuses) for each in part)
-        return any(pattern.fullmatch(line) for pattern in (*plain, *own))
+        is_command = self.command is not None and self.command.fullmatch(line)
+        return not is_command and bool(self.speaking.fullmatch(line) or self.silent.fullmatch(line))
 
 
 @dataclass
@@ -171,9 +188,9 @@ class _Run:
 class _TextLog:
     def __init__(self, form: TextFormat, patterns: _Patterns, log: Log) -> None:
         self.form, self.patterns, self.log = form, patterns, log
-        self.command = compiled([form.command])[0] if form.command else None
         in_name = re.search(form.file, Path(log.name).name) if form.file else None
-        self.given = _groups(in_name) if in_name else {}
+        self.in_name = _groups(in_name) if in_name else {}
+        self.given = self.in_name
         self.samples: list[Samples] = []
         self.foreign: list[tuple[int, str]] = []
         self.notes: list[str] = []
@@ -196,46 +213,40 @@ class _TextLog:
         return Reading(self.samples, notes=list(dict.fromkeys(self.notes)))
 
     def _line(self, at: int, text: str) -> None:
+        if not self.patterns.speaking.fullmatch(text):
+            if not self.patterns.silent.fullmatch(text):
+                self.foreign.append((at, text))
+            return
         for pattern, reason in self.patterns.refuses:
             if pattern.fullmatch(text):
                 raise self.log.problem(reason, at, "import the output of complete runs only")
-        if self.command and (match := self.command.fullmatch(text)):
+        if self.patterns.command and (match := self.patterns.command.fullmatch(text)):
             self._end()
-            self.given |= _groups(match)
+            self.given = self.in_name | _groups(match)
         elif match := self.patterns.begins.fullmatch(text):
             self._end()
             self.run = _Run(at, _groups(match), self.given)
-            self._is_known(self.run, at, text)
-        elif self.run is None:
+        if self.run is None:
             self._outside(at, text)
-        elif not self._is_known(self.run, at, text):
-            self.foreign.append((at, text))
-
-    def _is_known(self, run: _Run, at: int, text: str) -> bool:
-        """Take what a line of a run says, by every pattern; return whether the line is output of the tool."""
-        taken = [self._heading(run, text), self._parameter(run, at, text), self._figure(run, at, text)]
-        if any(pattern.fullmatch(text) for pattern in self.patterns.remarks):
+        elif any(pattern.fullmatch(text) for pattern in self.patterns.remarks):
             self.notes.append(f"{self.log.at(at)}: {text}")
-            return True
-        return any(taken) or any(pattern.fullmatch(text) for pattern in self.patterns.lines)
+        else:
+            self._heading(self.run, text)
+            self._parameter(self.run, at, text)
+            self._figure(self.run, at, text)
 
     def _outside(self, at: int, text: str) -> None:
-        """Check a line before the first line of a run."""
+        """Refuse a figure before the first line of a run."""
         if not self.log.mixed and any(each[0].fullmatch(text) for each in self.patterns.metrics):
             raise self.log.problem(f"a figure of {self.form.name} before the first line of a run", at)
-        if not self.patterns.is_line(text):
-            self.foreign.append((at, text))
 
-    def _heading(self, run: _Run, text: str) -> bool:
-        complete = {pattern for pattern in self.patterns.complete if pattern.fullmatch(text)}
-        run.seen |= complete
+    def _heading(self, run: _Run, text: str) -> None:
+        run.seen |= {pattern for pattern in self.patterns.complete if pattern.fullmatch(text)}
         if matches := [match for pattern in self.patterns.headings if (match := pattern.fullmatch(text))]:
             run.headings = {match.re.pattern for match in matches}
             run.below = {name: value for match in matches for name, value in _groups(match).items()}
-        return bool(complete or matches)
 
-    def _parameter(self, run: _Run, at: int, text: str) -> bool:
-        is_known = False
+    def _parameter(self, run: _Run, at: int, text: str) -> None:
         for pattern, name, value in self.patterns.parameters:
             if match := pattern.fullmatch(text):
                 shown = value_of(match[1] if value is None else value)
@@ -243,36 +254,25 @@ class _TextLog:
                     run.changing[name] = shown
                 elif run.parameters.setdefault(name, shown) != shown:
                     raise self.log.problem(f"a run with two values of {name}: {run.parameters[name]} and {shown}", at)
-                is_known = True
-        return is_known
 
-    def _figure(self, run: _Run, at: int, text: str) -> bool:
-        is_known = False
+    def _figure(self, run: _Run, at: int, text: str) -> None:
         for divisor, pattern in self.patterns.divisors.items():
             if match := pattern.fullmatch(text):
                 run.divisors[divisor] = float(match[1])
-                is_known = True
         for pattern, metric, group, heading in self.patterns.metrics:
             match = pattern.fullmatch(text)
-            if match is None or heading and heading not in run.headings:
+            if match is None or (heading and heading not in run.headings):
                 continue
-            is_known = True
             unit = match["unit"] or "" if "unit" in pattern.groupindex else None
             factor = metric.factor(unit, lambda fault: self.log.problem(fault, at, "convert the figures"))
             spec, groups = _named(metric.spec, _groups(match))
             below = run.below if heading else {}
-            row = (spec, tuple((run.changing | below | groups).items()))
-            used, values = run.rows.setdefault(row, (metric, []))
+            used, values = run.rows.setdefault((spec, tuple((run.changing | below | groups).items())), (metric, []))
             if used is not metric:
                 continue
             if values and not metric.repeats:
                 raise self.log.problem(f"a run prints its {metric.name} twice", at, "import each run once")
             values.append(float(match[group]) * factor)
-        return is_known
-
-    def _is_named(self, name: str) -> bool:
-        """Return whether a command line or the name of the file may have a parameter."""
-        return f"(?P<{name}>" in self.form.command + self.form.file
 
     def _end(self) -> None:
         """Check the run that ends here, and take its samples."""
@@ -284,7 +284,8 @@ class _TextLog:
         missing = [f"the line “{text}”" for text, pattern in shown if pattern not in run.seen]
         names = {metric.name for metric, _ in run.rows.values()}
         missing += [f"its {metric.name}" for metric in form.metric if not metric.optional and metric.name not in names]
-        missing += [f"the line “{text}”, or 0 there" for text in self.patterns.divisors if not run.divisors.get(text)]
+        divisors = [metric.over for metric, _ in run.rows.values() if metric.over]
+        missing += [f"the line “{text}”, or 0 there" for text in divisors if not run.divisors.get(text)]
         unprinted = self.patterns.unprinted
         optional = (*form.optional, *form.changing, *unprinted)
         missing += [f"its {name}" for name in form.parameters if name not in (*parameters, *optional)]
@@ -316,6 +317,11 @@ def expanded(text: str) -> str:
 def compiled(texts: Iterable[str]) -> list[Pattern]:
     """Compile patterns that a file declares."""
     return [re.compile(expanded(text)) for text in texts]
+
+
+def _joined(patterns: Iterable[Pattern]) -> Pattern:
+    """Return one pattern that matches what any of the patterns matches, without their groups."""
+    return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern.pattern)})" for pattern in patterns) or r"\b\B")
 
 
 def _named(spec: MetricSpec, groups: dict[str, str | int | float]) -> tuple[MetricSpec, dict[str, str | int | float]]:
