@@ -1,4 +1,4 @@
-"""Write the reference pages under docs/reference/ from the code: commands, workloads, tunables.
+"""Write the reference pages under docs/reference/ from the code: commands, workloads, tunables, formats.
 
     .venv/bin/python docs/make_reference.py
 
@@ -16,7 +16,7 @@ import typer
 from schedlab.cli.app import app
 from schedlab.tunables import catalogue
 from schedlab.tunables.setting import allowed
-from schedlab.workloads import registry
+from schedlab.workloads import declared, registry
 from schedlab.workloads.tools import SCHEDLOAD
 
 FOLDER = Path(__file__).parent / "reference"
@@ -25,7 +25,7 @@ MADE = "<!-- Made from the code by docs/make_reference.py; edit that script, not
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its file name."""
-    return {"commands.md": commands(), "workloads.md": workloads(), "tunables.md": tunables()}
+    return {"commands.md": commands(), "workloads.md": workloads(), "tunables.md": tunables(), "formats.md": formats()}
 
 
 def commands() -> str:
@@ -89,6 +89,27 @@ def tunables() -> str:
         parts += [f"- {label}: {fact}" for label, fact in facts.items() if fact]
         parts.append("")
     return "\n".join(parts)
+
+
+def formats() -> str:
+    """Return the page of the declared formats with their parameters and metrics."""
+    about = (
+        "`schedlab import` reads these formats by their declarations in `schedlab/workloads/declared`; "
+        "[importing](../importing.md) lists the other formats. Parameters distinguish the rows of a metric.\n"
+    )
+    parts = [
+        MADE,
+        "# Declared formats\n",
+        about,
+        "| `--as` | source | parameters | metrics | read from |",
+        "|---|---|---|---|---|",
+    ]
+    for each in declared.formats():
+        metrics = dict.fromkeys(f"`{metric.name}` ({metric.unit})" for metric in each.metric)
+        parameters = ", ".join(f"`{name}`" for name in each.shown)
+        cells = (f"`{each.name}`", each.reads, parameters, ", ".join(metrics), each.source)
+        parts.append(f"| {' | '.join(map(_one_line, cells))} |")
+    return "\n".join([*parts, ""])
 
 
 def _one_line(text: str | None) -> str:

@@ -84,6 +84,11 @@ class DeclaredFormat(Declared):
         """Name of the workload."""
         return self.workload or self.name
 
+    @property
+    def shown(self) -> list[str]:
+        """Names of the parameters, for users."""
+        return list(self.parameters)
+
     def has_marks(self, text: str) -> bool:
         """Return whether a text contains all marks."""
         return all(any(part in text for part in mark.split("|")) for mark in self.marks)

@@ -49,6 +49,11 @@ class JsonFormat(DeclaredFormat):
     refuses: dict[str, str] = Field({})
     metric: list[JsonMetric] = Field(min_length=1)
 
+    @property
+    def shown(self) -> list[str]:
+        """Names of the parameters, for users."""
+        return [*self.of_document, *self.parameters]
+
     def reader(self) -> Reader:
         """Return the reader; it recognises an object with the marks and keys in its beginning."""
         return Reader(self.name, self.reads, self._recognises, self._read, in_mails=False)

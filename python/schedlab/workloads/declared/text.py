@@ -23,7 +23,7 @@ from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples
 
 Pattern = re.Pattern[str]
 
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+_GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 
 
 class TextMetric(DeclaredMetric):
@@ -68,6 +68,15 @@ class TextFormat(DeclaredFormat):
     command: str = ""
     file: str = ""
     metric: list[TextMetric] = Field(min_length=1)
+
+    @property
+    def shown(self) -> list[str]:
+        """Names of the parameters, for users."""
+        patterns = [self.begins, self.command, self.file, *(each.under for each in self.metric)]
+        patterns += [each.regex for each in self.metric]
+        groups = (name for text in patterns for name in _GROUP_NAME.findall(text) if name != "unit")
+        named = {name for each in self.metric for name in re.findall(r"{(\w+)}", each.name)}
+        return [name for name in dict.fromkeys((*self.parameters, *groups)) if name not in named]
 
     def reader(self) -> Reader:
         """Return the reader; ``recognises`` searches for plain texts first, which is cheap."""
@@ -116,7 +125,7 @@ class _Patterns:
     @cached_property
     def unprinted(self) -> list[str]:
         """Parameters that the command line or the name of the file must show, because the output does not."""
-        shown = re.findall(r"\(\?P<([\w]+)>", self.form.command + self.form.file)
+        shown = _GROUP_NAME.findall(self.form.command + self.form.file)
         return [name for name in dict.fromkeys(shown) if name not in self.form.optional]
 
     @cached_property
@@ -321,7 +330,7 @@ def compiled(texts: Iterable[str]) -> list[Pattern]:
 
 def _joined(patterns: Iterable[Pattern]) -> Pattern:
     """Return one pattern that matches what any of the patterns matches, without their groups."""
-    return re.compile("|".join(f"(?:{_NAMED_GROUP.sub('(?:', pattern.pattern)})" for pattern in patterns) or r"\b\B")
+    return re.compile("|".join(f"(?:{_GROUP_NAME.sub('(?:', pattern.pattern)})" for pattern in patterns) or r"\b\B")
 
 
 def _named(spec: MetricSpec, groups: dict[str, str | int | float]) -> tuple[MetricSpec, dict[str, str | int | float]]:
