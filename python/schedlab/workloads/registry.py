@@ -64,6 +64,7 @@ BENCHMARKS = (
     Benchmark("frame_times"),
     Benchmark("microbenchmarks"),
     Benchmark("phoronix"),
+    Benchmark("lmbench"),
     Benchmark("unixbench"),
     Benchmark("will_it_scale", mmtests={r"wis-.+": "read_mmtests"}),
     Benchmark("stress_ng", mmtests={r"stressng(-.+)?": "read_mmtests"}),

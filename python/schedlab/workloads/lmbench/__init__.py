@@ -1,0 +1,1 @@
+"""lmbench: the summary of its results. Its single programs are a declared format."""
