@@ -30,6 +30,7 @@ READERS = {
     "perf-stat": "perf-stat", "netperf": "netperf", "iperf3": "iperf3", "hyperfine": "hyperfine",
     "schbench": "schbench", "cyclictest": "cyclictest", "rtla": "rtla", "oslat": "oslat", "turbostat": "turbostat",
     "perf-sched-latency": "perf-sched-latency", "perf-sched-stats": "perf-sched-stats",
+    "lmbench-summary": "lmbench-summary",
 }  # fmt: skip
 """Readers by the beginning of a sample's name."""
 
