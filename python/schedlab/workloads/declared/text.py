@@ -23,11 +23,13 @@ from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples
 
 Pattern = re.Pattern[str]
 
+_HEAD = 4096
+"""A text with fewer characters is complete."""
 _GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 
 
 class TextMetric(DeclaredMetric):
-    """The only unnamed group of ``regex`` is the value.
+    """The unnamed group of ``regex`` is the value; several, such as minutes and seconds, are multiplied by ``parts``.
 
     The group ``unit`` is a key of ``units``, a group that ``name`` contains (``latency-p{percentile}``) completes the
     name, and further named groups are parameters of the row. The last line of a
@@ -37,6 +39,7 @@ class TextMetric(DeclaredMetric):
     """
 
     regex: str
+    parts: list[float] = Field([1])
     under: str = ""
     over: str = ""
 
@@ -45,6 +48,7 @@ class TextFormat(DeclaredFormat):
     """Text of which every line of the tool's output has a pattern.
 
     Attributes:
+        only: the format is so plain that a file with any other line is not recognised.
         begins: first line of a run; its named groups are parameters.
         complete: lines that every run has.
         lines: other lines that the tool prints.
@@ -58,6 +62,7 @@ class TextFormat(DeclaredFormat):
     """
 
     kind: Literal["text"]
+    only: bool = False
     begins: str
     complete: list[str] = Field([])
     lines: list[str] = Field([])
@@ -84,8 +89,9 @@ class TextFormat(DeclaredFormat):
         return Reader(
             self.name,
             self.reads,
-            lambda head: self.has_marks(head) and bool(patterns.begin_within.search(head)),
+            patterns.are_only if self.only else patterns.are_within,
             lambda log: _TextLog(self, patterns, log).reading(),
+            in_mails=not self.only,
             line=patterns.is_line,
             begins=patterns.begins,
             command=patterns.command,
@@ -149,12 +155,14 @@ class _Patterns:
         return {text: compiled([text])[0] for metric in self.form.metric if (text := metric.over)}
 
     @cached_property
-    def metrics(self) -> list[tuple[Pattern, TextMetric, int, str]]:
-        """Pattern, metric, group of the value, and the heading's pattern."""
+    def metrics(self) -> list[tuple[Pattern, TextMetric, list[int], str]]:
+        """Pattern, metric, groups of the value, and the heading's pattern."""
         found = []
         for metric, pattern in zip(self.form.metric, compiled(each.regex for each in self.form.metric), strict=True):
-            (group,) = {*range(1, pattern.groups + 1)} - {*pattern.groupindex.values()}
-            found.append((pattern, metric, group, expanded(metric.under)))
+            groups = sorted({*range(1, pattern.groups + 1)} - {*pattern.groupindex.values()})
+            if len(groups) != len(metric.parts):
+                raise ValueError(f"{self.form.name}.toml: {metric.regex!r} has {len(groups)} values")
+            found.append((pattern, metric, groups, expanded(metric.under)))
         return found
 
     @cached_property
@@ -172,6 +180,15 @@ class _Patterns:
     def silent(self) -> Pattern:
         """The other lines of the tool."""
         return _joined(self.lines)
+
+    def are_within(self, text: str) -> bool:
+        """Return whether a text has the marks, and the first line of a run."""
+        return self.form.has_marks(text) and bool(self.begin_within.search(text))
+
+    def are_only(self, head: str) -> bool:
+        """Return whether a text has no line of anything else; the head of a long log may end within a line."""
+        lines = head.splitlines() if len(head) < _HEAD else head.splitlines()[:-1]
+        return self.are_within(head) and all(map(self.is_line, filter(None, map(str.strip, lines))))
 
     def is_line(self, line: str) -> bool:
         """Return whether a line without blanks at its ends is output of the tool."""
@@ -204,6 +221,7 @@ class _TextLog:
         self.foreign: list[tuple[int, str]] = []
         self.notes: list[str] = []
         self.unnamed = 0
+        self.unended = 0 if log.text.endswith("\n") else len(log.lines)
         self.run: _Run | None = None
 
     def reading(self) -> Reading:
@@ -268,10 +286,13 @@ class _TextLog:
         for divisor, pattern in self.patterns.divisors.items():
             if match := pattern.fullmatch(text):
                 run.divisors[divisor] = float(match[1])
-        for pattern, metric, group, heading in self.patterns.metrics:
+        for pattern, metric, parts, heading in self.patterns.metrics:
             match = pattern.fullmatch(text)
             if match is None or (heading and heading not in run.headings):
                 continue
+            if at == self.unended and match.end(parts[-1]) == len(text):
+                fault = "ends in the middle of a line, whose figure may be cut off"
+                raise self.log.problem(fault, at, "copy the file again, or end its last line")
             unit = match["unit"] or "" if "unit" in pattern.groupindex else None
             factor = metric.factor(unit, lambda fault: self.log.problem(fault, at, "convert the figures"))
             spec, groups = _named(metric.spec, _groups(match))
@@ -281,7 +302,8 @@ class _TextLog:
                 continue
             if values and not metric.repeats:
                 raise self.log.problem(f"a run prints its {metric.name} twice", at, "import each run once")
-            values.append(float(match[group]) * factor)
+            shares = zip(parts, metric.parts, strict=True)
+            values.append(sum(float(match[group] or 0) * share for group, share in shares) * factor)
 
     def _end(self) -> None:
         """Check the run that ends here, and take its samples."""
