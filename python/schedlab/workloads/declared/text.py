@@ -25,6 +25,8 @@ Pattern = re.Pattern[str]
 
 _HEAD = 4096
 """A text with fewer characters is complete."""
+_LONGEST_LINE = 1000
+"""A search in a longer line could take long: some patterns have several places where a text may be divided."""
 _GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 
 
@@ -110,7 +112,7 @@ class _Patterns:
 
     @cached_property
     def begin_within(self) -> Pattern:
-        return re.compile(rf"^[ \t]*(?:{self.begins.pattern})[ \t]*$", re.MULTILINE)
+        return re.compile(rf"^(?=.{{1,{_LONGEST_LINE}}}$)[ \t]*(?:{self.begins.pattern})[ \t]*$", re.MULTILINE)
 
     @cached_property
     def complete(self) -> list[Pattern]:
@@ -192,6 +194,8 @@ class _Patterns:
 
     def is_line(self, line: str) -> bool:
         """Return whether a line without blanks at its ends is output of the tool."""
+        if len(line) > _LONGEST_LINE:
+            return False
         is_command = self.command is not None and self.command.fullmatch(line)
         return not is_command and bool(self.speaking.fullmatch(line) or self.silent.fullmatch(line))
 
@@ -240,8 +244,8 @@ class _TextLog:
         return Reading(self.samples, notes=list(dict.fromkeys(self.notes)))
 
     def _line(self, at: int, text: str) -> None:
-        if not self.patterns.speaking.fullmatch(text):
-            if not self.patterns.silent.fullmatch(text):
+        if len(text) > _LONGEST_LINE or not self.patterns.speaking.fullmatch(text):
+            if not self.patterns.is_line(text):
                 self.foreign.append((at, text))
             return
         for pattern, reason in self.patterns.refuses:
