@@ -7,6 +7,7 @@ A test fails if the pages and the code differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def formats() -> str:
         "|---|---|---|---|---|",
     ]
     for each in declared.formats():
-        metrics = dict.fromkeys(f"`{metric.name}` ({metric.unit})" for metric in each.metric)
+        metrics = dict.fromkeys(f"`{re.sub(r'{.*}', 'N', metric.name)}` ({metric.unit})" for metric in each.metric)
         parameters = ", ".join(f"`{name}`" for name in each.shown)
         cells = (f"`{each.name}`", each.reads, parameters, ", ".join(metrics), each.source)
         parts.append(f"| {' | '.join(map(_one_line, cells))} |")

@@ -108,7 +108,7 @@ def test_remarks_and_foreign_lines_become_notes(tmp_path: Path) -> None:
         ("threads: 4", "threads: 4\nthreads: 5", "reads.log:3: a run with two values of threads: 4 and 5"),
         ("seconds: 4", "seconds: 0", "without the line “seconds: ({number})”, or 0 there"),
         ("1.5ms", "1.5min", "reads.log:7: the unit of latency-p{percentile}, “min”, is none of us, ms"),
-        ("50%: 3us", "50%: 3us\n50%: 4us", "reads.log:7: a run prints its latency-p{percentile} twice"),
+        ("50%: 3us", "50%: 3us\n50%: 4us", "reads.log:7: a run prints its latency-p50 twice"),
         ("tool 1\n", "", "reads.log:2: a figure of tool before the first line of a run"),
         ("end", "FAILED\nend", "reads.log:8: the tool failed"),
     ],

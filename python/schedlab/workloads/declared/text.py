@@ -305,7 +305,7 @@ class _TextLog:
             if used is not metric:
                 continue
             if values and not metric.repeats:
-                raise self.log.problem(f"a run prints its {metric.name} twice", at, "import each run once")
+                raise self.log.problem(f"a run prints its {spec.name} twice", at, "import each run once")
             shares = zip(parts, metric.parts, strict=True)
             values.append(sum(float(match[group] or 0) * share for group, share in shares) * factor)
 
