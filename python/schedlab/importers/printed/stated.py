@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.importers.checks import unique
-from schedlab.importers.printed import changes
+from schedlab.importers.printed import change_columns
 from schedlab.importers.printed.layout import Layout, understood
 from schedlab.importers.printed.lines import Line, Part, is_rule, number_or_text, title_above
 from schedlab.importers.printed.possible_tables import trailing_figures
@@ -103,7 +103,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     if not places:
         raise ImportProblem("no column of figures is left", where=where, todo="correct 'label' and 'skip'")
     notes = [] if layout.names else _header_notes(header, places, layout, inside[0], body, where)
-    changes.require_none(header, [row.fields for row in body], places, where)
+    change_columns.require_none(header, [row.fields for row in body], places, where)
     names = unique([header[k] or f"column {k + 1}" for k in places])
     labels = _labels(body, header, layout)
     _require_distinct(body, labels, source)
@@ -113,7 +113,7 @@ def read(lines: Sequence[Line], first: int, end: int, layout: Layout, source: st
     if layout.columns == "metrics":
         # The rows are runs. Transpose the table, so that runs are columns.
         runs = tuple(_name(label) for label in labels)
-        if found := next((row for row, run in zip(body, runs, strict=True) if changes.is_name(run)), None):
+        if found := next((row for row, run in zip(body, runs, strict=True) if change_columns.is_name(run)), None):
             raise _misfit(source, found.line, "a row of changes or spreads is not a run", "state the lines of the runs")
         numbers = list(range(1, len(runs) + 1))
         rows = [
