@@ -43,6 +43,14 @@ def _table(
         # 4.13 and 3.99 have two decimals, so rounding explains any gain from 3.15 to 3.63.
         ("4.13", "3.99", "3.16", "lower", True),
         ("4.13", "3.99", "3.14", "lower", False),
+        # 31 to 28 is -9.677 %: rounded to -9.68, or cut off to -9.67.
+        ("31", "28", "8.33", "lower", True),
+        ("31.0000", "28.0000", "9.68", "lower", True),
+        ("31.0000", "28.0000", "9.67", "lower", True),
+        ("31.0000", "28.0000", "9.66", "lower", False),
+        ("31.0000", "28.0000", "9.69", "lower", False),
+        ("28.0000", "31.0000", "10.71", "higher", True),
+        ("28.0000", "31.0000", "10.70", "higher", False),
         ("4.13", "3.99", "-3.39", "lower", False),
         ("4.13", "3.99", "3.39", "higher", False),
         ("1,000", "1,100", "10", "higher", True),
@@ -59,8 +67,9 @@ def test_a_disagreement_has_line_row_column_both_figures_and_the_range_of_roundi
     (wrong,) = disagreements(_table([("100.0", "0.00"), ("110.0", "12.0")]))
     assert (wrong.line, wrong.row, wrong.column, wrong.printed) == (7, "Hmean 64", "column 1", 12.0)
     assert wrong.recomputed == pytest.approx(10.0)
-    # The range is 109.95 / 100.05 to 110.05 / 99.95, widened by half a unit of the last digit of 12.0.
-    assert wrong.low == pytest.approx(100 * 109.95 / 100.05 - 100 - 0.05)
+    # The range is 109.95 / 100.05 to 110.05 / 99.95, widened by half a unit of the last digit of 12.0. At the end
+    # nearer to 0, another half allows for a script that cuts off digits.
+    assert wrong.low == pytest.approx(100 * 109.95 / 100.05 - 100 - 0.1)
     assert wrong.high == pytest.approx(100 * 110.05 / 99.95 - 100 + 0.05)
 
 

@@ -30,7 +30,8 @@ class Recomputed:
         printed: the change in the source.
         recomputed: the change from the values as printed.
         low: least change from values that round to the printed values, less half a unit of the printed change.
-        high: largest change from such values, plus half a unit of the printed change.
+        high: largest change from such values, plus half a unit of the printed change. The end that is nearer to 0 has a
+            whole unit, since some scripts cut off digits instead of rounding.
     """
 
     line: int
@@ -77,15 +78,16 @@ def _of_row(table: Table, row: TableRow) -> Iterator[Recomputed]:
             continue
         quotients = [value / divisor for value in _range(cell) for divisor in (low_base, high_base)]
         ends = sorted((-1 if negate else 1) * (100 * quotient - 100) for quotient in (min(quotients), max(quotients)))
-        half = _half_unit(cell.gain_text) + _BINARY * (1 + abs(cell.gain))
+        half = _half_unit(cell.gain_text)
+        slack = _BINARY * (1 + abs(cell.gain))
         yield Recomputed(
             line=row.line,
             row=f"{row.operation} {row.label}".strip(),
             column=table.columns[k],
             printed=cell.gain,
             recomputed=recomputed,
-            low=ends[0] - half,
-            high=ends[1] + half,
+            low=ends[0] - (2 * half if ends[0] > 0 else half) - slack,
+            high=ends[1] + (2 * half if ends[1] < 0 else half) + slack,
         )
 
 

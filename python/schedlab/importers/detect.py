@@ -42,7 +42,7 @@ def formats() -> Mapping[str, str]:
     logs = {reader.name: reader.reads for reader in readers()}
     return {
         **_TREES,
-        PRINTED: "printed tables: MMTests' comparisons, perf stat, 0-day, hackbench; mails and changelogs",
+        PRINTED: "printed tables: MMTests' comparisons, reviews of series, perf stat, 0-day; mails and changelogs",
         **logs,
     }
 

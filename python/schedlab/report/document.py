@@ -345,7 +345,11 @@ class PrintedRow(Part):
 class PrintedTable(Part):
     """A table of an imported text, which has figures but no samples."""
 
-    layout: str = Field(description="`mmtests`, `perf-stat`, `0-day`, `runs in rows`, `columns`, `beside`")
+    layout: str = Field(
+        description=(
+            "`mmtests`, `perf-stat`, `0-day`, `runs in rows`, `pct-imp`, `compare`, `changes`, `columns`, `beside`"
+        )
+    )
     title: str = Field(description="the text printed above the table")
     workload: str = Field(description="the workload, if the text names the workload")
     line: int = Field(description="first line of the table in the source, from 1")

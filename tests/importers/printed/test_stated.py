@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from schedlab.analysis.gains import disagreements
 from schedlab.importers.printed.layout import Layout, layouts, option
 from schedlab.results.imported import ImportProblem
-from tests.importers.printed.helpers import by_layout, gains, only, unknown, values
+from tests.importers.printed.helpers import TABLES, by_layout, gains, only, read, unknown, values
 
 PLAIN = """      base   new
 x     10     11
@@ -115,7 +115,9 @@ def test_several_label_columns_name_a_row_by_text_and_parameters() -> None:
 def test_changes_and_spreads_follow_the_stated_layout() -> None:
     table = only(unknown("markdown-changes", "columns=runs,gains=change"))
     assert (table.gains, gains(table.rows[0])) == ("change", [0.0, -2.18, 1.36])
-    tables = unknown("mmtests-pct-quoted", "columns=runs,gains=improvement,better=lower,separator=wide").tables
+    tables = read(
+        TABLES / "changes-pct-quoted.txt", layouts("columns=runs,gains=improvement,better=lower,separator=wide")
+    ).tables
     assert [len(table.rows) for table in tables] == [5, 5, 5]
     assert gains(tables[0].rows[4]) == [0.0, -34.01, 0.63, -2.03]
     assert [wrong for table in tables for wrong in disagreements(table)] == []
@@ -123,11 +125,12 @@ def test_changes_and_spreads_follow_the_stated_layout() -> None:
     cell = table.rows[0].cells[0]
     # 0.45 of 14.20
     assert (cell.value, cell.spread_percent, cell.spread_kind) == (14.2, pytest.approx(3.16901, abs=1e-5), "unknown")
+    six = TABLES / "normalised-amd-six.txt"
     boxed = "gains=improvement,spread=standard deviation,spread_unit=percent"
-    first = only(unknown("normalised-amd-six", f"lines=7-9,columns=runs,{boxed},better=lower"))
+    first = read(six, layouts(f"lines=7-9,columns=runs,{boxed},better=lower")).tables[0]
     assert [(c.value, c.gain, c.spread_percent) for c in first.rows[1].cells][2] == (2.88, -188.25, 63.11)
     with pytest.raises(ImportProblem, match="is not a header"):
-        unknown("normalised-amd-six", f"lines=8-9,columns=runs,{boxed}")
+        read(six, layouts(f"lines=8-9,columns=runs,{boxed}"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Printed tables: comparisons of MMTests, ``perf stat``, hackbench, 0-day reports, and tables of a stated layout.
+"""Printed tables: comparisons of MMTests, reviews of series, ``perf stat``, 0-day reports, tables of a stated layout.
 
     bytes ──mail──▶ numbered lines ──lines──▶ lines without quoting ──grammars──▶ tables, series, notes
 
@@ -14,7 +14,18 @@ from itertools import pairwise
 
 from schedlab.importers.logs.columns import kinds, read_columns
 from schedlab.importers.logs.series import ReadLog, to_import
-from schedlab.importers.printed import counters, lines, mmtests, runs_in_rows, side_by_side, stated, zero_day
+from schedlab.importers.printed import (
+    changes,
+    counters,
+    lines,
+    ministat,
+    mmtests,
+    normalised,
+    runs_in_rows,
+    side_by_side,
+    stated,
+    zero_day,
+)
 from schedlab.importers.printed.layout import Layout, option
 from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
@@ -173,7 +184,10 @@ class _Readers:
         return (
             self.zero_day.read(at, floor)
             or runs_in_rows.read(self.text, at, floor, self.source)
+            or normalised.read(self.text, at, floor, self.source)
+            or ministat.read(self.text, at, floor, self.source)
             or self.mmtests.read(at, floor)
+            or changes.read(self.text, at, floor)
         )
 
     def logs(self, log: Log, tables: Collection[int], *, is_one_column: bool) -> list[ReadLog]:

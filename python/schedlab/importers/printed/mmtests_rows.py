@@ -176,7 +176,7 @@ def with_proved_directions(
     """
     votes: defaultdict[tuple[bool, str], int] = defaultdict(int)
     for row in rows:
-        votes[_kind(row)] += sum(_vote(row.cells[baseline], cell) for cell in row.cells)
+        votes[_kind(row)] += sum(vote(row.cells[baseline], cell) for cell in row.cells)
     out, against = [], defaultdict[tuple[bool, str], list[TableRow]](list)
     for row in rows:
         count = votes[_kind(row)]
@@ -211,7 +211,7 @@ def _kind(row: TableRow) -> tuple[bool, str]:
     return _SPREAD_OPERATION.match(row.operation) is not None, re.sub(r"\d+(?:\.\d+)?", "", row.label)
 
 
-def _vote(base: Cell, cell: Cell) -> int:
+def vote(base: Cell, cell: Cell) -> int:
     """1 if the printed change has the sign of the values' difference, -1 if the other sign, 0 if either is 0."""
     if not cell.gain or base.value is None or cell.value is None or base.value <= 0 or cell.value == base.value:
         return 0
