@@ -29,7 +29,7 @@ from tests.cli.in_process import Schedlab, runner
 
 pytestmark = pytest.mark.slow
 
-FORMATS = ("text", "mmtests", "markdown", "changelog", "csv", "json", "html")
+FORMATS = ("text", "mmtests", "pct-imp", "markdown", "changelog", "csv", "json", "html")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/report.schema.json").read_text(encoding="utf-8"))
 
 

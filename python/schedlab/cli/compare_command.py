@@ -57,7 +57,7 @@ def compare(
     from schedlab.findings.columns import side_by_side
 
     engine, chosen = side_by_side(columns, store_path(store), baseline, table or ())
-    scope = Scope(engine, chosen, store, ranks=form is not Format.MMTESTS)
+    scope = Scope(engine, chosen, store, ranks=form not in (Format.MMTESTS, Format.PCT_IMP))
     present(scope, Wanted(form, output, stars, layout, width, samples, raw_p=raw_p))
     if fail_on or exit_as is ExitAs.BISECT:
         raise typer.Exit(verdict_code(scope.findings, fail_on, exit_as))

@@ -17,6 +17,7 @@ class Format(StrEnum):
 
     TEXT = "text"
     MMTESTS = "mmtests"
+    PCT_IMP = "pct-imp"
     MARKDOWN = "markdown"
     CHANGELOG = "changelog"
     CSV = "csv"
@@ -46,8 +47,8 @@ Form = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="text for a terminal; mmtests, markdown and changelog for mails and commits; csv, json and parquet for "
-        "scripts; html for a browser.",
+        help="text for a terminal; mmtests, pct-imp, markdown and changelog for mails and commits; csv, json and "
+        "parquet for scripts; html for a browser.",
     ),
 ]
 GivenStars = Annotated[
@@ -73,7 +74,7 @@ Baseline = Annotated[
 TAKES = {
     "--stars": (Format.MMTESTS,),
     "--layout": (Format.MMTESTS,),
-    "--width": (Format.TEXT, Format.MMTESTS),
+    "--width": (Format.TEXT, Format.MMTESTS, Format.PCT_IMP),
     "--samples": (Format.CSV,),
     "--raw-p": (Format.TEXT, Format.MARKDOWN),
     "--counter": (Format.TEXT, Format.MARKDOWN, Format.JSON, Format.HTML),

@@ -89,7 +89,7 @@ def report(
     engine = open_store(store_path(store), create=False)
     if machines:
         raise typer.Exit(_summarise(engine, runs or [], form, output, fail_on, exit_as))
-    scope = scope_of(engine, runs or [], baseline, store, ranks=form is not Format.MMTESTS)
+    scope = scope_of(engine, runs or [], baseline, store, ranks=form not in (Format.MMTESTS, Format.PCT_IMP))
     scope.control = control
     if failures:
         _print_failures(engine, scope)

@@ -140,7 +140,7 @@ ANSWERS = {
 
 def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
     """Return the report in a format other than text."""
-    from schedlab.report import changelog, data, mmtests
+    from schedlab.report import changelog, data, mmtests, review
 
     if wanted.form is Format.PARQUET:
         return data.samples_parquet(_samples(scope), scope.chosen)
@@ -149,12 +149,14 @@ def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
     report = _report(scope, wanted)
     if wanted.form is Format.MMTESTS:
         return mmtests.render(report, wanted.width)
+    if wanted.form is Format.PCT_IMP:
+        return review.render(report, wanted.width)
     return changelog.render(report) if wanted.form is Format.CHANGELOG else data.to_csv(report)
 
 
 def _report(scope: Scope, wanted: Wanted) -> Report:
     """Build the document with the parts that the format needs."""
-    from schedlab.report.build import build, mmtests_view
+    from schedlab.report.build import build, mmtests_view, review_view
 
     sampled = scope.sampled
     if wanted.form is Format.MMTESTS and sampled:
@@ -162,6 +164,8 @@ def _report(scope: Scope, wanted: Wanted) -> Report:
         stars, layout = wanted.stars or Stars.VERDICTS, wanted.layout or Layout.CURRENT
         view = mmtests_view(findings, sampled, samples, stars.value, layout.value)
         return build(findings, scope.store, mmtests=view)
+    if wanted.form is Format.PCT_IMP and sampled:
+        return build(scope.findings, scope.store, review=review_view(sampled, scope.samples))
     named = bool(wanted.counter)
     if wanted.form is Format.HTML:
         findings, samples = scope.findings, scope.samples

@@ -17,6 +17,8 @@ from schedlab.analysis.mmtests.kinds import Layout
 from schedlab.analysis.mmtests.stars import Stars
 from schedlab.analysis.mmtests.tables import View, view
 from schedlab.analysis.resolution import towards
+from schedlab.analysis.review import View as Review
+from schedlab.analysis.review import review
 from schedlab.analysis.rows import Question
 from schedlab.analysis.tables import Checked
 from schedlab.findings.run import Findings
@@ -50,6 +52,7 @@ def build(
     samples: Columns | None = None,
     plots: bool = False,
     mmtests: View | None = None,
+    review: Review | None = None,
 ) -> document.Report:
     """Build the document.
 
@@ -62,6 +65,7 @@ def build(
         samples: samples of the findings' columns, for distributions in the HTML report.
         plots: whether to include the values behind the rows.
         mmtests: MMTests' tables, from :func:`mmtests_view`.
+        review: tables in the form of reviews, from :func:`review_view`.
     """
     runs = list(findings.runs)
     rows = _rows(findings)
@@ -110,6 +114,7 @@ def build(
         commands=repeat.commands(findings, store),
         again=shlex.join(repeat.run_again(findings.run, store)),
         mmtests=mmtests,
+        review=review,
         plotted=_plotted(findings, rows, samples) if plots else [],
         sampled=samples is not None,
     )
@@ -315,10 +320,7 @@ def _printed(checked: Checked) -> document.PrintedTable:
 
 def mmtests_view(findings: Findings, chosen: Sequence[Chosen], samples: Columns, stars: Stars, layout: Layout) -> View:
     """Return MMTests' tables of the columns with samples; stars mark the findings' verdicts unless a rule is named."""
-    labels = {
-        column.name: f"{column.name} (A/A)" if column.variant == column.run.design.control else column.name
-        for column in chosen
-    }
+    labels = _labels(chosen)
     indices = {
         (row.workload, row.metric, json.dumps(dict(row.parameters), sort_keys=True)): index
         for index, row in enumerate(samples.rows)
@@ -335,6 +337,20 @@ def mmtests_view(findings: Findings, chosen: Sequence[Chosen], samples: Columns,
     }
     labelled = Columns(tuple(labels[name] for name in samples.names), samples.rows)
     return view(labelled, layout=layout, stars=stars, verdicts=verdicts, every=False)
+
+
+def review_view(chosen: Sequence[Chosen], samples: Columns) -> Review:
+    """Return the tables in the form of reviews of the columns with samples."""
+    labels = _labels(chosen)
+    return review(Columns(tuple(labels[name] for name in samples.names), samples.rows))
+
+
+def _labels(chosen: Sequence[Chosen]) -> dict[str, str]:
+    """Return the names of the columns in tables for mails, by their names."""
+    return {
+        column.name: f"{column.name} (A/A)" if column.variant == column.run.design.control else column.name
+        for column in chosen
+    }
 
 
 def _plotted(findings: Findings, rows: Sequence[document.Row], samples: Columns | None) -> list[document.PlottedRow]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from schedlab.analysis.gains import Recomputed
 from schedlab.analysis.mmtests.tables import View
+from schedlab.analysis.review import View as Review
 from schedlab.results.metrics import Direction
 from schedlab.results.words import Word
 
@@ -417,6 +418,7 @@ class Report(Part):
     commands: list[str] = _internal(description="the commands that repeat the run and the report")
     again: str = _internal(description="the command that measures the run again, without a random seed")
     mmtests: View | None = _internal(default=None, description="MMTests' tables")
+    review: Review | None = _internal(default=None, description="tables in the form of reviews")
     plotted: list[PlottedRow] = _internal(default=[], description="the rows of the HTML report")
     sampled: bool = _internal(default=False, description="whether `plotted` has samples, not only block means")
 

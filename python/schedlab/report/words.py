@@ -342,6 +342,9 @@ CHANGE_SIGN = "+ is a larger figure"
 GAIN_SIGN = "gain: + is better"
 """Meaning of the sign of a gain, the convention of MMTests' tables, changelogs and previews of imports."""
 
+PCT_IMP = "pct imp: improvement in per cent, + is better; CV: standard deviation in per cent of the mean"
+"""Meaning of the figures in a table of reviews."""
+
 
 STATISTICS = {
     "ranks": "Worst cases: median of the blocks' worst values; change: median of their ratios; p: on ranks.",

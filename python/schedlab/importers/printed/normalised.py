@@ -40,12 +40,12 @@ _MARKED = re.compile(r"(?:imp|CV|std) ?%? ?[\])]")
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _CELL_PARTS = {
-    "value": rf"(?P<value{{k}}>-?{_NUMBER})",
+    "value": rf"(?P<value{{k}}>-?{_NUMBER}|-)",
     "improvement": r"(?P<gain{k}>[-+]\d+\.\d+)",
-    "gain": rf"\[ ?(?P<gain{{k}}>[-+]?{_NUMBER}|baseline) ?%? ?\]",
-    "spread": rf"\( ?(?P<spread{{k}}>{_NUMBER}) ?%? ?\)",
+    "gain": rf"\[ ?(?P<gain{{k}}>[-+]?{_NUMBER}|baseline|-) ?%? ?\]",
+    "spread": rf"\( ?(?P<spread{{k}}>{_NUMBER}|-) ?%? ?\)",
 }
-_ANY_CELL = re.compile(rf"(?<!\S)[-+]?{_NUMBER} *[\[(] *(?:[-+]?{_NUMBER} *%?|baseline) *[\])]")
+_ANY_CELL = re.compile(rf"(?<!\S)[-+]?{_NUMBER} *[\[(] *(?:[-+]?{_NUMBER} *%?|baseline|-) *[\])]")
 _REST_OF_ROW = re.compile(r"(?=.*\d)[-+\d. %()\[\]*^]+\Z")
 """A line with cells only: the end of a row that a mail program wrapped."""
 

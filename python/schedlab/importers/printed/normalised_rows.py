@@ -143,7 +143,7 @@ def table(header: Header, rows: Sequence[Row], box: Box, source: str) -> tuple[T
     if baseline is None or (is_schedtests and any(row.cells[baseline].text != "1.00" for row in made)):
         return None, ()
     unit, notes = NORMALISED if is_schedtests or box.is_normalised else "", list[str]()
-    if unit and any(row.cells[baseline].value != 1 for row in made):
+    if unit and any(row.cells[baseline].value not in (1, None) for row in made):
         unit = ""
         notes.append(
             f"line {header.line.number}: the values of {columns[baseline]} are not 1, so the unit is not known"
@@ -191,21 +191,28 @@ def _cell(match: re.Match[str], k: int, column: Column) -> Cell:
     fields = match.groupdict()
     text, gain, spread = (fields.get(f"{part}{k}") for part in ("value", "gain", "spread"))
     printed = "" if gain in (None, "baseline") else str(gain)
+    percent = _number(spread)
+    gained = _number(printed)
     return Cell(
-        value=float(text) if text else None,
+        value=_number(text),
         text=text or "",
-        gain=float(printed) + 0.0 if printed else None,  # not -0.0
+        gain=None if gained is None else gained + 0.0,  # not -0.0
         gain_text=printed,
-        spread_percent=float(spread) if spread else None,
-        spread_kind="standard deviation" if spread else "",
+        spread_percent=percent,
+        spread_kind="" if percent is None else "standard deviation",
     )
+
+
+def _number(text: str | None) -> float | None:
+    """Return a figure; None for no figure, and for ``-``, a missing figure."""
+    return float(text) if text and text != "-" else None
 
 
 def _baseline(rows: Sequence[TableRow]) -> int | None:
     """Return the column without gains, else the column whose gains are all 0; None if neither is certain."""
-    columns = range(len(rows[0].cells))
-    without = [k for k in columns if all(row.cells[k].gain is None for row in rows)]
-    zero = [k for k in columns if not any(row.cells[k].gain for row in rows)]
+    columns = [[row.cells[k] for row in rows] for k in range(len(rows[0].cells))]
+    without = [k for k, cells in enumerate(columns) if not any(cell.gain_text for cell in cells)]
+    zero = [k for k, cells in enumerate(columns) if {cell.gain for cell in cells} - {None} == {0.0}]
     candidates = without or zero
     # Further columns of zeros are equal to the first column, which is the baseline of these tables.
     return candidates[0] if len(candidates) == 1 or candidates[:1] == [0] else None
