@@ -79,6 +79,12 @@ def test_public_tables_have_changes_that_follow_from_their_values() -> None:
     assert [wrong for table in (*tables, hints, counted) for wrong in disagreements(table)] == []
 
 
+def test_remarks_behind_rows_are_notes() -> None:
+    result = imported(PCT.replace("-5.00 pct)", "-5.00 pct)\t* Overloaded").replace("12.50 pct)", "12.50 pct) ^"))
+    assert [gains(r) for r in only(result).rows] == [[0.0, 12.5], [0.0, -5.0]]
+    assert result.notes == ('line 3: remark left out: "* Overloaded"',)
+
+
 REFUSED = {
     "one change has another sign": PCT.replace("-5.00 pct", "5.00 pct"),
     "one change does not follow": PCT.replace("12.50 pct", "13.50 pct"),
@@ -86,6 +92,7 @@ REFUSED = {
     "a header with fewer names": PCT.replace("patched", "       "),
     "a header with more names": PCT.replace("patched", "patched     third"),
     "spreads by their header": PCT.replace("tip    ", "tip (std)"),
+    "a remark with a figure": PCT.replace("-5.00 pct)", "-5.00 pct)  * 2 runs"),
     "a row without changes": PCT + " 4-groups:     6.00                6.10\n",
     "two rows with one name": PCT.replace("2-groups", "1-groups"),
     "a single row": "".join(PCT.splitlines(keepends=True)[:2]),

@@ -186,6 +186,9 @@ def test_a_baseline_that_is_not_1_has_no_known_unit() -> None:
 def test_marks_after_rows_are_left_out() -> None:
     marked = ROWS.replace("(10.25)", "(10.25)  *").replace("( 0.50)", "( 0.50) ^")
     assert _cells(only(imported(BOX + HEADER + marked))) == _cells(only(imported(BOX + HEADER + ROWS)))
+    result = imported(BOX + HEADER + ROWS.replace("( 0.50)", "( 0.50)  * Overloaded"))
+    assert _cells(only(result)) == _cells(only(imported(BOX + HEADER + ROWS)))
+    assert result.notes == ('line 9: remark left out: "* Overloaded"',)
 
 
 BROKEN = {

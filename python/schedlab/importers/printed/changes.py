@@ -20,20 +20,22 @@ from schedlab.analysis.gains import recompute
 from schedlab.importers.checks import unique
 from schedlab.importers.printed.lines import Line, Part, is_rule, title_above
 from schedlab.importers.printed.mmtests_rows import OPERATION
-from schedlab.importers.printed.normalised_rows import row_parameters
+from schedlab.importers.printed.normalised_rows import REMARK, begins_as_row, remark_notes, row_parameters
 from schedlab.importers.printed.possible_tables import trailing_figures
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.workloads.titles import benchmark
 
-_NUMBER = r"\d+(?:\.\d+)?"
+_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"
 _CELL = re.compile(rf"(?<!\S)(?P<value>{_NUMBER}) *\( *(?P<gain>[-+]? ?{_NUMBER}) *(?P<unit>pct|%) *\)(?!\S)")
 _VALUE = re.compile(_NUMBER)
 _CHANGE = re.compile(rf"(?P<gain>[-+]?{_NUMBER}) ?%")
 _CHANGE_NAME = re.compile(r"(?:% ?)?(?:diff|difference|change|delta)(?: ?%| ?\(%\))?", re.IGNORECASE)
-_ROW_END = re.compile(r"(?:(?:pct|%) *\)|\d *%)[ |]*\Z")
-"""A cheap test for a row: a line that ends with a change."""
+_ROW_END = re.compile(rf"(?:(?:pct|%) *\)|\d *%)[ |]*(?P<remark>{REMARK})\Z")
+"""A cheap test for a row: a line that ends with a change, and perhaps with a remark."""
 _SPREAD = re.compile(r"[(\[] *%? *(?:std|stdev|stddev|cv|var|sd|err|error|range|±|\+[-/]).*[)\]]", re.IGNORECASE)
 """A name that states another meaning of the figures in parentheses."""
+_TORN = re.compile(r" [-+]?\d*\.\d*(?= |\Z)")
+"""A figure with a point within a row's name: the beginning of a torn cell."""
 _LONGEST_LINE = 1000
 _FEWEST_ROWS = 2
 _MOST_ROWS = 200
@@ -41,12 +43,13 @@ _MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: its line, its name, its cells, and whether its changes have the form ``(G pct)``."""
+    """A row: its line, its name, its cells, whether its changes have the form ``(G pct)``, and a remark."""
 
     line: Line
     name: str
     cells: tuple[Cell, ...]
     is_pct: bool = False
+    remark: str = ""
 
 
 def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
@@ -68,7 +71,8 @@ def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
     )
     table = Table("changes", title, bench.name if bench else "", unique(columns), tuple(named), lines[at].number)
     proved = _proved(table, all(row.is_pct for row in rows))
-    return None if proved is None else Part(end, (proved,))
+    notes = remark_notes((row.line.number, row.remark) for row in rows)
+    return None if proved is None else Part(end, (proved,), tuple(notes))
 
 
 def _ends_with_change(text: str) -> bool:
@@ -94,6 +98,7 @@ def _rows(lines: Sequence[Line], at: int, header: Sequence[str]) -> tuple[list[_
         row = _row(line, header) if _ends_with_change(line.text) else None
         if row is None:
             is_table = "|" in line.text or trailing_figures(line.text[:_LONGEST_LINE]) > 0
+            is_table = is_table or begins_as_row(line.text, [each.name for each in rows], separate=False)
             return ([], at) if is_table else (rows, at)
         rows.append(row)
         at += 1
@@ -104,14 +109,16 @@ def _row(line: Line, header: Sequence[str]) -> _Row | None:
     """Read a row of cells with changes, or a row of two values and their change."""
     if _CHANGE_NAME.fullmatch(header[-1]):
         return _row_of_two(line)
-    text = " ".join(line.text.replace("|", "  ").split())
+    end = _ROW_END.search(line.text)
+    assert end is not None
+    text = " ".join(line.text[: end.start("remark")].replace("|", "  ").split())
     cells = list(_CELL.finditer(text))
     if len(cells) < 2 or any(text[a.end() : b.start()].strip() for a, b in pairwise(cells)):
         return None
     name = text[: cells[0].start()].strip().removesuffix(":").rstrip()
-    if not name or text[cells[-1].end() :]:
+    if not name or text[cells[-1].end() :] or _TORN.search(name):
         return None
-    return _Row(line, name, tuple(map(_cell, cells)), all(cell["unit"] == "pct" for cell in cells))
+    return _Row(line, name, tuple(map(_cell, cells)), all(cell["unit"] == "pct" for cell in cells), end["remark"])
 
 
 def _row_of_two(line: Line) -> _Row | None:

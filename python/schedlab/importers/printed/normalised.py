@@ -26,7 +26,15 @@ from functools import cache
 
 from schedlab.importers.printed.lines import Line, Part, is_rule, malformed
 from schedlab.importers.printed.mmtests_rows import OPERATION
-from schedlab.importers.printed.normalised_rows import Column, Header, Row, box_above, table
+from schedlab.importers.printed.normalised_rows import (
+    REMARK,
+    Column,
+    Header,
+    Row,
+    begins_as_row,
+    box_above,
+    table,
+)
 
 _GAIN_MARK = r"\[ ?(?:pct|%) ?imp ?\]"
 _SPREAD_MARK = r"\( ?(?:CV ?%?|std ?%) ?\)"
@@ -38,14 +46,16 @@ _LABEL = re.compile(r" *(?:(?P<colon>#?[A-Za-z][\w-]*) ?:|(?P<words>#?[A-Za-z][\
 _MARKED = re.compile(r"(?:imp|CV|std) ?%? ?[\])]")
 """A cheap test for a header."""
 
-_NUMBER = r"\d+(?:\.\d+)?"
+_NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"
 _CELL_PARTS = {
     "value": rf"(?P<value{{k}}>-?{_NUMBER}|-)",
-    "improvement": r"(?P<gain{k}>[-+]\d+\.\d+)",
+    "improvement": r"(?P<gain{k}>[-+](?:0|[1-9]\d*)\.\d+)",
     "gain": rf"\[ ?(?P<gain{{k}}>[-+]?{_NUMBER}|baseline|-) ?%? ?\]",
     "spread": rf"\( ?(?P<spread{{k}}>{_NUMBER}|-) ?%? ?\)",
 }
 _ANY_CELL = re.compile(rf"(?<!\S)[-+]?{_NUMBER} *[\[(] *(?:[-+]?{_NUMBER} *%?|baseline|-) *[\])]")
+_CELL_IN_NAME = re.compile(r"[\[(] ?[-+]?\d| [-+]?\d*\.\d*(?= |\Z)")
+"""A figure with a point or in brackets within a row's name: the beginning of a cell that is torn."""
 _REST_OF_ROW = re.compile(r"(?=.*\d)[-+\d. %()\[\]*^]+\Z")
 """A line with cells only: the end of a row that a mail program wrapped."""
 
@@ -83,7 +93,7 @@ def _header(lines: Sequence[Line], at: int) -> Header | None:
             following = lines[end - 1].text
             if not following or len(following) > _LONGEST_LINE:
                 break
-            text = f"{text}  {following.strip()}"
+            text = f"{text} {following.strip()}"
         if _ANY_CELL.search(text):
             break
         if _MARKED.search(text) and (columns := _columns(text[label.end() :])):
@@ -113,7 +123,7 @@ def _columns(text: str) -> tuple[Column, ...]:
 def _pattern(columns: tuple[Column, ...]) -> re.Pattern[str]:
     """Return the pattern of a row whose blanks are single spaces."""
     cells = (" ?".join(_CELL_PARTS[part].format(k=k) for part in column.parts) for k, column in enumerate(columns))
-    return re.compile(rf"(?P<label>\S.*?) ?:? {' '.join(cells)} ?[*^]*")
+    return re.compile(rf"(?P<label>\S.*?) ?:? {' '.join(cells)} ?(?P<remark>{REMARK})")
 
 
 def _rows(lines: Sequence[Line], header: Header, source: str) -> tuple[list[Row], int]:
@@ -126,7 +136,7 @@ def _rows(lines: Sequence[Line], header: Header, source: str) -> tuple[list[Row]
             at += 1
             continue
         row, after = _row(lines, at, header)
-        if row is None and rows and _is_broken(line.text, separate=at > end):
+        if row is None and rows and _is_broken(line.text, [each.label for each in rows], separate=at > end):
             why = f"expected a name and {len(header.columns)} columns as in line {header.line.number}"
             raise malformed(source, line, why)
         if row is None:
@@ -146,8 +156,7 @@ def _row(lines: Sequence[Line], at: int, header: Header) -> tuple[Row | None, in
         if len(text) > _LONGEST_LINE:
             break
         match = _pattern(header.columns).fullmatch(" ".join(text.split()))
-        # A name with a figure in brackets has swallowed a cell.
-        if match and not re.search(r"[\[(] ?[-+]?\d", match["label"]):
+        if match and not _CELL_IN_NAME.search(match["label"]):
             is_named = len(match["label"].split()) >= len(header.labels)
             return (Row(lines[at].number, match["label"], match) if is_named else None), end
         following = lines[end].text if end < len(lines) else ""
@@ -157,8 +166,10 @@ def _row(lines: Sequence[Line], at: int, header: Header) -> tuple[Row | None, in
     return None, at
 
 
-def _is_broken(text: str, *, separate: bool) -> bool:
-    """Whether a line after the last row, or ``separate`` from this row, has cells and is no row of another table."""
+def _is_broken(text: str, names: Sequence[str], *, separate: bool) -> bool:
+    """Whether a line after the last row begins or ends as a row; ``separate``: blank lines are between."""
+    if begins_as_row(text, names, separate=separate):
+        return True
     if len(text) > _LONGEST_LINE or not _ANY_CELL.search(text):
         return False
     return not separate or (text.rstrip()[-1] in ")]*^" and not OPERATION.match(text.lstrip()))

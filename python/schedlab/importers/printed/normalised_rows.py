@@ -9,7 +9,7 @@ the mean. ``report.py`` of schedtests (github.com/yu-chen-surf/schedtests) print
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schedlab.importers.checks import unique
@@ -32,6 +32,9 @@ _SCHEDTESTS: dict[str, Direction] = {"hackbench": "lower", "netperf": "higher", 
 _RUNS = frozenset({"kernel", "kernels"})
 """Labels of tables whose rows are runs and whose columns are metrics."""
 _COUNTED = re.compile(r"(?:(?P<number>\d+)[- ]?(?P<name>[A-Za-z]+)|(?P<before>[A-Za-z]+)-(?P<after>\d+))\Z")
+
+REMARK = r"(?:[*^<#!][^\d%()\[\]|]*)?"
+"""Pattern of a mark or a remark behind a row, such as ``* Overloaded``."""
 
 _LONGEST_LINE = 500
 _FARTHEST_FACT = 16
@@ -148,6 +151,7 @@ def table(header: Header, rows: Sequence[Row], box: Box, source: str) -> tuple[T
         notes.append(
             f"line {header.line.number}: the values of {columns[baseline]} are not 1, so the unit is not known"
         )
+    notes += remark_notes((row.number, row.match["remark"]) for row in rows)
     direction = _SCHEDTESTS.get(box.title) if is_schedtests else _direction(made, baseline, box, header, source)
     bench = benchmark(box.facts.get("test", box.title))
     return Table(
@@ -185,6 +189,27 @@ def row_parameters(label: str, name: str, *, alone: bool) -> Parameters:
         counted = (match["name"] or match["before"]).lower()
         return {f"{counted.removesuffix('s')}s": int(match["number"] or match["after"])}
     return {"case" if alone else label: name}
+
+
+def remark_notes(remarks: Iterable[tuple[int, str]]) -> list[str]:
+    """Return a note for each remark in words, by the number of its line."""
+    return [
+        f'line {number}: remark left out: "{remark.strip()}"'
+        for number, remark in remarks
+        if any(map(str.isalpha, remark))
+    ]
+
+
+def begins_as_row(text: str, names: Sequence[str], *, separate: bool) -> bool:
+    """Whether a line begins with a row's name: one of the names with other numbers.
+
+    After blank lines (``separate``), a number alone is not such a name.
+    """
+    if len(text) > _LONGEST_LINE or not any(map(str.isdigit, text)):
+        return False
+    shape = re.sub(r"\d+", "0", " ".join(text.replace("|", " ").split()))
+    shapes = {re.sub(r"\d+", "0", name) for name in names}
+    return any(re.match(rf"{re.escape(each)}:?(?: |\Z)", shape) for each in shapes if each != "0" or not separate)
 
 
 def _cell(match: re.Match[str], k: int, column: Column) -> Cell:
