@@ -51,6 +51,28 @@ def test_a_pair_of_runs_with_its_change() -> None:
     ]  # fmt: skip
 
 
+def test_a_pair_may_have_spreads_and_a_unit_in_the_header() -> None:
+    text = """\
+| workers | mainline (seconds) | patch (seconds) | delta% |
++=========+====================+=================+========+
+|       1 | 4000.000 ± 20.000  | 3500.0 ± 17.500 | -12.50 |
+|       2 | 2000.500 ± 4.001   | 2100.525        |   5.00 |
+"""
+    table = only(imported(text))
+    assert (table.columns, table.gains) == (("mainline", "patch"), "change")
+    assert [(r.parameters, r.unit, values(r), gains(r)) for r in table.rows] == [
+        ({"workers": 1}, "s", [4000.0, 3500.0], [None, -12.5]), ({"workers": 2}, "s", [2000.5, 2100.525], [None, 5.0]),
+    ]  # fmt: skip
+    spreads = [[(cell.spread_percent, cell.spread_kind) for cell in r.cells] for r in table.rows]
+    assert spreads == [
+        [(pytest.approx(0.5), "unknown"), (pytest.approx(0.5), "unknown")],
+        [(pytest.approx(0.2), "unknown"), (None, "")],
+    ]
+    with pytest.raises(NotResults):
+        imported(text.replace("delta%", "delta"))
+    assert only(imported(text.replace("patch (seconds)", "patch (ms)"))).rows[0].unit == ""
+
+
 def test_the_other_sign_needs_a_benchmark_that_is_better_if_lower() -> None:
     with pytest.raises(NotResults, match="layout of this table is not known"):
         imported(PAIR.replace("hackbench", "something"))

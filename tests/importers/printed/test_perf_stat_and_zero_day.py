@@ -259,3 +259,27 @@ mpstat.cpu.all.usr%
     with pytest.raises(ImportProblem, match="0-day") as caught:
         imported(text.replace("+33.4%\n184128 ± 14%", "+33.4%"))
     assert caught.value.where == "mail.txt:3"
+
+
+ZERO_DAY_PARTS = """\
+| testcase: change | stress-ng: stress-ng.pthread.ops_per_sec 23.7% regression                         |
+| testcase: change | stress-ng: stress-ng.vfork.ops_per_sec 3.1% improvement                           |
+
+                     %change         %stddev
+                        |                \\
+     88287           -45.7%      47970 ±  2%  vmstat.system.cs
+
+         %stddev     %change         %stddev
+             \\          |                \\
+      5851           -35.9%       3752 ±  2%  blogbench.write_score
+"""
+
+
+def test_parts_of_a_0_day_report_that_are_not_read_are_notes() -> None:
+    result = imported(ZERO_DAY_PARTS)
+    table = only(result)
+    assert (table.columns, [values(each) for each in table.rows]) == (("column 1", "column 2"), [[5851.0, 3752.0]])
+    assert result.notes == (
+        "line 1: the list of further tests has changes without values, and is not read",
+        "lines 4–6: the header of a 0-day table is not complete, and its rows are not read",
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import ImportProblem
-from tests.importers.printed.helpers import UNKNOWN, by_layout, imported, only, read
+from tests.importers.printed.helpers import UNKNOWN, by_layout, imported, only, read, unknown, values
 
 NAMES = sorted(path.stem for path in UNKNOWN.glob("*.txt"))
 
@@ -21,11 +21,46 @@ def test_a_table_of_unknown_layout_is_refused_with_a_layout_to_try(name: str) ->
     problem = caught.value
     number = int(problem.where.rpartition(":")[2])
     option = re.search(
-        r"--table lines=(\d+)-(\d+),columns=runs\|metrics,label=1,better=lower\|higher \(docs/importing-tables.md\)",
+        r"--table '?lines=(\d+)-(\d+),columns=runs\|metrics,label=1\S*( \S+)*,better=lower\|higher'? "
+        r"\(docs/importing-tables.md\)",
         problem.todo,
     )
     assert option is not None
-    assert int(option[1]) == number < int(option[2])
+    assert number <= int(option[1]) < int(option[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "columns", "first_row"),
+    [
+        ("plain-metrics", "label=1", ("base", "patched"), [100.0, 200.0]),
+        ("deltas-of-percentiles", "label=1,skip=4", ("base", "patched"), [12.0, 11.0]),
+        ("statistics-without-changes", "label=1+2", ("old", "new"), [278.42, 277.05]),
+        ("columns-module-sizes", "label=1,skip=4+5", ("BASE", "COMP"), [115833.0, 123410.0]),
+        (
+            "markdown-changes",
+            "label=1,gains=improvement|change",
+            ("menu", "teo", "teo-util-aware"),
+            [2826.5, 2764.8, 2865.0],
+        ),
+    ],
+)
+def test_the_layout_to_try_reads_the_table(
+    name: str, keys: str, columns: tuple[str, ...], first_row: list[float]
+) -> None:
+    with pytest.raises(NotResults) as caught:
+        read(UNKNOWN / f"{name}.txt")
+    option = re.search(r"--table (\S+) ", caught.value.todo)
+    assert option is not None
+    assert f",{keys}," in option[1]
+    chosen = re.sub(r"\|[^,]*", "", option[1])
+    table = only(unknown(name, chosen))
+    assert (table.columns, values(table.rows[0])) == (columns, first_row)
+
+
+def test_a_label_is_never_a_figure_in_the_layout_to_try() -> None:
+    with pytest.raises(NotResults) as caught:
+        read(UNKNOWN / "changes-between-values.txt")
+    assert ",label=1," in caught.value.todo
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
 from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
 from schedlab.importers.printed.proposal import proposed
+from schedlab.importers.printed.suggestions import suggestion
 from schedlab.importers.text import NotResults
 from schedlab.results.imported import Import, ImportProblem, Table
 from schedlab.workloads.log_reader import Log, Reader
@@ -125,7 +126,7 @@ def read_parts(
     notes = [note for part in parts for note in part.notes]
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
-        f"and were not read; try {table.option(text)}"
+        f"and were not read; try {suggestion(table, unquoted, source)}"
         for table in unread[:_MOST_NOTES]
     ]
     if len(unread) > _MOST_NOTES:
@@ -246,6 +247,6 @@ def _refused(
     return NotResults(
         f'the layout of this table is not known{more}: "{line.text.strip()[:80]}"',
         where=f"{source}:{line.number}",
-        todo=f"state the layout: {stated_option or table.option(text)}"
+        todo=f"state the layout: {stated_option or suggestion(table, unquoted, source)}"
         f"{'; samples as CSV: docs/importing.md' if is_csv else ''}",
     )

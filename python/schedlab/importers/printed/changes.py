@@ -27,8 +27,11 @@ from schedlab.workloads.titles import benchmark
 
 _NUMBER = r"(?:0|[1-9]\d*)(?:\.\d+)?"
 _CELL = re.compile(rf"(?<!\S)(?P<value>{_NUMBER}) *\( *(?P<gain>[-+]? ?{_NUMBER}) *(?P<unit>pct|%) *\)(?!\S)")
-_VALUE = re.compile(_NUMBER)
-_CHANGE = re.compile(rf"(?P<gain>[-+]?{_NUMBER}) ?%")
+_VALUE = re.compile(rf"(?P<value>{_NUMBER})(?: ?(?:±|\+-|\+/-) ?(?P<spread>{_NUMBER}))?")
+_CHANGE = re.compile(rf"(?P<gain>[-+]?{_NUMBER}) ?(?P<unit>%?)")
+_UNIT = re.compile(r"(?P<name>.*\S) ?\((?P<unit>[^()]+)\)")
+_UNITS = {"seconds": "s", "sec": "s", "s": "s", "ms": "ms", "msec": "ms", "us": "us", "usec": "us", "ns": "ns"}
+"""Units in the names of runs."""
 _CHANGE_NAME = re.compile(r"(?:% ?)?(?:diff|difference|change|delta)(?: ?%| ?\(%\))?", re.IGNORECASE)
 _ROW_END = re.compile(rf"(?:(?:pct|%) *\)|\d *%)[ |]*(?P<remark>{REMARK})\Z")
 """A cheap test for a row: a line that ends with a change, and perhaps with a remark."""
@@ -54,10 +57,10 @@ class _Row:
 
 def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
     """Return the table whose header is ``lines[at]``; None if its values do not prove its changes."""
+    header = _fields(lines[at].text[:_LONGEST_LINE])
     first = next((line.text for line in lines[at + 1 : at + 3] if not is_rule(line.text)), "")
-    if not _ends_with_change(first) or _ends_with_change(lines[at].text):
+    if not (_is_pair(header) or _ends_with_change(first)) or _ends_with_change(lines[at].text):
         return None
-    header = _fields(lines[at].text)
     rows, end = _rows(lines, at + 1, header)
     columns = _columns(lines[at].text, header, rows)
     if not columns or len({row.name for row in rows}) < len(rows):
@@ -65,8 +68,9 @@ def read(lines: Sequence[Line], at: int, floor: int) -> Part | None:
     label = re.sub(r"[#:]", "", header[0]).lower() if len(header) > len(columns) else ""
     title = title_above(lines, at, floor)
     bench = benchmark(title)
+    columns, unit = _unit_apart(columns)
     named = (
-        TableRow(row.name, "", row_parameters(label, row.name, alone=True), "", None, row.cells, row.line.number)
+        TableRow(row.name, "", row_parameters(label, row.name, alone=True), unit, None, row.cells, row.line.number)
         for row in rows
     )
     table = Table("changes", title, bench.name if bench else "", unique(columns), tuple(named), lines[at].number)
@@ -95,7 +99,7 @@ def _rows(lines: Sequence[Line], at: int, header: Sequence[str]) -> tuple[list[_
         if is_rule(line.text):
             at += 1
             continue
-        row = _row(line, header) if _ends_with_change(line.text) else None
+        row = _row_of_two(line, header) if _is_pair(header) else _row(line)
         if row is None:
             is_table = "|" in line.text or trailing_figures(line.text[:_LONGEST_LINE]) > 0
             is_table = is_table or begins_as_row(line.text, [each.name for each in rows], separate=False)
@@ -105,12 +109,16 @@ def _rows(lines: Sequence[Line], at: int, header: Sequence[str]) -> tuple[list[_
     return rows, at
 
 
-def _row(line: Line, header: Sequence[str]) -> _Row | None:
-    """Read a row of cells with changes, or a row of two values and their change."""
-    if _CHANGE_NAME.fullmatch(header[-1]):
-        return _row_of_two(line)
-    end = _ROW_END.search(line.text)
-    assert end is not None
+def _is_pair(header: Sequence[str]) -> bool:
+    """Whether a header has two runs and their change."""
+    return len(header) == 4 and _CHANGE_NAME.fullmatch(header[-1]) is not None
+
+
+def _row(line: Line) -> _Row | None:
+    """Read a row of cells with changes."""
+    end = _ROW_END.search(line.text) if _ends_with_change(line.text) else None
+    if end is None:
+        return None
     text = " ".join(line.text[: end.start("remark")].replace("|", "  ").split())
     cells = list(_CELL.finditer(text))
     if len(cells) < 2 or any(text[a.end() : b.start()].strip() for a, b in pairwise(cells)):
@@ -121,17 +129,24 @@ def _row(line: Line, header: Sequence[str]) -> _Row | None:
     return _Row(line, name, tuple(map(_cell, cells)), all(cell["unit"] == "pct" for cell in cells), end["remark"])
 
 
-def _row_of_two(line: Line) -> _Row | None:
-    fields = _fields(line.text)
-    if len(fields) != 4 or not fields[0] or not all(map(_VALUE.fullmatch, fields[1:3])):
+def _row_of_two(line: Line, header: Sequence[str]) -> _Row | None:
+    """Read a row of two values and their change, whose unit is in the cell or in the header."""
+    fields = _fields(line.text[:_LONGEST_LINE])
+    if len(fields) != 4 or not fields[0] or _TORN.search(fields[0]):
         return None
-    change = _CHANGE.fullmatch(fields[3])
-    if change is None:
+    base, value, change = (*map(_VALUE.fullmatch, fields[1:3]), _CHANGE.fullmatch(fields[3]))
+    if base is None or value is None or change is None or not (change["unit"] or "%" in header[-1]):
         return None
-    base, value = fields[1:3]
     return _Row(
-        line, fields[0], (Cell(float(base), base), Cell(float(value), value, float(change["gain"]), change["gain"]))
+        line, fields[0], (_value(base), replace(_value(value), gain=float(change["gain"]), gain_text=change["gain"]))
     )
+
+
+def _value(match: re.Match[str]) -> Cell:
+    """Return a value with its spread, whose kind is not stated."""
+    value, spread = float(match["value"]), match["spread"]
+    percent = 100 * float(spread) / value if spread and value else None
+    return Cell(value, match["value"], spread_percent=percent, spread_kind="" if percent is None else "unknown")
 
 
 def _cell(match: re.Match[str]) -> Cell:
@@ -148,13 +163,22 @@ def _columns(text: str, header: Sequence[str], rows: Sequence[_Row]) -> Sequence
     if len(rows) < _FEWEST_ROWS or len(counts) != 1:
         return ()
     (count,) = counts
-    is_pair = _CHANGE_NAME.fullmatch(header[-1]) is not None
+    is_pair = _is_pair(header)
     names = header[-3:-1] if is_pair else header[-count:]
     labels = len(header) - len(names) - is_pair
     indent = len(text) - len(text.lstrip())
     is_right = all(row.line.text.find(row.name) + len(row.name) <= indent for row in rows)
     is_complete = len(names) == count and (labels == 1 or (labels == 0 and is_right and not is_pair))
     return names if is_complete and all(map(_is_name, names)) else ()
+
+
+def _unit_apart(names: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Return the names of the runs, and the unit of time that all names end with."""
+    matches = [match for match in map(_UNIT.fullmatch, names) if match]
+    units = {_UNITS.get(match["unit"]) for match in matches}
+    if len(matches) < len(names) or len(units) > 1 or None in units:
+        return names, ""
+    return [match["name"] for match in matches], _UNITS[matches[0]["unit"]]
 
 
 def _is_name(text: str) -> bool:

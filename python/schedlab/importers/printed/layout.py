@@ -175,9 +175,11 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
 """For each key, the parser of its value and a description of valid values."""
 
 
-def option(lines: str = "FIRST-LAST") -> str:
-    """Return the ``--table`` option for these lines, with the choices that the user must make."""
-    return f"--table lines={lines},columns=runs|metrics,label=1,better=lower|higher (docs/importing-tables.md)"
+def option(lines: str = "FIRST-LAST", keys: str = "label=1") -> str:
+    """Return the ``--table`` option for these lines and keys, with the choices that the user must make."""
+    quote = "'" if " " in keys else ""
+    text = f"lines={lines},columns=runs|metrics,{keys},better=lower|higher"
+    return f"--table {quote}{text}{quote} (docs/importing-tables.md)"
 
 
 def _problem(fault: str, where: str = _WHERE) -> ImportProblem:

@@ -25,6 +25,9 @@ from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import Direction
 
 _HEADER = re.compile(r"\s*(?:%stddev|fail:runs)(?:\s+%(?:change|reproduction)\s+(?:%stddev|fail:runs))+\s*\Z")
+_LISTED = re.compile(r"\s*\|\s*testcase: change\s*\|")
+"""A line of the list of further tests, such as ``| testcase: change | stress-ng: … 23.7% regression |``. Changes
+have the sign of the value in reports of 2023, and no sign in later reports."""
 _POINTERS = re.compile(r"[\s\\|/]+\Z")
 _KEYS = re.compile(r"\s*(?P<keys>[\w.-]+(?:/[\w.-]+)+):\s*\Z")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
@@ -78,6 +81,7 @@ class Reader:
     def __init__(self, lines: Sequence[Line], source: str) -> None:
         self._lines, self._source = lines, source
         self._last: _Heading | None = None
+        self._has_list = False
 
     def read(self, at: int, floor: int) -> Part | None:
         """Return the table that begins at ``lines[at]`` with its header, or with its first row if the table has no
@@ -85,14 +89,33 @@ class Reader:
         text = self._lines[at].text
         if len(text) > _LONGEST_LINE:
             return None
+        if _LISTED.match(text) and not self._has_list:
+            self._has_list = True
+            note = (
+                f"line {self._lines[at].number}: the list of further tests has changes without values, and is not read"
+            )
+            return Part(at + 1, notes=(note,))
         if "%stddev" in text or "fail:runs" in text:
             count = 1 + text.count("%change") + text.count("%reproduction")
             if not _HEADER.match(text) or count > _MOST_COMMITS:
-                return None
+                return self._unread(at)
             self._last = self._heading(at, floor, count)
         elif self._last is None or not _row_pattern(len(self._last.columns), fails=False).match(text):
             return None
         return self._rows(at, self._last)
+
+    def _unread(self, at: int) -> Part | None:
+        """Return a note on the rows below an incomplete header; None if no rows follow."""
+        end = at + 1
+        while end < len(self._lines) and (text := self._lines[end].text[:_LONGEST_LINE]):
+            if not (_POINTERS.match(text) or _LIKE_A_ROW.match(text)):
+                break
+            end += 1
+        if not _LIKE_A_ROW.match(self._lines[end - 1].text[:_LONGEST_LINE]):
+            return None
+        first, last = self._lines[at].number, self._lines[end - 1].number
+        note = f"lines {first}–{last}: the header of a 0-day table is not complete, and its rows are not read"
+        return Part(end, notes=(note,))
 
     def _rows(self, at: int, heading: _Heading) -> Part:
         count, rows = len(heading.columns), list[TableRow]()
@@ -142,7 +165,7 @@ class Reader:
         for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
             text = self._lines[place].text
             names = text.split()
-            header = is_rule(text) or _HEADER.match(text) or _POINTERS.match(text)
+            header = is_rule(text) or "%" in text or _POINTERS.match(text)
             if not columns and len(names) == count and not header:
                 columns = unique(names)
             if "testcase" in text and (keys := _KEYS.match(text)):
