@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from schedlab.analysis.gains import disagreements
 from schedlab.importers.text import NotResults
-from schedlab.results.imported import ImportProblem
+from schedlab.results.imported import ImportProblem, Table
 from tests.importers.printed.helpers import example, gains, imported, only, values
 
 PCT = """\
@@ -107,6 +109,19 @@ def test_remarks_behind_rows_are_notes() -> None:
     assert result.notes == ('line 3: remark left out: "* Overloaded"',)
 
 
+def test_a_blank_line_may_separate_rows() -> None:
+    lines = PCT.splitlines(keepends=True)
+    assert only(imported("".join([*lines[:2], "\n", *lines[2:], "\nThanks\n"]))) == replace_lines(
+        only(imported(PCT)), 3, 4
+    )
+    assert len(only(imported(PCT.rstrip() + "\nMore text, with 2 words.\n")).rows) == 2
+
+
+def replace_lines(table: Table, line: int, other: int) -> Table:
+    """Return the table with another number in place of the line of one row."""
+    return replace(table, rows=tuple(replace(row, line=other) if row.line == line else row for row in table.rows))
+
+
 REFUSED = {
     "one change has another sign": PCT.replace("-5.00 pct", "5.00 pct"),
     "one change does not follow": PCT.replace("12.50 pct", "13.50 pct"),
@@ -151,6 +166,10 @@ def test_statistics_of_ministat_are_turned_with_spread_and_number_of_samples() -
     assert (first.spread_percent, first.n, first.gain) == (pytest.approx(8.0), 5, None)
     assert (second.spread_percent, second.n, second.gain) == (pytest.approx(5.0), 5, 20.0)
     assert disagreements(table) == []
+
+
+def test_text_may_follow_the_statistics_of_ministat() -> None:
+    assert only(imported(f"{MINISTAT}The patch helps.\n")) == only(imported(MINISTAT))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,6 @@ _TORN = re.compile(r" [-+]?\d*\.\d*(?= |\Z)")
 """A figure with a point within a row's name: the beginning of a torn cell."""
 _LONGEST_LINE = 1000
 _FEWEST_ROWS = 2
-_MOST_ROWS = 200
 
 
 @dataclass(frozen=True)
@@ -92,21 +91,24 @@ def _fields(text: str) -> list[str]:
 
 
 def _rows(lines: Sequence[Line], at: int, header: Sequence[str]) -> tuple[list[_Row], int]:
-    """Return the rows from ``lines[at]`` and the index after the last row; no rows if a row cannot be read."""
-    rows = list[_Row]()
-    while at < len(lines) and len(rows) < _MOST_ROWS:
-        line = lines[at]
-        if is_rule(line.text):
+    """Return the rows from ``lines[at]`` and the index after the last row; no rows if a row cannot be read.
+
+    A blank line may separate rows.
+    """
+    rows, end = list[_Row](), at
+    while at < len(lines):
+        line, is_separate = lines[at], at > end
+        if is_rule(line.text) or (not line.text and not is_separate):
             at += 1
             continue
         row = _row_of_two(line, header) if _is_pair(header) else _row(line)
         if row is None:
-            is_table = "|" in line.text or trailing_figures(line.text[:_LONGEST_LINE]) > 0
-            is_table = is_table or begins_as_row(line.text, [each.name for each in rows], separate=False)
-            return ([], at) if is_table else (rows, at)
+            is_row = not is_separate and ("|" in line.text or trailing_figures(line.text[:_LONGEST_LINE]) > 0)
+            is_row = is_row or begins_as_row(line.text, [each.name for each in rows], separate=is_separate)
+            return ([], end) if is_row else (rows, end)
         rows.append(row)
-        at += 1
-    return rows, at
+        at = end = at + 1
+    return rows, end
 
 
 def _is_pair(header: Sequence[str]) -> bool:

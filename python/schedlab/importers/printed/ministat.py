@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from schedlab.importers.checks import unique
 from schedlab.importers.printed.lines import Line, Part, malformed, title_above
+from schedlab.importers.printed.possible_tables import trailing_figures
 from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.workloads.titles import benchmark
 
@@ -45,7 +46,7 @@ def read(lines: Sequence[Line], at: int, floor: int, source: str) -> Part | None
     if header is None:
         return None
     rows, end = list[_Row](), at + 1
-    while end < len(lines) and lines[end].text:
+    while end < len(lines) and trailing_figures(lines[end].text[:_LONGEST_LINE]):
         row = _row(lines[end].text, with_change=header["change"] is not None and bool(rows))
         if row is None:
             why = "expected a run, N, Min, Max, Median, Avg, Stddev, and a change in all rows but the first"
