@@ -16,6 +16,7 @@ from schedlab.importers.logs.columns import kinds, read_columns
 from schedlab.importers.logs.series import ReadLog, to_import
 from schedlab.importers.printed import (
     changes,
+    changes_only,
     counters,
     lines,
     ministat,
@@ -189,6 +190,7 @@ class _Readers:
             or ministat.read(self.text, at, floor, self.source)
             or self.mmtests.read(at, floor)
             or changes.read(self.text, at, floor)
+            or changes_only.read(self.text, at, floor)
         )
 
     def logs(self, log: Log, tables: Collection[int], *, is_one_column: bool) -> list[ReadLog]:
