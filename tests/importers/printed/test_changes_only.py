@@ -84,3 +84,13 @@ def test_changes_where_lower_is_better_are_a_note() -> None:
 def test_changes_without_a_stated_meaning_are_refused(text: str) -> None:
     with pytest.raises(NotResults):
         imported(text)
+
+
+def test_a_box_without_a_table_that_is_read_is_a_note() -> None:
+    text = (
+        BOX.replace("%diff in throughput reported", "Throughput")
+        + "\ntip:      300.25 (var: 1.50%)\nfast:     310.50 (var: 1.25%)\n\n"
+    )
+    result = imported(text + BOX + LIST)
+    assert len(only(result).rows) == 4
+    assert result.notes == ('line 2: no table is read below "Test          : Various longer running benchmarks"',)

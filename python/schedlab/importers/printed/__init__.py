@@ -30,6 +30,7 @@ from schedlab.importers.printed import (
 from schedlab.importers.printed.layout import Layout, option
 from schedlab.importers.printed.lines import Line, Part
 from schedlab.importers.printed.mail import numbered_lines
+from schedlab.importers.printed.normalised_rows import unread_boxes
 from schedlab.importers.printed.possible_tables import PossibleTable, paragraphs_with_figures, possible_tables
 from schedlab.importers.printed.proposal import proposed
 from schedlab.importers.printed.suggestions import suggestion
@@ -125,6 +126,10 @@ def read_parts(
     if not tables and not logs:
         raise _refused(text, unquoted, unread or list(paragraphs_with_figures(unquoted, text, ends)), source)
     notes = [note for part in parts for note in part.notes]
+    listed = {*ends, *(at for table in unread for at in range(table.first, table.end))}
+    notes += [
+        f'line {line.number}: no table is read below "{line.text.strip()[:80]}"' for line in unread_boxes(text, listed)
+    ]
     notes += [
         f"lines {text[table.first].number}–{text[table.end - 1].number} may be a table of an unknown layout "
         f"and were not read; try {suggestion(table, unquoted, source)}"

@@ -9,8 +9,9 @@ the mean. ``report.py`` of schedtests (github.com/yu-chen-surf/schedtests) print
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from schedlab.importers.checks import unique
 from schedlab.importers.printed.lines import Line, is_rule, malformed, title_above
@@ -24,6 +25,7 @@ NORMALISED = "normalised"
 """Unit of figures that are relative to the baseline."""
 
 _FACT = re.compile(r"(?P<key>[A-Za-z]+) *:\s+(?P<value>\S.*)\Z")
+_TEST, _UNIT = re.compile(r"\s*Test *:\s+\S"), re.compile(r"\s*Units? *:\s+\S")
 _TITLED_RULE = re.compile(r"={3,} *(?P<title>[^=]*[^= ]) *={3,}\Z")
 _NORMALISED = re.compile(r"normali[sz]ed\b", re.IGNORECASE)
 _INTERPRETATIONS: dict[str, Direction] = {"lower is better": "lower", "higher is better": "higher"}
@@ -118,6 +120,16 @@ def box_above(lines: Sequence[Line], at: int, floor: int) -> Box:
         return Box({}, _heading(above) if _TITLED_RULE.match(above) else title_above(lines, at, floor))
     named = [facts["test"], facts.get("units", ""), heading]
     return Box(facts, ", ".join(filter(None, named))[:_LONGEST_TITLE])
+
+
+def unread_boxes(lines: Sequence[Line], taken: Iterable[int]) -> Iterator[Line]:
+    """Yield the first line of each box of facts below which no table begins. ``taken`` are the indices of tables."""
+    begins = sorted(taken)
+    tests = [at for at, line in enumerate(lines) if _TEST.match(line.text[:_LONGEST_LINE])]
+    boxes = [at for at in tests if any(_UNIT.match(line.text[:_LONGEST_LINE]) for line in lines[at + 1 : at + 5])]
+    for at, following in zip_longest(boxes, boxes[1:], fillvalue=len(lines)):
+        if not any(at < begin < following for begin in begins):
+            yield lines[at]
 
 
 def _heading(text: str) -> str:
