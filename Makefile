@@ -154,6 +154,7 @@ verify: build $(VENV)/.dev
 bench: build
 	$(BIN)/python benches/overhead.py
 	$(BIN)/python benches/startup.py
+	$(BIN)/python benches/import_speed.py
 	$(BIN)/python benches/report_speed.py --formats mmtests html
 	$(BIN)/python benches/hackbench_fidelity.py
 	$(BIN)/python -m benches.study

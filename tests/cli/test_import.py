@@ -70,6 +70,23 @@ def test_every_column_becomes_a_run_and_the_next_command_is_printed(folder: Path
     ]
 
 
+def test_many_columns_are_counted_instead_of_named(folder: Path) -> None:
+    for number in range(30):
+        (folder / f"run-{number}.log").write_text(text("hackbench.log").replace("0.288", f"0.2{number:02}"))
+    (folder / "before.log").unlink()
+    (folder / "after.log").unlink()
+    preview = " ".join(schedlab("import", folder, "--dry-run").output.split())
+    assert "columns of samples: run-0, run-1, run-2," in preview
+    assert "run-11 and 18 more (the first is the baseline)" in preview
+    store = folder / "store.sqlite"
+    output = schedlab("import", folder, "--to", store).output
+    assert "run 20: run-19\nand 10 more, up to run 30\n" in output
+    assert f"next: schedlab history --store {store}" in output
+    repeated = schedlab("import", folder, "--to", store).exception
+    assert "run-0 is run 1," in str(repeated)
+    assert "run-7 is run 8 and 22 more" in str(repeated)
+
+
 def test_the_printed_commands_work(folder: Path) -> None:
     imported(folder, folder / "before.log", folder / "after.log")
     for words in (["compare", "1", "2"], ["report", "1", "2", "--format", "mmtests"]):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from schedlab.importers.checks import by_column, condensed
 from schedlab.results.imported import Import, Series
 from tests.importers.side_by_side import to_columns
 
@@ -55,3 +58,23 @@ def test_equal_column_names_of_two_imports_give_two_columns() -> None:
 
 def test_another_metric_is_another_row() -> None:
     assert len(to_columns([new_import(series("base", [1.0]), series("new", [1.0], metric="latency"))]).rows) == 2
+
+
+def test_a_column_has_the_notes_on_its_files_and_on_no_file() -> None:
+    both = [replace(series(name, [1.0]), source=f"{name}.log") for name in ("base", "new")]
+    notes = ("base.log: 2 lines left out", "new.log:7: a run without a time", "left out: readme")
+    base, new = by_column(replace(new_import(*both), notes=notes))
+    assert base.notes == ("left out: readme", "base.log: 2 lines left out")
+    assert new.notes == ("left out: readme", "new.log:7: a run without a time")
+
+
+def test_equal_notes_on_many_files_are_one_note() -> None:
+    notes = [*(f"run-{n}.log: no average" for n in range(1200)), "left out: readme", "a.log: cut off"]
+    assert condensed(notes) == ("run-0.log and 1,199 more: no average", "left out: readme", "a.log: cut off")
+    assert condensed(notes[:3]) == tuple(notes[:3])
+
+
+def test_different_notes_are_counted_above_a_number() -> None:
+    short = condensed([f"left out: file-{n}" for n in range(50)])
+    assert len(short) == 21
+    assert short[19:] == ("left out: file-19", "and 30 more notes (--dry-run --format json)")

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from schedlab.store.reader import Run
 
 
+MOST_SHOWN = 20
+"""Runs that the summary of an import names."""
+
+
 def import_(
     sources: Annotated[
         list[Location],
@@ -111,8 +115,10 @@ def _summarise(
         console.say(f"{imported.format}:", sums(imported), "bold")
         for remark in remarks(imported):
             console.print(remark, soft_wrap=True)
-        for run in runs:
+        for run in runs[:MOST_SHOWN]:
             console.say(f"run {run.id}:", run.name, "bold")
+        if len(runs) > MOST_SHOWN:
+            console.print(f"and {len(runs) - MOST_SHOWN:,} more, up to run {runs[-1].id}")
     where = ["--store", str(store)] if store else []
     for runs in recorded:
         for words in _next(runs):
@@ -125,6 +131,9 @@ def _next(runs: Sequence[Run]) -> list[list[str]]:
     samples = [run for run in runs if run.design.questions]
     numbers = [str(run.id) for run in samples]
     commands = []
+    if len(samples) > MOST_SHOWN:
+        # A command of thousands of numbers helps nobody.
+        samples, commands = [], [["history"]]
     if any(_rows(run) & _rows(samples[0]) for run in samples[1:]):
         commands.append(["compare", *numbers])
     if samples:

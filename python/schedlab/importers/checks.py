@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -21,6 +22,10 @@ _TOO_LARGE = 1e100
 """Largest figure: squares of larger values would be infinite, and no real measurement is as large."""
 _LONGEST_NAME = 200
 """Characters."""
+MOST_ALIKE = 3
+"""Notes on single files with the same text that are shown one by one."""
+MOST_NOTES = 20
+"""Notes that the summary of an import and a run have."""
 _MOST_ROWS = 100_000
 """Rows of samples, counted in each column and block. Each takes some kilobytes of memory, also with one sample."""
 
@@ -44,8 +49,8 @@ def checked(imported: Import) -> Import:
             where=imported.source,
             todo="import fewer workloads, columns or blocks at a time",
         )
-    cleaned: Import = _printable(imported)
-    for name in _names(cleaned):
+    cleaned: Import = imported if _is_printable(imported) else _printable(imported)
+    for name in dict.fromkeys(_names(cleaned)):
         require_name(name, imported.source)
     for columns in (cleaned.columns, *(table.columns for table in cleaned.tables)):
         if len(set(columns)) < len(columns):
@@ -77,6 +82,17 @@ def checked(imported: Import) -> Import:
                 todo="correct the figure, or remove the row from the file",
             )
     return cleaned
+
+
+def _is_printable(imported: Import) -> bool:
+    """Return whether :func:`_printable` would change nothing in an import of samples alone: there may be 100,000
+    series, which share most of their texts."""
+    texts = {imported.format, imported.source, *imported.notes, *imported.columns}
+    for series in imported.series:
+        texts |= {series.column, series.workload, series.metric, series.unit, series.source, series.label}
+        for name, value in series.parameters.items():
+            texts |= {name, value} if isinstance(value, str) else {name}
+    return not imported.tables and all(map(str.isprintable, texts))
 
 
 def _printable(value: Any) -> Any:
@@ -232,13 +248,46 @@ def _with_directions(table: Table, directions: Mapping[str, Direction]) -> Table
 
 
 def by_column(imported: Import) -> list[Import]:
-    """Return an import for each column of samples, with its own source, and one for the printed tables."""
+    """Return an import for each column of samples, with its own source, and one for the printed tables.
+
+    A column has the notes on its files and on no file: otherwise each of 10,000 columns would repeat all notes.
+    """
     if len(imported.columns) + bool(imported.tables) < 2:
-        return [imported]
-    parts = []
-    for column in imported.columns:
-        of_column = tuple(series for series in imported.series if series.column == column)
-        if of_column:
-            origin = os.path.commonpath([os.path.abspath(series.source) for series in of_column])
-            parts.append(replace(imported, source=origin, columns=(column,), series=of_column, tables=()))
-    return [*parts, *([replace(imported, columns=(), series=())] if imported.tables else [])]
+        return [replace(imported, notes=condensed(imported.notes))]
+    parts, sources = [], {series.source for series in imported.series}
+    on_file: dict[str, list[str]] = {}
+    for note in imported.notes:
+        on_file.setdefault(source if (source := _file_of(note)) in sources else "", []).append(note)
+    for column, of_column in imported.by_column().items():
+        files = dict.fromkeys(series.source for series in of_column)
+        origin = os.path.commonpath([os.path.abspath(file) for file in files])
+        notes = condensed([note for file in ("", *files) for note in on_file.get(file, ())])
+        part = replace(imported, source=origin, columns=(column,), series=tuple(of_column), tables=(), notes=notes)
+        parts.append(part)
+    tables = replace(imported, columns=(), series=(), notes=condensed(imported.notes))
+    return [*parts, *([tables] if imported.tables else [])]
+
+
+def condensed(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes in their order, equal notes on many files as one note, and at most :data:`MOST_NOTES`."""
+    files: dict[str, list[str]] = {}
+    for note in notes:
+        files.setdefault(_remark_of(note), []).append(note)
+    short: list[str] = []
+    for remark, alike in files.items():
+        first = _file_of(alike[0])
+        is_one = first and len(alike) > MOST_ALIKE
+        short += [f"{first} and {len(alike) - 1:,} more: {remark}"] if is_one else alike
+    rest = len(short) - MOST_NOTES
+    return tuple(short) if rest <= 0 else (*short[:MOST_NOTES], f"and {rest:,} more notes (--dry-run --format json)")
+
+
+def _file_of(note: str) -> str:
+    """Return the file that a note begins with; empty for other notes."""
+    place, colon, _ = note.partition(": ")
+    return re.sub(r":\d+$", "", place) if colon else ""
+
+
+def _remark_of(note: str) -> str:
+    """Return a note without the file that it begins with."""
+    return note.partition(": ")[2] or note

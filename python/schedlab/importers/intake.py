@@ -14,7 +14,7 @@ from schedlab.store.file import open_store
 from schedlab.store.imports import duplicates, record_imports
 from schedlab.store.location import Location
 from schedlab.store.merging import Copied, is_store, merge
-from schedlab.store.reader import Run, run
+from schedlab.store.reader import Run, chosen
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class Statements:
     tables: Sequence[str] = ()
     columns: Sequence[str] = ()
 
+
+_MOST_NAMED = 8
+"""Runs that an error message names."""
 
 NONE = Statements()
 """No statement."""
@@ -114,11 +117,14 @@ def record(to: Location, imports: Sequence[Import], *, again: bool) -> list[list
     parts = [part for group in groups for part in group]
     engine = open_store(to, create=True)
     if stored := [] if again else duplicates(engine, parts):
-        runs = ", ".join(f"{duplicate.name} is run {duplicate.run_id}" for duplicate in stored)
+        runs = ", ".join(f"{duplicate.name} is run {duplicate.run_id}" for duplicate in stored[:_MOST_NAMED])
+        runs += f" and {len(stored) - _MOST_NAMED:,} more" if len(stored) > _MOST_NAMED else ""
         raise StoreError(
             f"has these results already: {runs}",
             where=str(to),
             todo="nothing was imported: leave the path out, or import it once more with --again",
         )
-    run_ids = iter(record_imports(engine, parts))
-    return [[run(engine, next(run_ids)) for _ in group] for group in groups]
+    numbers = record_imports(engine, parts)
+    by_number = {made.id: made for made in chosen(engine, numbers) if isinstance(made, Run)}
+    made = iter(numbers)
+    return [[by_number[next(made)] for _ in group] for group in groups]

@@ -87,7 +87,8 @@ def outline(imported: Import) -> Outline:
 def _tables_of_samples(imported: Import) -> Iterator[OutlineTable]:
     for workload in dict.fromkeys(series.workload for series in imported.series):
         of_workload = [series for series in imported.series if series.workload == workload]
-        columns = [name for name in imported.columns if any(series.column == name for series in of_workload)]
+        present = {series.column for series in of_workload}
+        columns = [name for name in imported.columns if name in present]
         rows: dict[tuple[str, str, str, str], dict[str, list[Series]]] = {}
         for series in of_workload:
             parameters = json.dumps(dict(series.parameters), sort_keys=True)

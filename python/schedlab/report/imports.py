@@ -12,11 +12,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.importers.checks import condensed
 from schedlab.importers.outline import SAMPLES, Outline, OutlineTable, Row
 from schedlab.notation.units import counted
 from schedlab.report.numbers import figure, percent
 from schedlab.report.printed import NO_RATIO, no_ratio
-from schedlab.report.words import GAIN_SIGN
+from schedlab.report.words import GAIN_SIGN, listed
 
 SCHEMA = 1
 """Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
@@ -25,6 +26,8 @@ MOST_ROWS = 8
 """Maximum number of rows of a table in the summary. The JSON contains all rows."""
 MOST_COLUMNS = 3
 """Maximum number of columns of a table in the summary. A narrow terminal shows fewer columns."""
+MOST_NAMES = 12
+"""Maximum number of columns that the summary names."""
 ROOM = 80
 """Width of a table in the summary."""
 SIGNS = {"improvement": GAIN_SIGN, "change": "change: + is larger"}
@@ -85,9 +88,8 @@ def render(outlines: Sequence[Outline]) -> RenderableType:
 def _parts(outline: Outline) -> Iterator[RenderableType]:
     yield Text(f"{outline.format}: {outline.source}", style="bold")
     if outline.columns:
-        yield Text(
-            f"columns of samples: {', '.join(outline.columns)} (the first is the baseline); [unit, which is better]"
-        )
+        names = listed(outline.columns, MOST_NAMES)
+        yield Text(f"columns of samples: {names} (the first is the baseline); [unit, which is better]")
     for line in outline.understood:
         yield Text(f"  {line}", style="dim")
     for table in outline.tables:
@@ -110,7 +112,7 @@ def _parts(outline: Outline) -> Iterator[RenderableType]:
 
 def remarks(outline: Outline) -> Iterator[Text]:
     """Yield the notes on omissions and assumptions."""
-    for note in outline.notes:
+    for note in condensed(outline.notes):
         yield Text.assemble(("! ", "yellow"), note)
 
 
@@ -121,7 +123,9 @@ def sums(outline: Outline) -> str:
     values = sum(len(column) for row in samples for column in row.samples or () if column is not None)
     parts = []
     if samples:
-        parts.append(f"{counted(values, 'sample')} in {counted(len(samples), 'row')} of {', '.join(outline.columns)}")
+        parts.append(
+            f"{counted(values, 'sample')} in {counted(len(samples), 'row')} of {listed(outline.columns, MOST_NAMES)}"
+        )
     if printed:
         rows = sum(len(table.rows) for table in printed)
         wrong = sum(len(table.disagreements) for table in printed)

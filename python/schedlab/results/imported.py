@@ -158,3 +158,11 @@ class Import:
     notes: tuple[str, ...] = field(default=())
     understood: tuple[str, ...] = ()
     undirected: tuple[Series, ...] = ()
+
+    def by_column(self) -> dict[str, list[Series]]:
+        """Return the series of each column that has any, columns in their order."""
+        found: dict[str, list[Series]] = {column: [] for column in self.columns}
+        for series in self.series:
+            if series.column in found:
+                found[series.column].append(series)
+        return {column: of_column for column, of_column in found.items() if of_column}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,22 @@ from schedlab.store.trials import sample_values
 KIND = "imported"
 """Origin of the figures of imported runs, which every report states."""
 
-CellKey = tuple[int, str, str]
-"""Block, workload, parameters (canonical JSON)."""
-
 
 def record_imports(engine: Engine, imports: Sequence[Import]) -> list[int]:
     """Store all imports in one transaction; return the numbers of the new runs, baselines first."""
+    columns = [[_column(imported, *each) for each in imported.by_column().items()] for imported in imports]
+    cells = sum(len(column.cells) for of_import in columns for column in of_import)
     with backends.writing(engine) as connection:
-        return [run_id for imported in imports for run_id in _record(connection, imported)]
+        backend, rows = backends.of(connection.engine), _Rows(connection)
+        of_cells, of_trials = (backend.numbers(connection, table, cells) for table in ("cell", "trial"))
+        numbers = zip(of_cells, of_trials, strict=True)
+        run_ids = [
+            run_id
+            for imported, of_import in zip(imports, columns, strict=True)
+            for run_id in _record(rows, numbers, imported, of_import)
+        ]
+        rows.insert()
+        return run_ids
 
 
 def read_into_memory(imports: Sequence[Import]) -> tuple[Engine, list[reader.Run]]:
@@ -51,15 +58,61 @@ def canonical(parameters: Mapping[str, Any]) -> str:
     return json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _record(connection: Connection, imported: Import) -> Iterable[int]:
-    for column in imported.columns:
-        of_column = [series for series in imported.series if series.column == column]
-        if of_column:
-            yield _record_column(connection, imported, column, of_column)
+CellKey = tuple[int, str, str]
+"""Block, workload, parameters (canonical JSON)."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The series of a column by cell, in the order of each cell's first series."""
+
+    name: str
+    cells: Mapping[CellKey, Sequence[Series]]
+
+
+def _column(imported: Import, name: str, of_column: Sequence[Series]) -> _Column:
+    """Return a column; StoreError if it has too many samples."""
+    if sum(len(series.values) for series in of_column) > MOST_SAMPLES:
+        todo = "import fewer files at once, or summaries"
+        message = f"column {name} has more than {MOST_SAMPLES:,} samples"
+        raise StoreError(message, where=imported.source, todo=todo)
+    cells: dict[CellKey, list[Series]] = {}
+    for series in of_column:
+        cells.setdefault(_cell_key(series), []).append(series)
+    return _Column(name, cells)
+
+
+class _Rows:
+    """Rows of the tables of samples, inserted together: a statement for each of 10,000 columns takes most of the
+    time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        tables = (schema.cell, schema.trial, schema.metric, schema.samples)
+        self.tables = {table: list[dict[str, Any]]() for table in tables}
+
+    def insert(self) -> None:
+        """Insert the rows, and forget them."""
+        for table, rows in self.tables.items():
+            if rows:
+                self.connection.execute(insert(table), rows)
+                rows.clear()
+
+
+MOST_CELLS = 1_000
+"""Cells whose rows are kept until they are inserted."""
+
+
+def _record(
+    rows: _Rows, numbers: Iterator[tuple[int, int]], imported: Import, columns: Sequence[_Column]
+) -> Iterator[int]:
+    for column in columns:
+        yield _record_column(rows, numbers, imported, column)
     if imported.tables:
-        columns = list(dict.fromkeys(column for table in imported.tables for column in table.columns))
-        run_id = _begin(connection, imported, _file_names(imported.source), _design([], columns, 1, 1), 0)
-        connection.execute(insert(schema.printed), [_printed(run_id, i, t) for i, t in enumerate(imported.tables)])
+        names = list(dict.fromkeys(column for table in imported.tables for column in table.columns))
+        run_id = _begin(rows.connection, imported, _file_names(imported.source), _design([], names, 1, 1), 0)
+        printed = [_printed(run_id, position, table) for position, table in enumerate(imported.tables)]
+        rows.connection.execute(insert(schema.printed), printed)
         yield run_id
 
 
@@ -68,68 +121,59 @@ def _file_names(source: str) -> str:
     return ", ".join(part.rstrip("/").rpartition("/")[2] for part in source.split(", "))
 
 
-def _record_column(connection: Connection, imported: Import, column: str, of_column: Sequence[Series]) -> int:
-    """Store a column: a cell of one trial for each block, workload and parameters, with the samples of its metrics."""
-    if sum(len(series.values) for series in of_column) > MOST_SAMPLES:
-        todo = "import fewer files at once, or summaries"
-        message = f"column {column} has more than {MOST_SAMPLES:,} samples"
-        raise StoreError(message, where=imported.source, todo=todo)
-    questions = {(s.workload, canonical(s.parameters), s.metric): _question(s) for s in of_column}
-    blocks, most = max(s.block for s in of_column), max(len(s.values) for s in of_column)
-    grouped = _cells(of_column)
-    design = _design(list(questions.values()), [column], blocks, most)
-    run_id = _begin(connection, imported, column, design, len(grouped))
-    backend = backends.of(connection.engine)
-    cell_ids, trial_ids = (backend.numbers(connection, table, len(grouped)) for table in ("cell", "trial"))
-    cells, trials, metrics, samples = [], [], [], []
-    conditions = np.full((1, len(CONDITIONS)), np.nan)
-    for position, ((block, workload, parameters), of_cell) in enumerate(grouped):
-        cell_id, trial_id = cell_ids[position], trial_ids[position]
-        cell = StoredCell(cell_id, run_id, "measure", block, column, workload, parameters, position)
-        cell.conditions = conditions
-        for series in of_cell:
-            if not np.isfinite(series.values).all():
-                message = (
-                    f"{series.metric} of {workload} in column {column}, block {block}, has a value that is not finite"
-                )
-                raise StoreError(
-                    message,
-                    where=str(series.source),
-                    todo=("remove the values that are inf or NaN, and import the file again"),
-                )
-            scale = {"name": series.metric, "unit": series.unit, "direction": series.direction}
-            mean = np.array([series.values.mean()])
-            cell.metrics[series.metric, series.unit, series.direction] = mean
-            metrics.append({"cell_id": cell_id, "data": pack(mean)} | scale)
-            samples.append(sample_values(trial_id, series.metric, series.values))
-        cells.append({"id": cell_id} | cell.row())
-        trials.append({"id": trial_id} | sealed("trial", {"cell_id": cell_id, "position": position} | _TRIAL))
-    for table, rows in (
-        (schema.cell, cells),
-        (schema.trial, trials),
-        (schema.metric, metrics),
-        (schema.samples, samples),
-    ):
-        connection.execute(insert(table), rows)
+def _record_column(rows: _Rows, numbers: Iterator[tuple[int, int]], imported: Import, column: _Column) -> int:
+    """Store a column: a cell of one trial for each block, workload and parameters, with the samples of its metrics.
+
+    ``numbers``: for each cell, its number and the number of its trial.
+    """
+    questions = {
+        (workload, parameters, series.metric): _question(series, parameters)
+        for (_, workload, parameters), of_cell in column.cells.items()
+        for series in of_cell
+    }
+    blocks = max(block for block, _, _ in column.cells)
+    most = max(len(series.values) for of_cell in column.cells.values() for series in of_cell)
+    design = _design(list(questions.values()), [column.name], blocks, most)
+    run_id = _begin(rows.connection, imported, column.name, design, len(column.cells))
+    for position, (key, of_cell) in enumerate(column.cells.items()):
+        cell_id, trial_id = next(numbers)
+        _add_cell(rows, StoredCell(cell_id, run_id, "measure", key[0], column.name, *key[1:], position), of_cell)
+        trial = sealed("trial", {"cell_id": cell_id, "position": position} | _TRIAL)
+        rows.tables[schema.trial].append({"id": trial_id} | trial)
+        rows.tables[schema.samples].extend(sample_values(trial_id, series.metric, series.values) for series in of_cell)
+        if len(rows.tables[schema.cell]) >= MOST_CELLS:
+            rows.insert()
     return run_id
 
 
+def _add_cell(rows: _Rows, cell: StoredCell, of_cell: Sequence[Series]) -> None:
+    """Add the row of a cell and the rows of its metrics; StoreError for a value that is not finite."""
+    cell.conditions = _CONDITIONS
+    for series in of_cell:
+        if not np.isfinite(series.values).all():
+            raise StoreError(
+                f"{series.metric} of {cell.workload} in column {cell.variant}, block {cell.block}, has a value that is "
+                "not finite",
+                where=str(series.source),
+                todo="remove the values that are inf or NaN, and import the file again",
+            )
+        scale = {"name": series.metric, "unit": series.unit, "direction": series.direction}
+        mean = np.array([series.values.mean()])
+        cell.metrics[series.metric, series.unit, series.direction] = mean
+        rows.tables[schema.metric].append({"cell_id": cell.id, "data": pack(mean)} | scale)
+    rows.tables[schema.cell].append({"id": cell.id} | cell.row())
+
+
+_CONDITIONS = np.full((1, len(CONDITIONS)), np.nan)
+"""Conditions of a trial of which nothing was observed."""
 _TRIAL = {"iteration": 0, "state": "ok", "reason": "", "started": 0.0, "counters": "{}"}
-
-
-def _cells(of_column: Sequence[Series]) -> list[tuple[CellKey, list[Series]]]:
-    """Group series by cell, in the order of each cell's first series."""
-    order = {key: place for place, key in enumerate(dict.fromkeys(map(_cell_key, of_column)))}
-    by_cell = sorted(of_column, key=lambda series: order[_cell_key(series)])
-    return [(key, list(group)) for key, group in groupby(by_cell, key=_cell_key)]
 
 
 def _cell_key(series: Series) -> CellKey:
     return series.block, series.workload, canonical(series.parameters)
 
 
-def _question(series: Series) -> Question:
-    parameters = canonical(series.parameters)
+def _question(series: Series, parameters: str) -> Question:
     return Question(
         series.workload, parameters, series.metric, series.unit, series.direction, series.label, series.decimals
     )
@@ -170,9 +214,15 @@ def _begin(connection: Connection, imported: Import, name: str, design: StoredDe
         "changed": "[]",
         "started": now,
         "finished": now,
-        "version": version("schedlab"),
+        "version": _version(),
     }
     return schema.insert_row(connection, schema.run, sealed("run", values | {"process": None}))
+
+
+@cache
+def _version() -> str:
+    """Return the version of schedlab, which takes a millisecond to find."""
+    return version("schedlab")
 
 
 def _printed(run_id: int, position: int, table: Table) -> dict[str, Any]:
@@ -215,17 +265,19 @@ class Duplicate:
 
 def duplicates(engine: Engine, imports: Sequence[Import]) -> list[Duplicate]:
     """Return the newest stored run for each column, or text, whose samples or tables are stored already."""
+    r, named = schema.run.c, dict[str, list[int]]()
     with snapshot(engine) as connection:
-        return [duplicate for imported in imports for duplicate in _duplicates(connection, imported)]
+        # Read once: runs have no index of names, and an import may have thousands of columns.
+        for run_id, name in connection.execute(select(r.id, r.name).where(r.kind == KIND).order_by(r.id.desc())):
+            named.setdefault(name, []).append(run_id)
+        return [duplicate for imported in imports for duplicate in _duplicates(connection, imported, named)]
 
 
-def _duplicates(connection: Connection, imported: Import) -> Iterator[Duplicate]:
-    r = schema.run.c
-    for column in imported.columns:
-        of_column = [series for series in imported.series if series.column == column]
-        same_name = select(r.id).where(r.kind == KIND, r.name == column).order_by(r.id.desc())
-        for run_id in connection.execute(same_name).scalars().all():
-            if of_column and _has_series(connection, run_id, of_column):
+def _duplicates(connection: Connection, imported: Import, named: Mapping[str, Sequence[int]]) -> Iterator[Duplicate]:
+    """Yield the duplicates of an import; ``named``: the imported runs of each name, the newest first."""
+    for column, of_column in imported.by_column().items():
+        for run_id in named.get(column, ()):
+            if _has_series(connection, run_id, of_column):
                 yield Duplicate(run_id, column)
                 break
     if imported.tables:

@@ -111,6 +111,6 @@ def store_in_memory() -> Engine:
 
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> int:
     """Insert a row; return its number."""
-    key = connection.execute(insert(table).values(values)).inserted_primary_key
+    key = connection.execute(insert(table), dict(values)).inserted_primary_key
     assert key is not None
     return int(key[0])

@@ -17,8 +17,8 @@ from pathlib import Path
 from schedlab.results.imported import ImportProblem
 from schedlab.workloads.log_reader import natural
 
-MOST_FILES = 2000
-"""Upper bound on files: no benchmark leaves more, so a folder with more is the wrong folder."""
+MOST_FILES = 50_000
+"""Upper bound on files: a year of nightly runs has some 10,000 logs, and a folder with more is the wrong folder."""
 
 _SUFFIXES = re.compile(
     r"(?:\.(?:log|txt|json|jsonl|csv|tsv|out|err|stdout|stderr|dat|data|res|result|results))+$", re.I
@@ -101,7 +101,7 @@ def _in_folder(folder: Path, name: str, *, alone: bool) -> list[File]:
     inner_files = [*top, *(File(path, inner if alone else name, folder, False) for inner, path in deeper)]
     if len(inner_files) > MOST_FILES:
         raise ImportProblem(
-            f"contains more than {MOST_FILES} files", where=str(folder), todo="name the folders or files with results"
+            f"contains more than {MOST_FILES:,} files", where=str(folder), todo="name the folders or files with results"
         )
     return inner_files
 
