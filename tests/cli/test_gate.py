@@ -20,6 +20,7 @@ from schedlab.experiment.plan import Trial, plan
 from schedlab.results.measurement import Measurement
 from schedlab.store.file import open_store
 from schedlab.targets.scripted import Script, Scripted
+from tests import histories
 from tests.cli.in_process import Schedlab, runner
 from tests.conftest import TWO_VARIANTS, begin
 from tests.tunables.fake_tree import build_fake_tree
@@ -83,6 +84,47 @@ def test_each_verdict_has_its_exit_codes(
         assert schedlab(*command, *store, "--exit=bisect").code == bisect
 
 
+def test_a_gate_says_what_it_judged_except_under_quiet(schedlab: Schedlab, tmp_path: Path) -> None:
+    command = ["report", "1", "--store", store_of(tmp_path, changed(1.5)), "--fail-on", "worse"]
+    assert schedlab(*command).words == "--fail-on worse: judged 2 of 2 rows against base: 2 worse"
+    assert schedlab(*command, "-q").err == ""
+
+
+def test_a_gate_names_the_rows_that_it_did_not_judge(schedlab: Schedlab, tmp_path: Path) -> None:
+    samples = {"time": ("1.5", "1.6", "1.5"), "peak": ("7",)}
+    for column, factor in (("old", 1.0), ("new", 2.0)):
+        lines = [
+            f"{column},sleep,{metric},s,lower,{factor * float(value)}"
+            for metric, values in samples.items()
+            for value in values
+        ]
+        text = "\n".join(["column,workload,metric,unit,direction,value", *lines])
+        (tmp_path / f"{column}.csv").write_text(text + "\n")
+    done = schedlab("compare", tmp_path / "old.csv", tmp_path / "new.csv", "--fail-on", "worse")
+    assert done.code == 1
+    assert done.words == (
+        "--fail-on worse: judged 1 of 2 rows against old: 1 worse; not judged: 1 row (one value of old and of new: no "
+        "spread to judge by)"
+    )
+
+
+@pytest.mark.parametrize(("runs", "code"), [(9, 2), (18, 1)], ids=["too few runs", "a change for the worse"])
+def test_a_history_is_a_gate(schedlab: Schedlab, tmp_path: Path, runs: int, code: int) -> None:
+    engine = open_store(tmp_path / "s.sqlite", create=True)
+    histories.record(engine, runs)
+    engine.dispose()
+    command = ["history", "--store", tmp_path / "s.sqlite"]
+    assert schedlab(*command).code == 0
+    done = schedlab(*command, "--fail-on", "worse")
+    assert done.code == code
+    expected = {
+        1: "--fail-on worse: judged 4 of 4 rows: the newest change of 2 is for the worse",
+        2: "no row can have the verdict worse: 9 runs of a row at most, and a change of level needs 14",
+    }
+    assert expected[code] in done.words
+    assert schedlab(*command, "under", "--fail-on", "worse").code == 2  # no row contains the word
+
+
 @pytest.mark.parametrize(
     ("text", "script", "cause"),
     [
@@ -122,6 +164,10 @@ def test_a_gate_on_printed_tables_or_single_values_is_an_error(schedlab: Schedla
         done = schedlab("compare", *columns, "--fail-on", "worse")
         assert done.code == 2, done.err
         assert "can have the verdict worse" in done.words
+    assert (
+        "import or name the logs that the table was made from"
+        in schedlab("compare", printed, "--fail-on", "worse").words
+    )
 
 
 def test_a_gate_of_costs_needs_a_comparison() -> None:

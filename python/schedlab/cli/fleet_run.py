@@ -14,7 +14,7 @@ from schedlab.cli.appearance import appearance
 from schedlab.cli.console import make
 from schedlab.cli.echo import echo
 from schedlab.cli.experiment_run import fields, show_plan, status
-from schedlab.cli.gate import SKIP, ExitAs, FailOn, require_verdicts
+from schedlab.cli.gate import SKIP, ExitAs, FailOn, print_judged, require_verdicts
 from schedlab.cli.options import again, resuming, store_words
 from schedlab.cli.watching import Shown
 from schedlab.errors import Exit, SchedlabError
@@ -82,14 +82,16 @@ def code(judged: Fleet, fail_on: FailOn | None, exit_as: ExitAs) -> int:
         return Exit.CANNOT_RUN
     if judged.failed:
         return Exit.TRIALS_FAILED
+    compared = [row for row in judged.rows if not row.control]
+    verdicts: dict[str, list[Verdict]] = {}
+    for row in compared:
+        verdicts.setdefault(row.variant, []).extend(row.verdicts.values())
+    if fail_on is not None and verdicts:
+        print_judged([verdict for of_variant in verdicts.values() for verdict in of_variant], " of all machines")
     if judged.has_regression and (fail_on is FailOn.WORSE or exit_as is ExitAs.BISECT):
         return Exit.REGRESSION
-    compared = [row for row in judged.rows if not row.control]
     if exit_as is ExitAs.BISECT:
         return SKIP if any(row.word is None or row.word in UNDECIDED for row in compared) else Exit.FINE
     if fail_on is not None:
-        verdicts: dict[str, list[Verdict]] = {}
-        for row in compared:
-            verdicts.setdefault(row.variant, []).extend(row.verdicts.values())
         require_verdicts(verdicts)
     return Exit.FINE

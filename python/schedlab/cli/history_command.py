@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from schedlab.cli.answering import AnswerForm, AnswerFormat, present
+from schedlab.cli.gate import FailOn, history_code
 from schedlab.cli.options import Output, Store, store_path
 
 
@@ -21,6 +22,14 @@ def history(
     store: Store = None,
     form: AnswerForm = AnswerFormat.TEXT,
     output: Output = None,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit with status 1 if the newest change of a row is for the worse, and with 2 if no row has enough "
+            "runs to show a change.",
+        ),
+    ] = None,
 ) -> None:
     """Show how rows of a machine changed over the runs of a store: means, intervals, and the runs of changes.
 
@@ -32,3 +41,5 @@ def history(
 
     found = reading.history(*words or (), store=store_path(store))
     present(compose(found), form, output)
+    if fail_on is not None:
+        raise typer.Exit(history_code(found))
