@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.findings.history import histories, keys_of, points_of
+from schedlab.findings.history import NO_MACHINE, histories, keys_of, points_of, variant_of
+from schedlab.report.answers.history import compose
+from schedlab.report.render import text
+from schedlab.results.imported import Import, Origin, Series
 from schedlab.results.words import Word
 from schedlab.store import reader
+from schedlab.store.imports import record_imports
 from schedlab.targets.scripted import Scripted
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS, edit_run
@@ -109,3 +114,70 @@ def test_another_experiment_or_kernel_model_is_another_series_only_where_it_must
     stored.record(engine, 1)
     stored.record(engine, 1, text=TWO_VARIANTS.replace('"test"', '"other"'))
     assert {series.key.experiment for series in histories(engine, runs(engine))} == {"test", "other"}
+
+
+def imported(
+    engine: Engine, columns: Mapping[str, Origin], seconds: Callable[[int], float] = lambda index: 1.0
+) -> None:
+    """Record imports with a block of two samples each, one import after the other."""
+    for index, (name, origin) in enumerate(columns.items()):
+        values = np.array([0.99, 1.01]) * seconds(index)
+        series = Series(name, "hackbench", "time", "s", "lower", {"groups": 4}, values, f"{name}.log")
+        record_imports(engine, [Import("hackbench", f"{name}.log", (name,), (series,), origins={name: origin})])
+
+
+def test_imported_columns_of_several_kernels_are_a_series_in_the_order_of_their_dates(engine: Engine) -> None:
+    imported(engine, {
+        "6.13-vanilla": Origin("6.13.0", "rack-7", stored.FIRST + stored.DAY),
+        "6.12-vanilla": Origin("6.12.0", "rack-7", stored.FIRST),
+        "6.12-patched": Origin("6.12.1", "rack-7", stored.FIRST),
+        "6.12": Origin("6.12.0", "other", stored.FIRST),
+    })  # fmt: skip
+    found = {(each.key.machine, each.key.variant): each.points for each in histories(engine, runs(engine))}
+    assert found.keys() == {("rack-7", "vanilla"), ("rack-7", "patched"), ("other", "the kernel")}
+    points = found["rack-7", "vanilla"]
+    assert [(point.run, point.name, point.kernel, point.dated) for point in points] == [
+        (2, "6.12-vanilla", "6.12.0", True),
+        (1, "6.13-vanilla", "6.13.0", True),
+    ]
+    assert [point.started for point in points] == [stored.FIRST, stored.FIRST + stored.DAY]
+
+
+def test_a_series_with_an_import_without_a_date_is_in_the_order_of_runs(engine: Engine) -> None:
+    imported(engine, {
+        "6.13": Origin(started=stored.FIRST + stored.DAY), "6.12": Origin(), "6.11": Origin(started=stored.FIRST),
+    })  # fmt: skip
+    (series,) = histories(engine, runs(engine))
+    assert [(point.run, point.dated) for point in series.points] == [(1, True), (2, False), (3, True)]
+    assert series.key.machine == NO_MACHINE
+    words = text.to_text(compose([series]), 200)
+    assert "The source of 1 of 3 runs states no date: the order is that of the runs' numbers" in words
+
+
+def test_a_change_between_imports_is_found(engine: Engine) -> None:
+    imported(
+        engine, {f"6.{index}": Origin() for index in range(18)}, lambda index: 1.3 if index > 9 else 1 + index % 3 / 500
+    )
+    (series,) = histories(engine, runs(engine))
+    (change,) = series.changes
+    assert (series.points[change.index].run, series.word(change)) == (11, Word.WORSE)
+
+
+@pytest.mark.parametrize(
+    ("column", "variant"),
+    [
+        ("6.1-vanilla", "vanilla"),
+        ("v6.12-rc3", "the kernel"),
+        ("6.18.0-rc1-next-20261101-eevdf", "eevdf"),
+        ("slice-3ms", "slice-3ms"),
+        ("before", "before"),
+        ("2026-11-28", "imported results"),
+        ("nightly-2026-11-28", "nightly"),
+        ("nightly_20261128", "nightly"),
+        ("base-run-17", "base"),
+        ("6.12/iter-3", "the kernel"),
+        ("2.5.59sched3", "2.5.59sched3"),
+    ],
+)
+def test_the_variant_of_a_column_is_its_name_without_kernel_date_and_iteration(column: str, variant: str) -> None:
+    assert variant_of(column) == variant

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from schedlab.importers.checks import by_column, condensed
-from schedlab.results.imported import Import, Series
+from schedlab.importers import detect
+from schedlab.importers.checks import by_column, condensed, renamed
+from schedlab.results.imported import Import, Origin, Series
+from tests.importers.logs.recorded import text
 from tests.importers.side_by_side import to_columns
 
 
@@ -78,3 +81,24 @@ def test_different_notes_are_counted_above_a_number() -> None:
     short = condensed([f"left out: file-{n}" for n in range(50)])
     assert len(short) == 21
     assert short[19:] == ("left out: file-19", "and 30 more notes (--dry-run --format json)")
+
+
+def test_origins_follow_their_columns_through_new_names() -> None:
+    stated = replace(new_import(series("base", [1.0])), origins={"base": Origin("6.12.0")})
+    other = replace(new_import(series("base", [2.0])), origins={"base": Origin("6.13.0")})
+    (renamed_import,) = renamed([stated], {"base": "old"})
+    assert renamed_import.origins == {"old": Origin("6.12.0")}
+    both = detect._joined([stated, other], "both")
+    assert both.origins == {"base": Origin("6.12.0"), "base (2)": Origin("6.13.0")}
+
+
+def test_a_column_of_logs_has_the_origin_that_all_its_logs_state(tmp_path: Path) -> None:
+    for name in ("iperf3-tcp.json", "cyclictest.json", "hackbench.log"):
+        (tmp_path / name).write_text(text(name))
+    origins = detect.read(tmp_path).origins
+    assert origins == {
+        "iperf3-tcp": Origin("6.18", "host", 1_795_253_930.0),
+        "cyclictest": Origin("6.18", "host", 1_795_253_804.0),
+    }
+    (origin,) = detect.read_all([tmp_path], names=["all"])[0].origins.values()
+    assert origin == Origin("", "", 1_795_253_804.0)

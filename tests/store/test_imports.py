@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from schedlab.errors import StoreError
 from schedlab.findings.run import findings
-from schedlab.results.imported import Cell, Import, Series, Table, TableRow
+from schedlab.results.imported import Cell, Import, Origin, Series, Table, TableRow
 from schedlab.store import reader
 from schedlab.store.columns import Chosen, columns
 from schedlab.store.imports import printed_tables, record_imports
@@ -83,6 +83,14 @@ def test_an_imported_run_has_its_kind_and_blocks(engine: Engine) -> None:
 def test_an_imported_run_is_not_quick(engine: Engine) -> None:
     (run_id,) = record_imports(engine, [Import("dbench", "log", ("a",), (series("a", "throughput", 1, [1.0, 2.0]),))])
     assert not reader.run(engine, run_id).quick
+
+
+def test_a_stated_origin_is_in_the_columns_of_measured_runs(engine: Engine) -> None:
+    stated = {"new": Origin("6.12.0", "rack-7", 1_700_000_000.0)}
+    old, new = (reader.run(engine, number) for number in record_imports(engine, [replace(TREE, origins=stated)]))
+    assert (old.is_dated, old.started, old.fingerprint) == (False, old.finished, {})
+    assert (new.is_dated, new.started, new.finished) == (True, 1_700_000_000.0, None)
+    assert new.fingerprint == {"kernel": {"release": "6.12.0", "hostname": "rack-7"}}
 
 
 def test_printed_tables_are_read_completely(engine: Engine) -> None:

@@ -34,7 +34,7 @@ def history(
     """Show how rows of a machine changed over the runs of a store: means, intervals, and the runs of changes.
 
     A list of all rows that contain the words; if only one row contains them, all its runs. Complete runs of full size
-    are counted, but not quick runs, imports, sweeps and searches.
+    and imported samples are counted, but not quick runs, sweeps and searches.
     """
     from schedlab.api import reading
     from schedlab.report.answers.history import compose

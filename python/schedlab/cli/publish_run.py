@@ -21,12 +21,13 @@ from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
 from schedlab.files.output_file import OutputError
 from schedlab.files.replacement import TEMPORARY
-from schedlab.findings.history import Point, Series, kernel_of, machine_of, points_of, series_of, starts
+from schedlab.findings.history import Point, Series, in_order, kernel_of, machine_of, points_of, series_of, starts
 from schedlab.findings.run import findings
 from schedlab.report import feeds
 from schedlab.report.answers.report import compose
 from schedlab.report.build import build
 from schedlab.report.render.html import page, site
+from schedlab.results.kinds import IMPORTED
 from schedlab.results.metrics import finite
 from schedlab.results.words import Word
 from schedlab.store import reader
@@ -195,8 +196,8 @@ def _add(engine: Engine, folder: SiteFolder, published: Published, run: Run | Da
         )  # fmt: skip
         return set()
     made = PublishedRun(
-        key=_key(run), name=run.name, state=run.state, machine=machine_of(run), kernel=kernel_of(run),
-        started=run.started, verdicts={},
+        key=_key(run), name=run.name, state=IMPORTED if run.kind == IMPORTED else run.state, machine=machine_of(run),
+        kernel=kernel_of(run), started=run.started, verdicts={}, dated=run.is_dated,
     )  # fmt: skip
     published.runs[run.id] = made
     try:
@@ -237,14 +238,14 @@ def _update_series(folder: SiteFolder, published: Published) -> list[Series]:
     for number, run in published.runs.items():
         for point in run.points:
             low, high = (nan if end is None else end for end in (point.low, point.high))
-            points.setdefault(point.series, []).append(
-                Point(number, run.started, run.kernel, point.value, low, high, point.blocks)
-            )
+            name = run.name if run.state == IMPORTED else ""
+            made = Point(number, run.started, run.kernel, point.value, low, high, point.blocks, name, run.dated)
+            points.setdefault(point.series, []).append(made)
     for identity in published.series.keys() - points.keys():
         del published.series[identity]
         folder.remove(_data(identity))
     addresses = {number: _page(number) for number, run in published.runs.items() if run.page}
-    made = []
+    updated = []
     for identity, about in published.series.items():
         if identity in published.pending:
             series = series_of(about.key, points[identity])
@@ -252,11 +253,10 @@ def _update_series(folder: SiteFolder, published: Published) -> list[Series]:
             about.shown = _shown(series, about.shown)
             folder.write(_data(identity), site.series_script(series, addresses))
         else:
-            ordered = sorted(points[identity], key=lambda point: (point.started, point.run))
-            series = Series(about.key, ordered, about.changes)
-        made.append(replace(series, shown={each.change: each.shown for each in about.shown}))
+            series = Series(about.key, in_order(points[identity]), about.changes)
+        updated.append(replace(series, shown={each.change: each.shown for each in about.shown}))
     published.pending = set()
-    return sorted(made, key=lambda series: series.key)
+    return sorted(updated, key=lambda series: series.key)
 
 
 def _shown(series: Series, known: Iterable[Shown]) -> list[Shown]:
@@ -297,6 +297,7 @@ def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:
         "machine": run.machine,
         "kernel": run.kernel,
         "started": round(run.started * 1000),
+        "dated": run.dated,
         "verdicts": run.verdicts,
         "reason": run.reason,
         "page": _page(number) if run.page else "",

@@ -18,7 +18,7 @@ from schedlab.analysis.history import ChangePoint
 from schedlab.findings.history import Series, SeriesKey
 from schedlab.results.words import Word
 
-FORMAT = 3
+FORMAT = 4
 """Version of :class:`Published`. A site of another version is made anew."""
 
 LAST = 253402300800
@@ -37,7 +37,8 @@ class PublishedPoint(BaseModel):
 
 class PublishedRun(BaseModel):
     """A run on the site. ``key`` changes when the run changes, ``mark`` when a complete run changes: with an equal mark
-    the run is not read again. ``reason``: why a run is damaged or has no page."""
+    the run is not read again. ``reason``: why a run is damaged or has no page. ``dated``: see
+    :class:`schedlab.findings.history.Point`."""
 
     key: str
     mark: str = ""
@@ -49,6 +50,7 @@ class PublishedRun(BaseModel):
     verdicts: dict[str, int]
     reason: str = ""
     page: bool = False
+    dated: bool = True
     points: list[PublishedPoint] = []
 
 

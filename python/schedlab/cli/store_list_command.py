@@ -12,12 +12,10 @@ from schedlab.cli import complete
 from schedlab.cli.echo import echo
 from schedlab.cli.options import GivenFormat, OutputFormat, Store, store_path
 from schedlab.errors import StoreError
+from schedlab.results.kinds import IMPORTED
 
 if TYPE_CHECKING:
     from schedlab.store.run_rows import DamagedRun, Run
-
-IMPORTED = "imported"
-"""The kind of imported runs; see :data:`schedlab.store.imports.KIND`."""
 
 
 def list_runs(store: Store = None, form: GivenFormat = OutputFormat.TEXT) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,6 +16,7 @@ from sqlalchemy import Engine
 from schedlab.analysis.history import ChangePoint, change_points, level
 from schedlab.findings.settings import settings_of
 from schedlab.notation.units import counted
+from schedlab.results.kinds import IMPORTED
 from schedlab.results.metrics import Direction
 from schedlab.results.words import Word
 from schedlab.store.columns import read_cells
@@ -58,8 +60,14 @@ class SeriesKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """The level of a run with its 95 % interval, which is nan after a single block. ``started``: seconds since 1970,
-    UTC."""
+    """The level of a run with its 95 % interval, which is nan after a single block.
+
+    Attributes:
+        started: seconds since 1970, UTC, of the measurement; if not ``dated``, of the import.
+        kernel: empty if unknown.
+        name: name of an imported column, which differs from point to point; empty for measured runs.
+        dated: whether the date of the measurement is known.
+    """
 
     run: int
     started: float
@@ -68,11 +76,13 @@ class Point:
     low: float
     high: float
     blocks: int
+    name: str = ""
+    dated: bool = True
 
 
 @dataclass(frozen=True)
 class Series:
-    """The levels of a key, oldest first, and their change points.
+    """The levels of a key, oldest first, and their change points. See :func:`in_order`.
 
     ``shown``: indices of the points that first showed the changes for the worse, by the index of the change.
     """
@@ -88,9 +98,33 @@ class Series:
         return Word.BETTER if is_better else Word.WORSE
 
 
+IMPORTS = "imported results"
+"""The experiment of all imported runs."""
+
+NO_MACHINE = "a machine that is not named"
+"""The machine of imported runs whose source names none. Runs of several machines may be among them."""
+
+ANY_KERNEL = "the kernel"
+"""The variant of imported columns that are called after their kernel alone."""
+
+_KERNEL_NAME = re.compile(r"\Av?\d+\.\d+(?:\.\d+)*(?:-rc\d+)?(?:-next-\d{8})?(?![\w.])")
+_DATE_NAME = re.compile(r"(?<![0-9A-Za-z])(?:19|20)\d\d-?[01]\d-?[0-3]\d(?![0-9A-Za-z])")
+_ITERATION_NAME = re.compile(r"(?<![A-Za-z])(?:iter|iteration|run|repeat|block)[-_.]?\d+$", re.IGNORECASE)
+
+
 def machine_of(run: Run) -> str:
     """Describe a run's machine without its kernel, which changes in a series: target, name, CPUs, model."""
+    if run.kind == IMPORTED:
+        return str((run.fingerprint.get("kernel") or {}).get("hostname") or NO_MACHINE)
     return machine_description(run.target, run.fingerprint)
+
+
+def variant_of(column: str) -> str:
+    """Return the variant of an imported column: its name without a kernel's release at its beginning, without a date
+    and without the number of an iteration, so that ``6.1-vanilla`` and ``6.2-vanilla`` are points of one series."""
+    rest, kernels = _KERNEL_NAME.subn("", column)
+    rest = _ITERATION_NAME.sub("", _DATE_NAME.sub("", rest)).strip("-_./: ")
+    return rest or (ANY_KERNEL if kernels else IMPORTS)
 
 
 def machine_description(target: str, facts: Mapping[str, Any]) -> str:
@@ -135,8 +169,11 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def belongs(run: Run) -> bool:
-    """Whether a run is part of histories: complete, of full size, and of variants that an experiment file names."""
+    """Whether a run is part of histories: complete, of full size, and of variants that an experiment file names, or
+    imported with samples."""
     design = run.design
+    if run.kind == IMPORTED:
+        return bool(design.questions)
     is_search = design.bisection or design.sweep or design.tuning or design.candidate
     return run.state == "complete" and design.paired and not run.quick and not is_search
 
@@ -146,16 +183,17 @@ def keys_of(run: Run) -> list[SeriesKey]:
     if not belongs(run):
         return []
     machine, settings = machine_of(run), _settings(run)
+    is_import = run.kind == IMPORTED
     return [
         SeriesKey(
             machine,
-            run.name,
+            IMPORTS if is_import else run.name,
             row.workload,
             row.parameters,
             row.metric,
             row.unit,
             row.direction,
-            variant,
+            variant_of(variant) if is_import else variant,
             settings.get(variant, ""),
         )
         for row in run.design.questions
@@ -170,24 +208,37 @@ def points_of(engine: Engine, run: Run) -> dict[SeriesKey, Point]:
     if not keys:
         return {}
     blocks: dict[tuple[str, ...], list[float]] = {}
-    for cell in read_cells(engine, run):
+    for cell in read_cells(engine, run, samples=False):
         measured = cell.values[np.isfinite(cell.values)]
         if len(measured):
             row = cell.workload, cell.parameters, cell.metric, cell.variant
             blocks.setdefault(row, []).append(float(measured.mean()))
     kernel, points = kernel_of(run), {}
+    is_import = run.kind == IMPORTED
     for key in keys:
-        values = blocks.get((key.workload, key.parameters, key.metric, key.variant))
+        variant = run.design.variants[0] if is_import else key.variant
+        values = blocks.get((key.workload, key.parameters, key.metric, variant))
         if values:
             of_run = level(values)
-            points[key] = Point(run.id, run.started, kernel, of_run.value, of_run.low, of_run.high, len(values))
+            points[key] = Point(
+                run.id, run.started, kernel, of_run.value, of_run.low, of_run.high, len(values),
+                run.name if is_import else "", run.is_dated,
+            )  # fmt: skip
     return points
 
 
 def series_of(key: SeriesKey, points: Iterable[Point]) -> Series:
-    """Order the points by time, and find the change points."""
-    ordered = sorted((point for point in points if isfinite(point.value)), key=lambda point: (point.started, point.run))
+    """Order the points, and find the change points."""
+    ordered = in_order(point for point in points if isfinite(point.value))
     return Series(key, ordered, change_points([point.value for point in ordered]))
+
+
+def in_order(points: Iterable[Point]) -> list[Point]:
+    """Return points in the order of their time; in the order of their runs if a point has no date."""
+    listed = list(points)
+    if all(point.dated for point in listed):
+        return sorted(listed, key=lambda point: (point.started, point.run))
+    return sorted(listed, key=lambda point: point.run)
 
 
 def starts(changes: Sequence[ChangePoint]) -> Iterator[tuple[int, ChangePoint]]:

@@ -14,6 +14,7 @@ from schedlab.analysis.warnings import Kind, Warning
 from schedlab.findings.columns import RunKey, first_columns, run_key
 from schedlab.store import reader
 from schedlab.store.columns import Chosen
+from schedlab.store.run_rows import UNKNOWN_MACHINE
 
 MAIN_FACTS = ("cpu.model", "topology.cpus", "memory_kib", "kernel.release", "kernel.command_line", "frequency")
 """Fields of a fingerprint that a warning names before other fields."""
@@ -93,6 +94,8 @@ def _differences(baseline: Chosen, column: Chosen) -> list[str]:
     from schedlab.observe.fingerprint import differences
 
     before, after = baseline.run.fingerprint, column.run.fingerprint
+    if UNKNOWN_MACHINE in (baseline.run.fingerprint_hash, column.run.fingerprint_hash):
+        return []
     if not before or not after or baseline.run.fingerprint_hash == column.run.fingerprint_hash:
         return []
 

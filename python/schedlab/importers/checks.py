@@ -88,6 +88,7 @@ def _is_printable(imported: Import) -> bool:
     """Return whether :func:`_printable` would change nothing in an import of samples alone: there may be 100,000
     series, which share most of their texts."""
     texts = {imported.format, imported.source, *imported.notes, *imported.columns}
+    texts |= {text for origin in imported.origins.values() for text in (origin.kernel, origin.host)}
     for series in imported.series:
         texts |= {series.column, series.workload, series.metric, series.unit, series.source, series.label}
         for name, value in series.parameters.items():
@@ -168,6 +169,7 @@ def renamed(imports: Sequence[Import], names: Mapping[str, str]) -> list[Import]
             series=_in_columns(imported.series, names),
             undirected=_in_columns(imported.undirected, names),
             tables=tuple(replace(table, columns=all_renamed(table.columns)) for table in imported.tables),
+            origins={names.get(name, name): origin for name, origin in imported.origins.items()},
         )
         for imported in imports
     ]

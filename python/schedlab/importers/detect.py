@@ -181,6 +181,7 @@ def _joined(imports: Sequence[Import], source: str) -> Import:
         undirected=tuple(series for imported in renamed_imports for series in imported.undirected),
         tables=tuple(table for imported in imports for table in imported.tables),
         notes=tuple(dict.fromkeys(note for imported in imports for note in imported.notes)),
+        origins={name: origin for imported in renamed_imports for name, origin in imported.origins.items()},
     )
 
 

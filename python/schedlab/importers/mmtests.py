@@ -7,7 +7,8 @@ Runs contain iterations, iterations contain benchmarks, benchmarks contain ``log
     log/                         a folder of runs, as written by run-mmtests.sh
     ├── 6.1-vanilla/             a run: one column
     │   ├── iter-0/              an iteration: one block
-    │   │   ├── tests-timestamp
+    │   │   ├── kernel.version      the output of uname -a
+    │   │   ├── tests-timestamp     when each benchmark began and ended
     │   │   └── tbench/logs/
     │   └── iter-1/...
     └── 6.1-patched/...
@@ -26,8 +27,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.results.imported import Import, ImportProblem, Series
+from schedlab.results.imported import NOT_STATED, Import, ImportProblem, Origin, Series
 from schedlab.workloads.log_reader import natural
+from schedlab.workloads.origins import common, of_uname
 from schedlab.workloads.registry import MMTESTS_NAMES, mmtests_reader
 
 _LEVELS = (
@@ -179,7 +181,26 @@ def read(path: Path) -> Import:
     place = {name: position for position, name in enumerate(columns)}
     readable.sort(key=lambda folder: place[folder.column])  # stable: benchmarks and blocks stay in their order
     series = tuple(series for folder in readable for series in _read(folder))
-    return Import(FORMAT, str(path), columns, series, notes=tuple(_notes(folders)))
+    return Import(FORMAT, str(path), columns, series, notes=tuple(_notes(folders)), origins=_origins(readable))
+
+
+def _origins(folders: Iterable[Folder]) -> dict[str, Origin]:
+    """Return the origin of each run, of which all iterations state the kernel and the host; none for trees before
+    2018."""
+    iterations: dict[str, dict[Path, Path]] = {}
+    for folder in folders:
+        above = folder.logs.parents[1]
+        iterations.setdefault(folder.column, {})[above / "kernel.version"] = folder.times
+    stated = {
+        column: common(of_uname(_text(version), _start([times])) for version, times in files.items())
+        for column, files in iterations.items()
+    }
+    return {column: origin for column, origin in stated.items() if origin != NOT_STATED}
+
+
+def _text(file: Path) -> str:
+    """Return the first kilobytes of a file; empty where there is no such file."""
+    return file.read_bytes()[:4096].decode(errors="replace") if file.is_file() else ""
 
 
 def _columns(folders: Iterable[Folder]) -> tuple[str, ...]:

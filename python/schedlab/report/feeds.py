@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 
 from schedlab.findings.history import Series
 from schedlab.notation.terminal import escaped
-from schedlab.report.answers.history import date, size
+from schedlab.report.answers.history import size, when
 from schedlab.results.words import Word
 
 TITLE = "schedlab: changes for the worse"
@@ -54,8 +54,8 @@ def entries(all_series: Iterable[Series]) -> list[Entry]:
             text = (
                 f"{key.metric} of {key.row} under {key.variant} went from {change.before:.4g} to {change.after:.4g} "
                 f"{key.unit} between runs {before.run} and {first.run}{kernels}, on {key.machine}. "
-                f"Run {first.run} of {date(first.started)} is the first after the change; the change was first "
-                f"shown by run {shown.run} of {date(shown.started)}."
+                f"Run {first.run} of {when(first)} is the first after the change; the change was first "
+                f"shown by run {shown.run} of {when(shown)}."
             )
             identity = str(uuid5(NAMESPACE_URL, f"schedlab:{key.identity}:{first.run}"))
             title = f"{key.row} {key.variant}: {key.metric} {size(change)}"

@@ -135,6 +135,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where and when the samples of a column were measured, as their source states it.
+
+    Attributes:
+        kernel: the kernel's release; empty where the source does not state it.
+        host: name of the machine; empty where the source does not state it.
+        started: seconds since 1970, UTC; None where the source does not state it.
+    """
+
+    kernel: str = ""
+    host: str = ""
+    started: float | None = None
+
+
+NOT_STATED = Origin()
+"""The origin of which a source states nothing."""
+
+
+@dataclass(frozen=True)
 class Import:
     """Content of one path.
 
@@ -148,6 +167,7 @@ class Import:
         understood: how the first lines of tables of a stated layout were divided, for a dry run.
         undirected: samples whose better direction neither the source nor the reader states. They are imported only
             with the user's statement; until then their ``direction`` has no meaning.
+        origins: origin of the samples of each column whose source states one.
     """
 
     format: str
@@ -158,6 +178,7 @@ class Import:
     notes: tuple[str, ...] = field(default=())
     understood: tuple[str, ...] = ()
     undirected: tuple[Series, ...] = ()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     def by_column(self) -> dict[str, list[Series]]:
         """Return the series of each column that has any, columns in their order."""

@@ -1,4 +1,4 @@
-"""Kinds of figures: their origin (real, emulated, counted, simulated), and the properties of each origin."""
+"""Kinds of figures: their origin (real, emulated, counted, simulated, imported), and the properties of each origin."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ REAL, SIMULATED = "real", "simulated"
 EMULATED, VIRTUAL, DETERMINISTIC = "real, emulated", "real, virtual machine", "real, emulated, deterministic"
 """Kinds of runs in virtual machines: a real kernel on an emulated CPU, on a virtualised CPU, and on an emulated CPU
 whose clock counts instructions."""
+
+IMPORTED = "imported"
+"""Kind of figures that other tools measured, which every report states."""
 
 COUNTED = "counted"
 """Kind of the single figures of a deterministic run that are numbers of instructions."""

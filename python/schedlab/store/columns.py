@@ -41,14 +41,18 @@ def variants_of(run: Run) -> list[Chosen]:
     return [Chosen(run, name, name) for name in run.design.variants]
 
 
-def read_cells(engine: Engine, run: Run, variants: Collection[str] | None = None) -> list[CellSamples]:
+def read_cells(
+    engine: Engine, run: Run, variants: Collection[str] | None = None, *, samples: bool = True
+) -> list[CellSamples]:
     """Read the measured cells of a run, without warm-up, in the order of the plan; with ``variants`` only theirs.
+
+    Without ``samples``, the cells of an imported run have the mean of each block alone.
 
     Raises Damaged, see :func:`schedlab.store.cells.read`.
     """
     with snapshot(engine) as connection:
         stored = cells.read(connection, schema.cell.c.run_id == run.id, schema.current)
-        imported = {} if run.design.paired else _imported_samples(connection, run)
+        imported = _imported_samples(connection, run) if samples and not run.design.paired else {}
     worst = worst_rows(run.design.questions)
     return [
         CellSamples(

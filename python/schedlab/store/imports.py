@@ -16,18 +16,17 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from schedlab.analysis.rows import Question
 from schedlab.errors import StoreError
-from schedlab.results.imported import Import, Series, Table
+from schedlab.results.imported import NOT_STATED, Import, Series, Table
+from schedlab.results.kinds import IMPORTED
 from schedlab.store import backends, reader, schema
 from schedlab.store.backends import snapshot
 from schedlab.store.cells import MOST_SAMPLES, StoredCell, pack, unpack_samples
 from schedlab.store.checksums import Damaged, checked, sealed
 from schedlab.store.design import StoredDesign
+from schedlab.store.run_rows import UNKNOWN_MACHINE
 from schedlab.store.schema import store_in_memory
 from schedlab.store.tables import CONDITIONS
 from schedlab.store.trials import sample_values
-
-KIND = "imported"
-"""Origin of the figures of imported runs, which every report states."""
 
 
 def record_imports(engine: Engine, imports: Sequence[Import]) -> list[int]:
@@ -196,11 +195,13 @@ def _design(questions: list[Question], variants: list[str], blocks: int, iterati
 
 
 def _begin(connection: Connection, imported: Import, name: str, design: StoredDesign, planned: int) -> int:
-    now = time.time()
+    """Record the row of a run, with the origin of a column in the columns that measured runs use."""
+    now, origin = time.time(), imported.origins.get(name, NOT_STATED)
+    kernel = {key: value for key, value in (("release", origin.kernel), ("hostname", origin.host)) if value}
     values = {
         "name": name,
         "target": imported.format,
-        "kind": KIND,
+        "kind": IMPORTED,
         "state": "complete",
         "seed": "0",
         "quick": 0,
@@ -208,12 +209,13 @@ def _begin(connection: Connection, imported: Import, name: str, design: StoredDe
         "experiment_path": imported.source,
         "design": design.model_dump_json(),
         "planned": planned,
-        "fingerprint": "{}",
-        "fingerprint_hash": "-",
+        "fingerprint": json.dumps({"kernel": kernel} if kernel else {}, ensure_ascii=False),
+        "fingerprint_hash": UNKNOWN_MACHINE,
         "notes": json.dumps(list(imported.notes)),
         "changed": "[]",
-        "started": now,
-        "finished": now,
+        "started": now if origin.started is None else origin.started,
+        # The end of a measurement is never stated, and a run without an end has the start that its source states.
+        "finished": now if origin.started is None else None,
         "version": _version(),
     }
     return schema.insert_row(connection, schema.run, sealed("run", values | {"process": None}))
@@ -268,7 +270,7 @@ def duplicates(engine: Engine, imports: Sequence[Import]) -> list[Duplicate]:
     r, named = schema.run.c, dict[str, list[int]]()
     with snapshot(engine) as connection:
         # Read once: runs have no index of names, and an import may have thousands of columns.
-        for run_id, name in connection.execute(select(r.id, r.name).where(r.kind == KIND).order_by(r.id.desc())):
+        for run_id, name in connection.execute(select(r.id, r.name).where(r.kind == IMPORTED).order_by(r.id.desc())):
             named.setdefault(name, []).append(run_id)
         return [duplicate for imported in imports for duplicate in _duplicates(connection, imported, named)]
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from schedlab.errors import StoreError
+from schedlab.results.kinds import IMPORTED
 from schedlab.results.measurement import PARAMETERS, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
@@ -26,6 +27,9 @@ CHECKSUM_BYTES = 4
 
 LAST_SECOND = 253_402_300_800
 """Seconds from 1970 (UTC) to the year 10000, where Python's calendar ends."""
+
+UNKNOWN_MACHINE = "-"
+"""Hash of the fingerprint of a run whose machine is not described, such as an imported run."""
 
 MOST_CHOSEN = 500
 """Numbers of runs that a query names; for more runs all are read."""
@@ -91,6 +95,12 @@ class Run:
         """Return the run after its design was validated; Damaged unless the design is valid."""
         _ = self.design
         return self
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether ``started`` is when the run was measured. Otherwise it is the time of the import of a source that
+        states no date."""
+        return self.kind != IMPORTED or self.finished is None
 
     @property
     def unsettled(self) -> list[str]:

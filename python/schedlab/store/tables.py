@@ -88,7 +88,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("changed", "TEXT", doc="JSON list: parts of the fingerprint that differed at the end"),
         Column("notes", "TEXT", doc="JSON list: data that was not observed, and how to observe the data"),
         Column("started", "FLOAT", doc="seconds since 1970, UTC"),
-        Column("finished", "FLOAT", nullable=True, checked=False),
+        Column(
+            "finished",
+            "FLOAT",
+            nullable=True,
+            checked=False,
+            doc="imported: null if the source states 'started', otherwise both are the time of the import",
+        ),
         Column("version", "VARCHAR", doc="version of schedlab"),
         Column(
             "process",

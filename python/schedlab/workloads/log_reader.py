@@ -16,7 +16,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from schedlab.results.imported import ImportProblem, Table
+from schedlab.results.imported import NOT_STATED, ImportProblem, Origin, Table
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 
 Parameters = Mapping[str, str | int | float]
@@ -155,12 +155,14 @@ class Reading:
         tables: printed summaries without samples.
         notes: omitted parts and reasons.
         undirected: samples of metrics of which only the user knows the better direction; theirs has no meaning.
+        origin: see :mod:`schedlab.workloads.origins`.
     """
 
     samples: Sequence[Samples] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
     undirected: Sequence[Samples] = ()
+    origin: Origin = NOT_STATED
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.importers.mmtests import column_order, looks_like, read
-from schedlab.results.imported import Import, ImportProblem
+from schedlab.results.imported import Import, ImportProblem, Origin
 from tests.importers.mmtests.conftest import Run
 from tests.importers.mmtests.trees import NOW, OLD, OLDER, RUNS, rt_tests, write
 
@@ -160,3 +160,27 @@ def test_one_run_without_a_time_stamp_orders_all_runs_by_name(tmp_path: Path) ->
     times = {"new": [tmp_path / "none", tmp_path / "stamp"], "base": [tmp_path / "later"]}
     write(tmp_path / "later", "start :: 1700000001\n")
     assert column_order(times) == ["new", "base"]
+
+
+def test_a_run_has_the_kernel_and_the_start_that_all_its_iterations_state(tmp_path: Path) -> None:
+    for name, iteration, kernel, start in (
+        ("one", 0, "6.12.0-one", 1_700_003_600),
+        ("one", 1, "6.12.0-one", 1_700_000_000),
+        ("two", 0, "6.12.0-two", 1_700_090_000),
+        ("two", 1, "6.13.0-two", 1_700_090_100),
+    ):
+        folder = tmp_path / name / f"iter-{iteration}"
+        write(folder / "hackbench" / "logs" / "hackbench-1", rt_tests(1, 0.5))
+        write(
+            folder / "kernel.version", f"Linux rack-7 {kernel} #1 SMP Mon Nov  2 12:00:00 UTC 2025 x86_64 GNU/Linux\n"
+        )
+        write(folder / "tests-timestamp", f"start :: {start}\ntest begin :: hackbench {start + 5}\n")
+    assert read(tmp_path).origins == {
+        "one": Origin("6.12.0-one", "rack-7", 1_700_000_000.0),
+        "two": Origin("", "rack-7", 1_700_090_000.0),
+    }
+
+
+def test_trees_of_2016_state_the_start_and_trees_without_these_files_nothing(y2016: Path, y2019: Path) -> None:
+    assert read(y2016).origins == {RUNS[0]: Origin(started=1_450_000_000.0), RUNS[1]: Origin(started=1_450_000_001.0)}
+    assert read(y2019).origins == {}

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schedlab.importers.checks import unique
-from schedlab.results.imported import Cell, Import, Series, Table, TableRow
+from schedlab.results.imported import NOT_STATED, Cell, Import, Origin, Series, Table, TableRow
 from schedlab.workloads.log_reader import Reading, Samples
+from schedlab.workloads.origins import common
 
 Key = tuple[str, str, str, str, str, str]
 """Column, workload, metric, unit, direction and parameters (JSON)."""
@@ -46,6 +47,7 @@ def to_import(logs: Sequence[ReadLog], source: str, notes: Sequence[str] = ()) -
         tables=tuple(join_tables([table for log in logs for table in log.reading.tables])),
         notes=(*notes, *_repeats(logs), *dict.fromkeys(note for log in logs for note in log.reading.notes)),
         undirected=tuple(undirected),
+        origins=_origins(logs),
     )
 
 
@@ -71,6 +73,17 @@ def _repeats(logs: Sequence[ReadLog]) -> Iterator[str]:
             f"{column}: {shown} have the same row ({workload} {metric} …), and were read as repeats of one test: "
             "import them by their names if they are different tests"
         )
+
+
+def _origins(logs: Iterable[ReadLog]) -> dict[str, Origin]:
+    """Return the origin of each column, of which all its logs state the kernel and the host."""
+    by_column: dict[str, list[Origin]] = {}
+    for log in logs:
+        samples = (*log.reading.samples, *log.reading.undirected)
+        for column in dict.fromkeys(part.column or log.column for part in samples):
+            by_column.setdefault(column, []).append(log.reading.origin)
+    stated = {column: common(origins) for column, origins in by_column.items()}
+    return {column: origin for column, origin in stated.items() if origin != NOT_STATED}
 
 
 def _series(logs: Iterable[ReadLog], samples_of: Callable[[Reading], Sequence[Samples]]) -> list[Series]:

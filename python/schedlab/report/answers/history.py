@@ -48,10 +48,23 @@ def compose(all_series: Sequence[Series]) -> Answer:
         data=fields(all_series),
         sentences=[_sentence(all_series)],
         settings=[Setting(single.key.variant, _settings(single))] if single and _settings(single) else [],
-        parts=[*(_course(single) if single else _listing(all_series)), Paragraph(METHOD, "quiet")],
+        parts=[*(_course(single) if single else _listing(all_series)), *_order(all_series), Paragraph(METHOD, "quiet")],
         facts=[("machine", f"{single.key.experiment} on {single.key.machine}")] if single else [],
         commands=list(_next(all_series)),
     )
+
+
+def _order(all_series: Sequence[Series]) -> Iterator[Part]:
+    """Yield a remark on rows with points that have no date."""
+    rows = [series for series in all_series if not all(point.dated for point in series.points)]
+    if rows:
+        runs = {point.run: point.dated for series in rows for point in series.points}
+        undated = sum(not dated for dated in runs.values())
+        of_rows = "" if len(rows) == len(all_series) == 1 else f" of {counted(len(rows), 'row')}"
+        yield Paragraph(
+            f"The source of {undated} of {counted(len(runs), 'run')}{of_rows} states no date: the order is that of the "
+            "runs' numbers, and the date that of the import."
+        )
 
 
 def _settings(series: Series) -> str:
@@ -86,13 +99,18 @@ def _change_of(series: Series, found: ChangePoint, *, name: bool) -> str:
     row = f"{series.key.row} under {series.key.variant} is " if name else ""
     place = f" on {series.key.machine}" if name else ""
     levels = f"{figure(found.before)} → {figure(found.after)} {series.key.unit}".strip()
-    since = f"{series.word(found)} since run {point.run}, {date(point.started)[:10]}{kernel}"
+    since = f"{series.word(found)} since run {point.run}, {when(point)[:-6]}{kernel}"
     return f"{row}{since}{place}: {size(found)}, {levels}"
 
 
 def date(seconds: float) -> str:
     """Format seconds since 1970 as date and time, UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def when(point: Point) -> str:
+    """Format the date of a point; of an import without a date, the date of the import."""
+    return date(point.started) if point.dated else f"imported {date(point.started)}"
 
 
 def size(found: ChangePoint) -> str:
@@ -122,7 +140,8 @@ def _line(series: Series) -> Line:
 def _course(series: Series) -> Iterator[Part]:
     """Yield a line for each run, the oldest first."""
     key, changed = series.key, {found.index: found for found in series.changes}
-    columns = [Column("run"), Column("date (UTC)", "remark"), Column("kernel", "name"), Column("mean")]
+    named = [Column("import", "name")] if any(point.name for point in series.points) else []
+    columns = [Column("run"), *named, Column("date (UTC)", "remark"), Column("kernel", "name"), Column("mean")]
     columns += [Column("95 % interval"), Column("level", "bar"), Column("blocks"), Column("change", "remark")]
     lines = [_point(series, point, changed.get(index)) for index, point in enumerate(series.points)]
     yield Table(columns, lines, title=f"{measure(key.metric, key.unit)}, {key.direction} is better")
@@ -131,8 +150,9 @@ def _course(series: Series) -> Iterator[Part]:
 def _point(series: Series, point: Point, found: ChangePoint | None) -> Line:
     word = series.word(found) if found else ""
     remark = f"{word} {size(found)} (p {p_value(found.p)})" if found else ""
+    name = [Cell(point.name)] if point.name else []
     return Line([
-        Cell(str(point.run)), Cell(date(point.started)), Cell(point.kernel or UNKNOWN), Cell(figure(point.value)),
+        Cell(str(point.run)), *name, Cell(when(point)), Cell(point.kernel or UNKNOWN), Cell(figure(point.value)),
         Cell(bounds(point)), Cell("", span=Span(point.low, point.high, point.value), tone=word),
         Cell(str(point.blocks)), Cell(remark, tone=word),
     ])  # fmt: skip
@@ -147,5 +167,6 @@ def bounds(point: Point) -> str:
 def _next(all_series: Sequence[Series]) -> Iterator[Next]:
     for series, found in _changed(all_series)[:1]:
         runs = series.points[found.index - 1].run, series.points[found.index].run
-        words = f"schedlab compare {runs[0]}:{series.key.variant} {runs[1]}:{series.key.variant}"
+        of_variant = "" if series.points[found.index].name else f":{series.key.variant}"
+        words = f"schedlab compare {runs[0]}{of_variant} {runs[1]}{of_variant}"
         yield Next(words, "compare the runs before and after the newest change, with the differences of the machine")

@@ -23,6 +23,10 @@ class PointFields(Part):
     low: Known = Field(description="lower end of Student's 95 % interval; null for one block")
     high: Known = Field(description="upper end of the interval")
     blocks: int = Field(description="blocks with a value")
+    name: str = Field(description="name of an imported column; empty for measured runs")
+    dated: bool = Field(
+        description="whether `started` is the date of the measurement; false: of an import without a date"
+    )
 
 
 class ChangeFields(Part):

@@ -19,6 +19,7 @@ from statistics import fmean
 import numpy as np
 
 from schedlab.results.metrics import MetricSpec
+from schedlab.workloads import origins
 from schedlab.workloads.json_logs import Object, inner, load, number
 from schedlab.workloads.log_reader import (
     WHOLE,
@@ -271,7 +272,7 @@ def _recognises_json(head: str) -> bool:
 def _read_json(log: Log) -> Reading:
     """Return values over all threads; percentiles where the histograms contain the wake-ups."""
     content = load(log)
-    threads = inner(content, "thread")
+    threads, system = inner(content, "thread"), inner(content, "sysinfo")
     complete = [thread for thread in threads.values() if _is_complete(thread)] if isinstance(threads, dict) else []
     if not complete:
         raise log.problem("contains no thread that woke up", 1)
@@ -284,11 +285,12 @@ def _read_json(log: Log) -> Reading:
     if buckets := _buckets(complete):
         overflows = max(int(sum(thread["cycles"] for thread in complete)) - sum(buckets.values()), 0)
         values |= _percentiles(log, 1, buckets, overflows, values["latency-max"])
+    stated = origins.origin(inner(system, "release"), inner(system, "nodename"), content.get("start_time"))
     samples = single_run("cyclictest", {"threads": len(complete)}, named(METRICS, values))
     resolution = content.get("resolution_in_ns")
     if resolution not in (0, 1):
         raise log.problem(f"resolution_in_ns is {resolution!r}, not 0 (µs) or 1 (ns)", 1, "run the test again")
-    return Reading(list(map(_from_ns, samples) if resolution else samples))
+    return Reading(list(map(_from_ns, samples) if resolution else samples), origin=stated)
 
 
 def _is_complete(thread: object) -> bool:

@@ -9,6 +9,7 @@ from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, load_all, number, objects_of, parameter
 from schedlab.workloads.log_reader import Log, Parameters, Reader, Reading, Samples, Unread, single_run
 from schedlab.workloads.netperf.metrics import RECEIVED, SENT
+from schedlab.workloads.origins import common, of_uname
 
 _MBIT = 1e6
 """Bits in a megabit, as iperf3 counts."""
@@ -40,7 +41,11 @@ def _recognises(head: str) -> bool:
 
 def _read(log: Log) -> Reading:
     """Return the values of each test; tests appended to one file are samples of one row."""
-    return Reading([samples for content in load_all(log) for samples in _test(log, content)])
+    tests = load_all(log)
+    origin = common(
+        of_uname(inner(test, "start", "system_info"), inner(test, "start", "timestamp", "timesecs")) for test in tests
+    )
+    return Reading([samples for test in tests for samples in _test(log, test)], origin=origin)
 
 
 def _test(log: Log, content: Object) -> Iterator[Samples]:

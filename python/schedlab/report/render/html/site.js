@@ -11,6 +11,7 @@ const schedlab = (() => {
     return element;
   };
   const day = (milliseconds) => new Date(milliseconds).toISOString().slice(0, 16).replace("T", " ");
+  const when = (milliseconds, dated) => `${dated ? "" : "imported "}${day(milliseconds)}`;
   const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
   // A list with a form that filters it: each row has the values of the form's fields, and a text to search.
@@ -61,7 +62,7 @@ const schedlab = (() => {
     }
     if (run.reason) verdicts.textContent = run.reason;
     row.append(
-      made("th", "number", String(run.run)), name, made("td", "", run.started ? day(run.started) : "-"), verdicts,
+      made("th", "number", String(run.run)), name, made("td", "", run.started ? when(run.started, run.dated) : "-"), verdicts,
       made("td", "", run.kernel), made("td", "machine", run.machine), made("td", "", run.state),
     );
     return row;
@@ -96,7 +97,8 @@ const schedlab = (() => {
   const tabulate = (about, { points, changes }) => {
     const table = made("table", "plain", "");
     const head = table.createTHead().insertRow();
-    for (const title of ["Run", "Date (UTC)", "Kernel", about.measure, "95 % interval", "Change"]) {
+    const named = points.some((point) => point.name);
+    for (const title of ["Run", ...(named ? ["Import"] : []), "Date (UTC)", "Kernel", about.measure, "95 % interval", "Change"]) {
       const cell = made("th", "", title);
       cell.scope = "col";
       head.append(cell);
@@ -113,7 +115,7 @@ const schedlab = (() => {
       } else number.textContent = String(point.run);
       const change = of.get(point.run);
       row.append(
-        number, made("td", "", day(point.date)), made("td", "", point.kernel), made("td", "number", point.value.toPrecision(4)),
+        number, ...(named ? [made("td", "", point.name)] : []), made("td", "", when(point.date, point.dated)), made("td", "", point.kernel), made("td", "number", point.value.toPrecision(4)),
         made("td", "number", point.low === null ? "" : `${point.low.toPrecision(4)} … ${point.high.toPrecision(4)}`),
         made("td", `change ${change?.word || ""}`, change ? `${change.word} ${change.size}` : ""),
       );

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from schedlab.findings.history import Point, Series
 from schedlab.report import words
-from schedlab.report.answers.history import METHOD, date, size
+from schedlab.report.answers.history import METHOD, size, when
 from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, script_safe, text
 from schedlab.results.metrics import finite
 
@@ -104,6 +104,7 @@ def _mean(series: Series, part: int) -> float | None:
 
 
 def _point(series: Series, point: Point, part: int, mean: float | None, pages: Mapping[int, str]) -> dict[str, Any]:
+    about = filter(None, (f"run {point.run}", point.name, when(point), point.kernel))
     return {
         "run": point.run,
         "date": round(point.started * 1000),
@@ -114,7 +115,9 @@ def _point(series: Series, point: Point, part: int, mean: float | None, pages: M
         "part": part,
         "mean": mean,
         "page": pages.get(point.run),
-        "tip": f"run {point.run}, {date(point.started)}, {point.kernel}: {point.value:.4g} {series.key.unit}",
+        "name": point.name,
+        "dated": point.dated,
+        "tip": f"{', '.join(about)}: {point.value:.4g} {series.key.unit}",
     }
 
 
