@@ -452,3 +452,88 @@ def test_an_entry_of_the_feeds_is_dated_by_the_run_that_first_showed_the_change(
     for folder in ("grown", "new"):
         (later,) = published(tmp_path / folder)
         assert later[0] == first[0][0]
+
+
+def tree(folder: Path, name: str, kernel: str = "", seconds: float = 1.0, start: int = 1_700_000_000) -> Path:
+    """Write a run of MMTests with five iterations of hackbench."""
+    for iteration in range(5):
+        place = folder / name / f"iter-{iteration}"
+        logs = place / "hackbench" / "logs"
+        logs.mkdir(parents=True)
+        times = [seconds * (1 + 0.001 * ((7 * sample + iteration) % 5)) for sample in range(5)]
+        (logs / "hackbench-1").write_text("".join(f"Running\nTime: {time:.4f}\n" for time in times))
+        if kernel:
+            uname = f"Linux rack-7 {kernel} #1 SMP Mon Nov  2 12:00:00 UTC 2025 x86_64 GNU/Linux\n"
+            (place / "kernel.version").write_text(uname)
+            (place / "tests-timestamp").write_text(f"start :: {start + 60 * iteration}\n")
+    return folder / name
+
+
+def compared(site: Path) -> dict[str, Any]:
+    """Return the comparison of each run of a site by the run's name."""
+    (runs,) = data(site / "data/runs.js")
+    return {run["name"]: run["comparison"] for run in runs}
+
+
+def test_a_site_has_imported_runs_and_a_page_for_the_comparison_of_an_import(engine: Engine, tmp_path: Path) -> None:
+    logs, site = tmp_path / "log", tmp_path / "site"
+    tree(logs, "6.12-vanilla", "6.12.0-vanilla")
+    tree(logs, "6.12-patched", "6.12.0-patched", 1.25, 1_700_009_000)
+    assert schedlab("import", logs, store=engine).exit_code == 0
+    done = schedlab("site", "publish", site, "--url", "https://perf.example", store=engine)
+    assert "2 runs (2 new or changed), 2 histories" in done.stdout
+    assert f"1 change for the worse, see {site}/index.html" in done.stdout
+    (runs,) = data(site / "data/runs.js")
+    shown = [(run["name"], run["state"], run["machine"], run["kernel"], run["started"], run["dated"]) for run in runs]
+    assert shown == [
+        ("6.12-patched", "imported", "rack-7", "6.12.0-patched", 1_700_009_000_000, True),
+        ("6.12-vanilla", "imported", "rack-7", "6.12.0-vanilla", 1_700_000_000_000, True),
+    ]
+    comparison = {"page": "compare/2.html", "against": "6.12-vanilla", "verdicts": {"worse": 1}}
+    assert compared(site) == {"6.12-patched": comparison, "6.12-vanilla": None}
+    page = (site / "compare/2.html").read_text(encoding="utf-8")
+    assert "6.12-patched against 6.12-vanilla" in page
+    assert "worse by 25.0" in page
+    (worse,) = data(site / "data/regressions.js")
+    assert [(each["what"], each["figure"], each["link"]) for each in worse] == [
+        ("6.12-patched against 6.12-vanilla:", "worse by 25.0 % in hackbench time", "compare/2.html")
+    ]
+    (item,) = json.loads((site / "feed.json").read_text())["items"]
+    assert item["url"] == "https://perf.example/compare/2.html"
+    assert item["date_published"] == "2023-11-15T00:43:20Z"
+
+
+def test_a_single_import_is_compared_with_the_import_before_it_in_its_history(engine: Engine, tmp_path: Path) -> None:
+    for number, name in enumerate(("before", "after", "6.1-new", "6.1-old", "6.2-new")):
+        schedlab("import", tree(tmp_path, name, seconds=1 + number / 10), store=engine)
+    site = tmp_path / "site"
+    schedlab("site", "publish", site, store=engine)
+    against = {name: each and each["against"] for name, each in compared(site).items()}
+    # "before" and "after" have no common history, but a common row.
+    assert against == {
+        "before": None, "after": "before", "6.1-new": "after", "6.1-old": "6.1-new", "6.2-new": "6.1-new",
+    }  # fmt: skip
+
+
+def test_an_updated_site_of_imports_equals_a_new_one(engine: Engine, tmp_path: Path) -> None:
+    grown, new = tmp_path / "grown", tmp_path / "new"
+    for number in range(3):
+        schedlab("import", tree(tmp_path, f"6.{number}", f"6.{number}.0", 1 + number / 10), store=engine)
+        schedlab("site", "publish", grown, store=engine)
+    assert "3 runs (0 new or changed)" in schedlab("site", "publish", grown, store=engine).stdout
+    assert sorted(path.name for path in (grown / "compare").iterdir()) == ["2.html", "3.html"]
+    with engine.begin() as connection:
+        connection.execute(delete(schema.run).where(schema.run.c.id == 2))
+    for site in (grown, new):
+        schedlab("site", "publish", site, store=engine)
+    assert sorted(path.name for path in (grown / "compare").iterdir()) == ["3.html"]
+    assert compared(grown)["6.2"]["against"] == "6.0"
+
+    def contents(folder: Path) -> dict[str, bytes]:
+        files = (path for path in folder.rglob("*") if path.is_file() and path.name != "schedlab-site.json")
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert contents(grown) == contents(new)
+    schedlab("site", "publish", grown, "--pages", "0", store=engine)
+    assert list((grown / "compare").iterdir()) == []
+    assert set(compared(grown).values()) == {None}

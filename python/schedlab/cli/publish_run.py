@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import nan
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from schedlab.analysis.history import shown_at
+from schedlab.cli import publish_comparisons
 from schedlab.cli.published import FORMAT, Published, PublishedPoint, PublishedRun, PublishedSeries, Shown
 from schedlab.cli.site_folder import SiteFolder
 from schedlab.errors import SchedlabError
@@ -40,7 +41,7 @@ STATE = "schedlab-site.json"
 LARGEST_STATE = 512 << 20
 """Most bytes of the state that are read: about 4 million points, or 100 rows of 40,000 runs."""
 
-FOLDERS = ("assets", "run", "data", "data/series")
+FOLDERS = ("assets", "run", publish_comparisons.FOLDER, "data", "data/series")
 """Folders of a site."""
 
 SAVED_EVERY = 200
@@ -129,12 +130,14 @@ def _publish(
         if done % SAVED_EVERY == SAVED_EVERY - 1:
             _save(folder, published)
     advance(len(changed), len(changed))
-    is_current = not (published.pending or changed or removed or is_new or has_moved)
+    touched = {*removed, *(run.id for run in changed)}
+    has_compared = publish_comparisons.update(engine, folder, published, touched, with_page)
+    is_current = not (published.pending or changed or removed or is_new or has_moved or has_compared)
     all_series = _update_series(folder, published)
     if not is_current:
         _write_lists(folder, published, all_series)
         _save(folder, published)
-    worse = len(feeds.entries(all_series))
+    worse = len(_worse(published, all_series))
     return Outcome(len(marks), len(changed), len(removed), len(all_series), worse)
 
 
@@ -171,8 +174,11 @@ def _forget(folder: SiteFolder, published: Published, numbers: Iterable[int]) ->
     """Remove runs from the site; return the series that change with it."""
     touched = set()
     for number in numbers:
-        touched |= {point.series for point in published.runs.pop(number).points}
+        run = published.runs.pop(number)
+        touched |= {point.series for point in run.points}
         folder.remove(_page(number))
+        if run.comparison is not None:
+            folder.remove(publish_comparisons.address(run.comparison))
     return touched
 
 
@@ -198,6 +204,7 @@ def _add(engine: Engine, folder: SiteFolder, published: Published, run: Run | Da
     made = PublishedRun(
         key=_key(run), name=run.name, state=IMPORTED if run.kind == IMPORTED else run.state, machine=machine_of(run),
         kernel=kernel_of(run), started=run.started, verdicts={}, dated=run.is_dated,
+        beside=run.design.beside,
     )  # fmt: skip
     published.runs[run.id] = made
     try:
@@ -238,7 +245,7 @@ def _update_series(folder: SiteFolder, published: Published) -> list[Series]:
     for number, run in published.runs.items():
         for point in run.points:
             low, high = (nan if end is None else end for end in (point.low, point.high))
-            name = run.name if run.state == IMPORTED else ""
+            name = run.name if run.is_import else ""
             made = Point(number, run.started, run.kernel, point.value, low, high, point.blocks, name, run.dated)
             points.setdefault(point.series, []).append(made)
     for identity in published.series.keys() - points.keys():
@@ -282,14 +289,22 @@ def _shown(series: Series, known: Iterable[Shown]) -> list[Shown]:
 
 def _write_lists(folder: SiteFolder, published: Published, all_series: list[Series]) -> None:
     newest = sorted(published.runs.items(), reverse=True)
-    folder.write("data/runs.js", site.runs_script(_line(number, run) for number, run in newest))
+    compared = publish_comparisons.line
+    lines = (_line(number, run) | {"comparison": compared(published, run.comparison)} for number, run in newest)
+    folder.write("data/runs.js", site.runs_script(lines))
     folder.write("data/series.js", site.series_list_script(all_series))
-    listed = feeds.entries(all_series)
+    listed = _worse(published, all_series)
+    folder.write("data/regressions.js", site.regressions_script(listed))
     folder.write("feed.json", feeds.json_feed(listed, published.address))
     folder.write("feed.xml", feeds.atom(listed, published.address))
 
 
-def _line(number: int, run: PublishedRun) -> Mapping[str, Any]:
+def _worse(published: Published, all_series: Iterable[Series]) -> list[feeds.Entry]:
+    """Return the newest changes for the worse of histories and comparisons."""
+    return feeds.newest([*feeds.entries(all_series), *publish_comparisons.entries(published)])
+
+
+def _line(number: int, run: PublishedRun) -> dict[str, Any]:
     return {
         "run": number,
         "name": run.name,

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from schedlab.analysis.history import ChangePoint
 from schedlab.findings.history import Series, SeriesKey
+from schedlab.results.kinds import IMPORTED
 from schedlab.results.words import Word
 
 FORMAT = 4
@@ -35,10 +36,20 @@ class PublishedPoint(BaseModel):
     blocks: int
 
 
+class PublishedComparison(BaseModel):
+    """The comparison of an imported column. ``columns``: the runs on its page, the baseline first; ``size`` and
+    ``rows``: the column's changes for the worse in words, empty without one."""
+
+    columns: list[int]
+    verdicts: dict[str, int]
+    size: str = ""
+    rows: str = ""
+
+
 class PublishedRun(BaseModel):
     """A run on the site. ``key`` changes when the run changes, ``mark`` when a complete run changes: with an equal mark
     the run is not read again. ``reason``: why a run is damaged or has no page. ``dated``: see
-    :class:`schedlab.findings.history.Point`."""
+    :class:`schedlab.findings.history.Point`. ``beside``: identity that the columns of one import share."""
 
     key: str
     mark: str = ""
@@ -51,6 +62,14 @@ class PublishedRun(BaseModel):
     reason: str = ""
     page: bool = False
     dated: bool = True
+    beside: str = ""
+    comparison: PublishedComparison | None = None
+
+    @property
+    def is_import(self) -> bool:
+        """Whether the run was imported."""
+        return self.state == IMPORTED
+
     points: list[PublishedPoint] = []
 
 
@@ -126,8 +145,10 @@ class Published(BaseModel):
         """
         points = [point for run in self.runs.values() for point in run.points]
         numbers = Counter(point.series for point in points)
+        compared = [run.comparison.columns for run in self.runs.values() if run.comparison]
         return (
-            all(0 <= run.started < LAST for run in self.runs.values())
+            all(columns and self.runs.keys() >= set(columns) for columns in compared)
+            and all(0 <= run.started < LAST for run in self.runs.values())
             and all(isfinite(point.value) for point in points)
             and all(_has_row(each.key) for each in self.series.values())
             and all(

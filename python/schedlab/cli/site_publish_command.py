@@ -59,4 +59,4 @@ def publish(
     changes = [f"{done.updated} new or changed", *([f"{done.removed} removed"] if done.removed else [])]
     echo(f"{folder / 'index.html'}: {counted(done.runs, 'run')} ({', '.join(changes)}), {done.series} histories")
     if done.worse:
-        echo(f"{counted(done.worse, 'change')} for the worse, see {folder / 'history.html'}")
+        echo(f"{counted(done.worse, 'change')} for the worse, see {folder / 'index.html'}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urljoin
@@ -25,14 +25,28 @@ ATOM = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True)
 class Entry:
-    """A change for the worse. ``link`` is relative to the site; ``shown``: seconds since 1970, when the run began that
-    first showed the change."""
+    """A change for the worse.
+
+    Attributes:
+        identity: URN, which stays the same while the entry is of the same change.
+        what: the row, or the columns that were compared.
+        figure: size of the change in words.
+        text: the change in sentences.
+        link: relative to the site.
+        shown: seconds since 1970, when the run began that first showed the change.
+    """
 
     identity: str
-    title: str
+    what: str
+    figure: str
     text: str
     link: str
     shown: float
+
+    @property
+    def title(self) -> str:
+        """The change in a few words."""
+        return f"{self.what} {self.figure}"
 
     @property
     def time(self) -> str:
@@ -40,9 +54,20 @@ class Entry:
         return datetime.fromtimestamp(self.shown, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def entries(all_series: Iterable[Series]) -> list[Entry]:
-    """Return the newest changes for the worse, the newest first."""
-    found = []
+def newest(found: Iterable[Entry]) -> list[Entry]:
+    """Return the newest entries, the newest first."""
+    return sorted(found, key=lambda entry: (-entry.shown, entry.identity))[:MOST]
+
+
+def compared(name: str, baseline: str, figure: str, rows: str, link: str, started: float) -> Entry:
+    """Return the entry of a column that is worse than its baseline in a comparison."""
+    identity = str(uuid5(NAMESPACE_URL, f"schedlab:{link}:{name}"))
+    text = f"{name} is {figure}{rows}, against {baseline}."
+    return Entry(f"urn:uuid:{identity}", f"{name} against {baseline}:", f"{figure}{rows}", text, link, started)
+
+
+def entries(all_series: Iterable[Series]) -> Iterator[Entry]:
+    """Yield the changes for the worse in histories."""
     for series in all_series:
         key = series.key
         for change in series.changes:
@@ -58,9 +83,10 @@ def entries(all_series: Iterable[Series]) -> list[Entry]:
                 f"shown by run {shown.run} of {when(shown)}."
             )
             identity = str(uuid5(NAMESPACE_URL, f"schedlab:{key.identity}:{first.run}"))
-            title = f"{key.row} {key.variant}: {key.metric} {size(change)}"
-            found.append(Entry(f"urn:uuid:{identity}", title, text, f"history.html#{key.identity}", shown.started))
-    return sorted(found, key=lambda entry: (-entry.shown, entry.identity))[:MOST]
+            what = f"{key.row} {key.variant}: {key.metric}"
+            link = f"history.html#{key.identity}"
+            figure = f"{size(change)} since run {first.run}"
+            yield Entry(f"urn:uuid:{identity}", what, figure, text, link, shown.started)
 
 
 def json_feed(listed: Sequence[Entry], address: str) -> str:

@@ -58,6 +58,7 @@ class StoredDesign(BaseModel):
         stack: variants of a patch stack, in order.
         factorial: the switches of each variant.
         bisection, candidate, sweep, tuning, confirms, fleet: see :class:`Purpose`.
+        beside: identity that the columns of one import share; empty for measured runs.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -83,6 +84,7 @@ class StoredDesign(BaseModel):
     tuning: str = ""
     confirms: int = 0
     fleet: str = ""
+    beside: str = ""
 
     @property
     def purpose(self) -> Purpose:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -82,11 +83,12 @@ def _column(imported: Import, name: str, of_column: Sequence[Series]) -> _Column
 
 
 class _Rows:
-    """Rows of the tables of samples, inserted together: a statement for each of 10,000 columns takes most of the
-    time."""
+    """Rows of the tables of samples of one command, inserted together: a statement for each of 10,000 columns takes
+    most of the time. ``identity``: what all columns of the command share."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self.identity = uuid4().hex
         tables = (schema.cell, schema.trial, schema.metric, schema.samples)
         self.tables = {table: list[dict[str, Any]]() for table in tables}
 
@@ -132,7 +134,7 @@ def _record_column(rows: _Rows, numbers: Iterator[tuple[int, int]], imported: Im
     }
     blocks = max(block for block, _, _ in column.cells)
     most = max(len(series.values) for of_cell in column.cells.values() for series in of_cell)
-    design = _design(list(questions.values()), [column.name], blocks, most)
+    design = _design(list(questions.values()), [column.name], blocks, most, rows.identity)
     run_id = _begin(rows.connection, imported, column.name, design, len(column.cells))
     for position, (key, of_cell) in enumerate(column.cells.items()):
         cell_id, trial_id = next(numbers)
@@ -178,7 +180,9 @@ def _question(series: Series, parameters: str) -> Question:
     )
 
 
-def _design(questions: list[Question], variants: list[str], blocks: int, iterations: int) -> StoredDesign:
+def _design(
+    questions: list[Question], variants: list[str], blocks: int, iterations: int, beside: str = ""
+) -> StoredDesign:
     return StoredDesign(
         question="",
         blocks=blocks,
@@ -191,6 +195,7 @@ def _design(questions: list[Question], variants: list[str], blocks: int, iterati
         correction="holm",
         family="variant",
         paired=False,
+        beside=beside,
     )
 
 

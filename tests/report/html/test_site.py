@@ -11,12 +11,15 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from schedlab.cli import serve_run
 from schedlab.cli.publish_run import publish
+from schedlab.results.imported import Import, Series
 from schedlab.store.file import open_store
+from schedlab.store.imports import record_imports
 from tests import histories as stored
 from tests.conftest import TWO_VARIANTS
 from tests.report.html.conftest import Windows, until
@@ -102,6 +105,35 @@ def test_a_run_opens_its_report_and_the_report_leads_back(visit: Open) -> None:
     page.locator("figure[data-drawn] svg").first.wait_for()
     page.get_by_role("link", name="All runs").click()
     expect(page).to_have_title("Runs: schedlab site")
+
+
+def test_the_start_page_lists_the_changes_for_the_worse_and_leads_to_them(visit: Open) -> None:
+    page = visit("index.html", width=390)
+    listed = page.locator("#regressions li")
+    expect(listed).to_have_count(4)
+    expect(listed.last).to_contain_text(re.compile(r"hackbench groups=\d changed: time \+(29|30)\.\d % since run 10"))
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    listed.last.get_by_role("link").click()
+    expect(page.locator("details.row[open]")).to_have_count(1)
+
+
+def test_an_imported_run_leads_to_its_comparison(windows: Windows, tmp_path: Path) -> None:
+    engine = open_store(tmp_path / "store.sqlite", create=True)
+    for name, seconds in (("base", 1.0), ("<b>new", 1.5)):
+        blocks = tuple(
+            Series(name, "hackbench", "time", "s", "lower", {}, np.array([seconds + block / 500]), name, block=block)
+            for block in range(1, 6)
+        )
+        record_imports(engine, [Import("csv", name, (name,), blocks)])
+    publish(engine, tmp_path / "site")
+    # The page of an earlier test may still load.
+    windows.allows = lambda url: url.startswith(tmp_path.parent.as_uri())
+    page = windows.load((tmp_path / "site/index.html").as_uri())
+    expect(page.locator("#regressions li")).to_contain_text("<b>new against base: worse by 49.7 % in hackbench time")
+    expect(page.locator("#runs tr").first).to_contain_text("1 worse against base")
+    expect(page.locator("#runs tr").first).to_contain_text("imported 20")
+    page.get_by_role("link", name="against base", exact=True).click()
+    expect(page).to_have_title(re.compile("<b>new against base: schedlab report"))
 
 
 def opened(page: Page) -> None:

@@ -25,6 +25,13 @@ def sentences(report: Report) -> list[Sentence]:
     return of_variants or [Sentence("", words.alone(report))]
 
 
+def worse(report: Report, column: str) -> tuple[str, str]:
+    """Return the size of a column's changes for the worse and their rows in words; empty without such a change."""
+    rows = [row for row in report.rows if row.variant == column and not row.control and not row.tied_to]
+    of_word = [row for row in rows if row.verdict is Word.WORSE]
+    return (_size(Word.WORSE, of_word), _where(of_word, rows)) if of_word else ("", "")
+
+
 def _tone(rows: Sequence[Row]) -> Tone:
     """Return the most important word of all rows; of both directions, the worse."""
     verdicts = {row.verdict for row in rows}

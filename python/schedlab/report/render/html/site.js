@@ -57,8 +57,12 @@ const schedlab = (() => {
       name.append(link);
     }
     const verdicts = made("td", "", "");
-    for (const [word, count] of Object.entries(run.verdicts)) {
-      verdicts.append(made("span", word, `${verdicts.childNodes.length ? ", " : ""}${count} ${word}`));
+    const counted = Object.entries(run.comparison?.verdicts || run.verdicts);
+    counted.forEach(([word, count], place) => verdicts.append(made("span", word, `${place ? ", " : ""}${count} ${word}`)));
+    if (run.comparison) {
+      const link = made("a", "", `against ${run.comparison.against}`);
+      link.href = run.comparison.page;
+      verdicts.append(" ", link);
     }
     if (run.reason) verdicts.textContent = run.reason;
     row.append(
@@ -208,7 +212,35 @@ const schedlab = (() => {
     waiting.get(id)?.();
     waiting.delete(id);
   };
-  const receive = { runs, series, points, plots: (all) => { specifications = all; } };
-  addEventListener("DOMContentLoaded", () => read(document.body.dataset.list, `data/${document.body.dataset.list}.js`));
+  // The changes for the worse of histories and comparisons: the newest, and the others folded.
+  const NEWEST = 10;
+  const regressions = (all) => {
+    const place = one("#regressions");
+    const entry = (each) => {
+      const item = made("li", "", "");
+      const link = made("a", "", each.what);
+      link.href = each.link;
+      link.title = each.text;
+      item.append(made("span", "quiet", day(each.date).slice(0, 10)), " ", link, " ", made("span", "figure", each.figure));
+      return item;
+    };
+    const listed = (entries) => {
+      const list = made("ul", "regressions", "");
+      list.append(...entries.map(entry));
+      return list;
+    };
+    if (!all.length) place.append(made("p", "quiet", "None in histories and comparisons of imported runs."));
+    else place.append(listed(all.slice(0, NEWEST)));
+    if (all.length > NEWEST) {
+      const rest = made("details", "", "");
+      rest.append(made("summary", "", `and ${all.length - NEWEST} more`), listed(all.slice(NEWEST)));
+      place.append(rest);
+    }
+    place.hidden = false;
+  };
+  const receive = { runs, series, regressions, points, plots: (all) => { specifications = all; } };
+  addEventListener("DOMContentLoaded", () => {
+    for (const name of document.body.dataset.list.split(" ")) read(name, `data/${name}.js`);
+  });
   return receive;
 })();

@@ -1,8 +1,9 @@
 """A site of all runs of a store: static files, which open from a folder without a server and fetch nothing else.
 
-    index.html     all runs        ◀── data/runs.js
+    index.html     all runs        ◀── data/runs.js, data/regressions.js
     history.html   all rows        ◀── data/series.js, and data/series/ID.js when a row is opened
     run/N.html     the report of run N
+    compare/N.html the comparison of the imported run N with others
     feed.json, feed.xml   changes for the worse
     assets/        scripts and styles of all pages
 
@@ -24,6 +25,7 @@ from markupsafe import Markup
 from schedlab.findings.history import Point, Series
 from schedlab.report import words
 from schedlab.report.answers.history import METHOD, size, when
+from schedlab.report.feeds import Entry
 from schedlab.report.render.html.page import ASSETS, SITE_POLICY, environment, script_safe, text
 from schedlab.results.metrics import finite
 
@@ -70,6 +72,23 @@ def _page(template: str, title: str, contents: str, scripts: Sequence[str]) -> s
 def runs_script(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return the script with all runs, newest first."""
     return _call("runs", list(rows))
+
+
+def regressions_script(listed: Iterable[Entry]) -> str:
+    """Return the script with the changes for the worse, newest first."""
+    return _call(
+        "regressions",
+        [
+            {
+                "what": each.what,
+                "figure": each.figure,
+                "text": each.text,
+                "link": each.link,
+                "date": round(each.shown * 1000),
+            }
+            for each in listed
+        ],
+    )
 
 
 def series_list_script(all_series: Iterable[Series]) -> str:
