@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from schedlab.importers import detect
 from schedlab.results.imported import NOT_STATED, Origin
 from schedlab.workloads.origins import common, of_uname, origin
 
@@ -43,3 +47,30 @@ def test_results_of_several_sources_have_the_first_start_and_what_all_state() ->
     assert common([first, second]) == Origin("", "rack-7", 1_700_000_000.0)
     assert common([first, NOT_STATED]) == Origin("", "", 1_700_000_100.0)
     assert common([]) == NOT_STATED
+
+
+GOOGLE = {
+    "context": {"date": "2025-11-21T10:36:44+01:00", "host_name": "rack-7", "num_cpus": 2},
+    "benchmarks": [{"name": "BM", "run_type": "iteration", "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ns"}],
+}
+PYTEST = {
+    "machine_info": {"node": "rack-7", "system": "Linux", "release": "6.12.0"},
+    "datetime": "2025-11-21T09:36:44.123456",
+    "commit_info": {},
+    "benchmarks": [{"name": "t", "stats": {"mean": 1.0, "rounds": 2, "data": [1.0, 1.0]}}],
+    "version": "4.0.0",
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (GOOGLE, Origin("", "rack-7", 1_763_717_804.0)),
+        (PYTEST, Origin("6.12.0", "rack-7", None)),
+        (json.loads((Path(__file__).parent / "declared/fio.json").read_text()), Origin(started=1_795_934_012.0)),
+    ],
+    ids=["google-benchmark", "pytest-benchmark", "fio"],
+)
+def test_json_states_what_its_tool_writes(tmp_path: Path, content: object, expected: Origin) -> None:
+    (tmp_path / "base.json").write_text(json.dumps(content))
+    assert detect.read(tmp_path / "base.json").origins == {"base": expected}

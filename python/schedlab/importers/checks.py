@@ -26,8 +26,9 @@ MOST_ALIKE = 3
 """Notes on single files with the same text that are shown one by one."""
 MOST_NOTES = 20
 """Notes that the summary of an import and a run have."""
-_MOST_ROWS = 100_000
-"""Rows of samples, counted in each column and block. Each takes some kilobytes of memory, also with one sample."""
+_MOST_ROWS = 200_000
+"""Rows of samples, counted in each column and block: 10,000 logs of schbench have 120,000. Each takes some 3 kB of
+memory, also with one sample."""
 
 
 _MOST_LISTED = 20
@@ -88,8 +89,9 @@ def _is_printable(imported: Import) -> bool:
     """Return whether :func:`_printable` would change nothing in an import of samples alone: there may be 100,000
     series, which share most of their texts."""
     texts = {imported.format, imported.source, *imported.notes, *imported.columns}
+    texts |= {*imported.understood}
     texts |= {text for origin in imported.origins.values() for text in (origin.kernel, origin.host)}
-    for series in imported.series:
+    for series in (*imported.series, *imported.undirected):
         texts |= {series.column, series.workload, series.metric, series.unit, series.source, series.label}
         for name, value in series.parameters.items():
             texts |= {name, value} if isinstance(value, str) else {name}

@@ -10,9 +10,11 @@ from typing import Any, Literal
 import jmespath
 from pydantic import Field
 
+from schedlab.results.imported import Origin
 from schedlab.workloads.declared.model import DeclaredFormat, DeclaredMetric, RowKey, require_once, value_of
 from schedlab.workloads.json_logs import load_all, number, parameter
 from schedlab.workloads.log_reader import NUMBER, Log, Reader, Reading, Samples
+from schedlab.workloads.origins import common, origin
 
 _FIGURE = re.compile(rf"[+-]?{NUMBER}(?:[eE][+-]?\d{{1,3}})?")
 _COMPLETE = "import the complete output of the tool"
@@ -35,6 +37,7 @@ class JsonFormat(DeclaredFormat):
         parameters: paths in the object of a row.
         of_document: paths of further parameters, in the complete object.
         numbered: parameter that numbers the rows whose other parameters are equal; such rows are an error without.
+        origin: paths in the complete object to values that :func:`schedlab.workloads.origins.origin` takes.
         refuses: paths in the complete object, with reasons: an object with anything but null, false or an empty list
             there has no usable figures.
     """
@@ -46,6 +49,7 @@ class JsonFormat(DeclaredFormat):
     parameters: dict[str, str] = Field({})
     of_document: dict[str, str] = Field({})
     numbered: str = ""
+    origin: dict[Literal["kernel", "host", "started"], str] = Field({})
     refuses: dict[str, str] = Field({})
     metric: list[JsonMetric] = Field(min_length=1)
 
@@ -62,7 +66,12 @@ class JsonFormat(DeclaredFormat):
         return head.lstrip()[:1] == "{" and self.has_marks(head) and all(f'"{key}"' in head for key in self.keys)
 
     def _read(self, log: Log) -> Reading:
-        return Reading([each for document in load_all(log) for each in self._samples(log, document)])
+        documents = load_all(log)
+        samples = [each for document in documents for each in self._samples(log, document)]
+        return Reading(samples, origin=common(map(self._origin, documents)))
+
+    def _origin(self, document: Mapping[str, Any]) -> Origin:
+        return origin(**{name: jmespath.search(path, document) for name, path in self.origin.items()})
 
     def _samples(self, log: Log, document: Mapping[str, Any]) -> Iterator[Samples]:
         if missing := [key for key in self.keys if key not in document]:

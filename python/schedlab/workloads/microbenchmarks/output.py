@@ -14,6 +14,7 @@ from schedlab.results.imported import Cell, Table, TableRow
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.json_logs import Object, inner, items, load, number, numbers, objects_of, parameter
 from schedlab.workloads.log_reader import Log, Reader, Reading, Samples, floats
+from schedlab.workloads.origins import origin
 
 _GOOGLE, _PYTEST, _BENCHER, _JMH = "google-benchmark", "pytest-benchmark", "bencher", "jmh"
 
@@ -62,7 +63,8 @@ def _summary(name: str, spec: MetricSpec, mean: float, deviation: float | None, 
 def _read_google(log: Log) -> Reading:
     """Return the repetitions of each benchmark; of a benchmark without single repetitions, mean and deviation."""
     notes, by_name = list[str](), dict[str, list[Object]]()
-    for entry in objects_of(load(log).get("benchmarks")):
+    content = load(log)
+    for entry in objects_of(content.get("benchmarks")):
         name = str(entry.get("run_name") or entry.get("name"))
         if entry.get("error_occurred") or entry.get("skipped"):
             reason = entry.get("error_message") or entry.get("skip_message") or "no reason is given"
@@ -83,7 +85,9 @@ def _read_google(log: Log) -> Reading:
             rows += _google_summaries(log, name, entries)
     if not (samples or rows):
         raise log.problem("contains no figure of a benchmark", 1, "run the benchmark again")
-    return Reading(samples, _summaries(log, _GOOGLE, rows), notes, counters)
+    context = content.get("context")
+    stated = origin(host=inner(context, "host_name"), started=inner(context, "date"))
+    return Reading(samples, _summaries(log, _GOOGLE, rows), notes, counters, stated)
 
 
 def _google(log: Log, name: str, entry: Object, key: str) -> float:
@@ -109,7 +113,8 @@ def _google_summaries(log: Log, name: str, entries: Sequence[Object]) -> Iterato
 def _read_pytest(log: Log) -> Reading:
     """Return the time of every round (``--benchmark-json`` writes ``data``), or mean and deviation of the rounds."""
     samples, rows = list[Samples](), list[TableRow]()
-    for entry in objects_of(load(log).get("benchmarks")):
+    content = load(log)
+    for entry in objects_of(content.get("benchmarks")):
         name, stats = str(entry.get("fullname") or entry.get("name")), entry.get("stats")
         data, mean, rounds = (inner(stats, key) for key in ("data", "mean", "rounds"))
         if data:
@@ -124,7 +129,10 @@ def _read_pytest(log: Log) -> Reading:
             raise log.problem(f"{name!r} has no times")
     if not (samples or rows):
         raise log.problem("contains no benchmark", 1, "run the benchmarks again")
-    return Reading(samples, _summaries(log, _PYTEST, rows))
+    machine = content.get("machine_info")
+    kernel = inner(machine, "release") if inner(machine, "system") == "Linux" else ""
+    stated = origin(kernel, inner(machine, "node"), content.get("datetime"))
+    return Reading(samples, _summaries(log, _PYTEST, rows), origin=stated)
 
 
 def _read_bencher(log: Log) -> Reading:
