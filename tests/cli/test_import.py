@@ -70,6 +70,16 @@ def test_every_column_becomes_a_run_and_the_next_command_is_printed(folder: Path
     ]
 
 
+def test_a_dry_run_shows_what_the_source_states_of_its_columns(folder: Path) -> None:
+    (folder / "tcp.json").write_text(text("iperf3-tcp.json"))
+    assert (
+        "tcp: measured 2026-11-21 09:38 UTC on host under Linux 6.18"
+        in schedlab("import", folder / "tcp.json", folder / "before.log", "--dry-run").output
+    )
+    shown = json.loads(schedlab("import", folder / "tcp.json", "--dry-run", "--format", "json").stdout)
+    assert shown["imports"][0]["origins"] == {"tcp": {"kernel": "6.18", "host": "host", "started": 1_795_253_930.0}}
+
+
 def test_many_columns_are_counted_instead_of_named(folder: Path) -> None:
     for number in range(30):
         (folder / f"run-{number}.log").write_text(text("hackbench.log").replace("0.288", f"0.2{number:02}"))
@@ -109,7 +119,7 @@ def test_the_json_of_a_dry_run_has_the_documented_fields(folder: Path) -> None:
     output = json.loads(result.output)
     assert (output["schema"], set(output)) == (1, {"schema", "imports"})
     (results,) = output["imports"]
-    assert set(results) == {"format", "source", "columns", "notes", "tables", "disagreements"}
+    assert set(results) == {"format", "source", "columns", "notes", "origins", "tables", "disagreements"}
     samples, printed = results["tables"]
     assert {frozenset(row) for table in (samples, printed) for row in table["rows"]} == {frozenset(FIELDS)}
     assert set(samples) == {"layout", "title", "workload", "line", "baseline", "columns", "gains", "rows"}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 
 import numpy as np
 
 from schedlab.analysis.gains import Recomputed, differences, disagreements, relative_gains
-from schedlab.results.imported import Import, Series, Table, TableRow
+from schedlab.results.imported import Import, Origin, Series, Table, TableRow
 
 SAMPLES = "samples"
 """The layout of tables that consist of samples."""
@@ -68,7 +68,8 @@ class OutlineTable:
 
 @dataclass(frozen=True)
 class Outline:
-    """The contents of an import; ``columns`` are the columns of samples, the baseline first."""
+    """The contents of an import; ``columns`` are the columns of samples, the baseline first, ``origins`` what the
+    source states of them."""
 
     format: str
     source: str
@@ -76,12 +77,21 @@ class Outline:
     notes: Sequence[str]
     tables: Sequence[OutlineTable]
     understood: Sequence[str] = ()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
 def outline(imported: Import) -> Outline:
     """Return a table of samples for each workload, in the order of the source, then the printed tables."""
     tables = [*_tables_of_samples(imported), *map(_printed_table, imported.tables)]
-    return Outline(imported.format, imported.source, imported.columns, imported.notes, tables, imported.understood)
+    return Outline(
+        imported.format,
+        imported.source,
+        imported.columns,
+        imported.notes,
+        tables,
+        imported.understood,
+        imported.origins,
+    )
 
 
 def _tables_of_samples(imported: Import) -> Iterator[OutlineTable]:

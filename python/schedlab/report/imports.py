@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -18,6 +20,7 @@ from schedlab.notation.units import counted
 from schedlab.report.numbers import figure, percent
 from schedlab.report.printed import NO_RATIO, no_ratio
 from schedlab.report.words import GAIN_SIGN, listed
+from schedlab.results.imported import Origin
 
 SCHEMA = 1
 """Version of the JSON. The version rises when a field is removed or changes its meaning, not for a new field."""
@@ -53,6 +56,7 @@ def _import(outline: Outline) -> dict[str, Any]:
         "source": outline.source,
         "columns": list(outline.columns),
         "notes": list(outline.notes),
+        "origins": {column: asdict(origin) for column, origin in outline.origins.items()},
     }
     tables = [
         {name: value for name, value in vars(table).items() if name not in ("rows", "disagreements")}
@@ -90,6 +94,8 @@ def _parts(outline: Outline) -> Iterator[RenderableType]:
     if outline.columns:
         names = listed(outline.columns, MOST_NAMES)
         yield Text(f"columns of samples: {names} (the first is the baseline); [unit, which is better]")
+    for column, origin in islice(outline.origins.items(), MOST_NAMES):
+        yield Text(f"  {column}: measured {_origin(origin)}", style="dim")
     for line in outline.understood:
         yield Text(f"  {line}", style="dim")
     for table in outline.tables:
@@ -108,6 +114,13 @@ def _parts(outline: Outline) -> Iterator[RenderableType]:
                 f"line {cell.line}: {cell.row}, {cell.column}: {cell.printed:+zg} % is printed, the values give "
                 f"{percent(cell.recomputed, 2, signed=True)}",
             )
+
+
+def _origin(origin: Origin) -> str:
+    """Describe when, where and on which kernel a column was measured, as its source states it."""
+    date = "" if origin.started is None else f"{datetime.fromtimestamp(origin.started, UTC):%Y-%m-%d %H:%M UTC}"
+    parts = (date, f"on {origin.host}" if origin.host else "", f"under Linux {origin.kernel}" if origin.kernel else "")
+    return " ".join(filter(None, parts))
 
 
 def remarks(outline: Outline) -> Iterator[Text]:
