@@ -62,7 +62,9 @@ def test_output_of_the_command_names_no_column(output: tuple[str, str]) -> None:
     assert (one.title, one.columns, two.title, two.columns) == ("./one", ("./one",), "./two", ("./two",))
     assert (values(row(one, "cycles:u")), values(row(two, "elapsed"))) == ([2e9], [0.5])
     both = only(imported(OUTPUT_ABOVE.format(first=first, second=second, one="./one", two="./one")))
-    assert (both.title, both.columns) == ("./one", ("./one", "./one (2)"))
+    # Words that do not distinguish runs are between repetitions.
+    columns = ("./one",) if first in ("done", "Results:") else ("./one", "./one (2)")
+    assert (both.title, both.columns) == ("./one", columns)
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,11 @@ def without_counters(gaps: Sequence[Sequence[TextLine]], runs: Sequence[int]) ->
     return Counted(counted, counting, unsure[0] if unsure else None)
 
 
+def only_counts(text: str) -> bool:
+    """Return whether a line alone can only count a run or state times."""
+    return _only_counts(TextLine(0, text, counter=0))
+
+
 def _only_counts(line: TextLine) -> bool:
     """Return whether a line has only a counter, times, and words that do not distinguish runs."""
     if _STATES_TIMES.fullmatch(line.text) or _LOOP.fullmatch(line.text):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from schedlab.importers.checks import unique
+from schedlab.importers.logs.between import only_counts
 from schedlab.importers.printed.lines import Line, is_rule, malformed
 from schedlab.results.imported import Table
 from schedlab.results.metrics import MetricSpec
@@ -55,6 +56,8 @@ class Reader:
     lines: Sequence[Line]
     source: str
     blocks: list[_Block] = field(default_factory=list)
+    end: int = 0
+    """End of the last block."""
 
     def read(self, at: int, floor: int) -> int | None:
         """Read the block that begins at ``lines[at]`` and return its end; None if no block begins at the line."""
@@ -67,6 +70,7 @@ class Reader:
         end, heading, lines = self._events(at + 1 if title else at, title is not None)
         if lines:
             self._add(at, floor, title, heading, lines)
+            self.end = end
             return end
         if title and not any(self.lines[place].text for place in range(at + 1, len(self.lines))):
             raise malformed(self.source, self.lines[at], "the text ends before its counters")
@@ -146,15 +150,28 @@ class Reader:
             command = self.blocks[-1].command
         if counts := people.counts_for_people([(line.number, line.text) for line in lines], command.runs, self.source):
             number = self.lines[at].number
+            if not heading and not above and self._repeats(at, command):
+                last = self.blocks[-1]
+                self.blocks[-1] = replace(last, counts=(*last.counts, *counts))
+                return
             block = _Block(heading or above, command, tuple(counts), number, above if heading else "")
             self.blocks.append(replace(block, names=title is not None and not heading))
+
+    def _repeats(self, at: int, command: Command) -> bool:
+        """Return whether the block repeats the last block: only counters of runs, times and commands are between."""
+        between = (line.text.strip() for line in self.lines[self.end : at])
+        return (
+            bool(self.blocks)
+            and command.text == self.blocks[-1].command.text
+            and all(not text or is_rule(text) or only_counts(text) or people.command_of(text) for text in between)
+        )
 
     def _above(self, at: int, floor: int, *, titled: bool) -> tuple[str, Command]:
         """Return the heading and the command above a block."""
         heading = ""
         for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
             text = self.lines[place].text.strip()
-            if not text or is_rule(text):
+            if not text or is_rule(text) or only_counts(text):
                 continue
             if len(text) > LONGEST_LINE:
                 break

@@ -33,10 +33,10 @@ _TRANSPORTS = {
     "inet": re.compile(r"\s(?:-[a-zA-Z]*i[a-zA-Z]*|--inet)\b"),
 }
 """Options of the transport, which hackbench does not print; the default is sockets."""
-_HEAD, _TAIL = r"Running (?:in \w+ mode )?with \d[^\n]*", r"(?:[\w(=]+ ){0,8}tasks\)"
+_HEAD, _TAIL = r"Running (?:in \w+ mode )?with \d+(?:\*| groups?\b)[^\n]*", r"(?=\D*\d)(?:[\w(=]+ ){0,8}tasks\)"
 _WRAPPED = re.compile(rf"^([ \t]*{_HEAD})\n[ \t]*({_TAIL})[ \t]*$", re.MULTILINE)
 """The first line of a run, which mail programs wrap."""
-_LINE = re.compile(rf"{_HEAD}|{_TAIL}|{_MESSAGES.pattern}|Time:[ \t]*\S*")
+_LINE = re.compile(rf"{_HEAD}|{_TAIL}|{_MESSAGES.pattern}|Time:(?![ \t]*[a-z]{3})[ \t]*\S*")
 _RUNS_WITHIN, _COMMAND_WITHIN, _TIME_WITHIN = (
     re.compile(rf"^[ \t]*+(?:{pattern.pattern})[ \t]*$", re.MULTILINE) for pattern in (_RUNNING, _COMMAND, _TIME)
 )

@@ -235,8 +235,10 @@ _IS_LINE = lines_of(
     _TITLE.pattern.strip("^$"),
     _NUMBERS.pattern.strip("^$"),
     omni.ROW,
-    r"Interim result: .*|!!! .*|(?!CONFIG_)[A-Z][A-Z0-9_]+=.*",
-    r"(?=(?:.*,)?-?\d+\.\d\d(?:,|\Z))[\w.|/^ -]*(?:,[\w.|/^ -]*)+",
+    r"Interim result: .*|!!! .*",
+    r"(?:LOCAL|REMOTE|THROUGHPUT|TRANSACTION|REQUEST|RESPONSE|PROTOCOL|DIRECTION|ELAPSED|CONFIDENCE|SD|BURST|UUID|COMMAND|"
+    r"SOURCE|DEST|SOCKET|TRANSPORT|MARKER|RT|[LR]S[SR]|NET|OUTPUT|RESULT|INTERVAL|\w*LATENCY)\w*=.*",
+    r"(?=(?:.*,)?-?\d+\.\d\d(?:,|\Z))[\w.|/^ -]*(?:,[\w.|/^ -]*){3,}",
 )
 
 

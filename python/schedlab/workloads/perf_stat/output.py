@@ -297,7 +297,7 @@ def _samples(count: Count) -> Samples:
     return Samples(WORKLOAD, count.metric, count.parameters, (count.value,))
 
 
-_DERIVED = re.compile(r"(?:[\w.-]+(?P<first>[^\w\s.<>]|\t))?(?P<mark>[^\w\s.<>]|\t)(?P=mark){2}.*\d.*")
+_DERIVED = re.compile(r"(?:[\w.-]+[,;|:!@\t])?(?P<mark>[,;|:!@\t])(?P=mark){2}.*\d.*")
 """A line that has only a derived figure: the fields of the count are empty."""
 _STARTED = "# started on "
 """Beginning of the first line of a file that perf writes."""

@@ -148,7 +148,8 @@ _BEGINS = re.compile(r"(?:pgbench \(|starting vacuum\.\.\.|transaction type: |pr
 _LINES = (
     _BEGINS.pattern,
     r"(?:pgbench|progress|transaction type|scaling factor|partition method|partitions|query mode|duration): .*",
-    r"(?:number of \w+|maximum number of tries|total number of retries|SQL script \d+|rate limit schedule lag).*: .*",
+    r"number of (?:clients|threads|transactions|failed)\b.*: .*|(?:SQL script \d+|rate limit schedule lag).*: .*",
+    r"(?:maximum number of tries|total number of retries): .*",
     r"latency (?:average|stddev)(?::| =) .*|(?:initial connection time|average connection time|tps) = .*",
     r"- (?:weight|number of \w+).*: .*|- \d+ transactions .*|- latency \w+ = .*",
     r"statement latencies in milliseconds.*|\d+\.\d{3}(?: +\d+)? +\S.*",

@@ -43,14 +43,14 @@ BOGO_OPS = MetricSpec("bogo-ops", "bogo-ops/s", "higher")
 """Rate over real time; the rate over CPU time does not include waiting."""
 
 
-def _recognises(head: str) -> bool:
-    """Return whether a text has the header of the metrics, or is YAML with a stressor."""
-    return bool(_HEADER.search(head)) or (head.startswith("---") and bool(_STRESSOR.search(head)))
+def _recognises_yaml(head: str) -> bool:
+    """Return whether a text is YAML with a stressor."""
+    return head.startswith("---") and bool(_STRESSOR.search(head))
 
 
 def _read(log: Log) -> Reading:
     """Return a sample for each stressor of each run; ImportProblem for a stressor that is cut off."""
-    samples = [*_of_log(log), *_miscellaneous(log)] if _HEADER.search(log.text) else list(_of_yaml(log))
+    samples = [*_of_log(log), *_miscellaneous(log)]
     if not samples:
         raise log.problem("contains no line of metrics", len(log.lines))
     return Reading(samples, notes=[f"{log.name}: {match[1]}" for match in _UNTRUSTED.finditer(log.text)])
@@ -107,23 +107,21 @@ def _of_yaml(log: Log) -> Iterator[Samples]:
         yield Samples("stress-ng", BOGO_OPS, {"stressor": head[1]}, (float(rate[1]),))
 
 
-_LINES = (
-    r"stress-ng: .*|---|\.\.\.|(?:system-info|metrics|times|thermal-zones|perfstats):|- stressor: .*",
-    r"(?:bogo-ops|wall-clock-time|user-time|system-time|cpu-usage-per-instance|max-rss)[\w-]*: .*",
-    r"(?:stress-ng-version|run-by|date-yyyy-mm-dd|time-hh-mm-ss|epoch-secs|hostname|sysname|nodename|release|version|"
-    r"machine|compiler|libc|uptime|(?:total|free|shared|buffer)ram|(?:total|free)swap|pagesize|cpus|cpus-online|"
-    r"ticks-per-second): .*",
-)
-"""Lines of stress-ng's log and YAML."""
-
 READERS = (
     Reader(
+        "stress-ng-yaml",
+        "stress-ng --yaml: bogo-ops/s",
+        _recognises_yaml,
+        lambda log: Reading(list(_of_yaml(log))),
+        in_mails=False,
+    ),
+    Reader(
         "stress-ng",
-        "stress-ng: bogo-ops/s, from its log or YAML",
-        _recognises,
+        "stress-ng's log: bogo-ops/s, miscellaneous metrics",
+        lambda head: bool(_HEADER.search(head)),
         _read,
-        line=lines_of(*_LINES),
-        begins=re.compile(r"stress-ng: .*\] (?:(?:setting|defaulting) to an? |dispatching hogs: ).*|---"),
+        line=lines_of(r"stress-ng: .*"),
+        begins=re.compile(r"stress-ng: .*\] (?:(?:setting|defaulting) to an? |dispatching hogs: ).*"),
     ),
 )
 
