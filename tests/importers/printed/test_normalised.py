@@ -251,3 +251,24 @@ def test_values_and_gains_are_read_from_the_helpers_view() -> None:
     assert (table.workload, values(row(table, "Median 512")), gains(row(table, "Median 512"))) == (
         "schbench", [1.0, 0.78], [0.0, 22.04],
     )  # fmt: skip
+
+
+def test_a_header_whose_only_row_cannot_be_read_is_a_note() -> None:
+    damaged = HEADER + " 1-groups     1.00 [ -0.00](.98 [  1.75](10.25)\n"
+    result = imported(f"{BOX}{HEADER}{ROWS}\nAnd another machine:\n\n{damaged}")
+    assert len(only(result).rows) == 2
+    assert [note.split(":")[0] for note in result.notes] == ["line 13"]
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        "t+2.84 (  0.51)\nTCP_RR          168-threads  1.00 (  5.82)  +42.82 ( 43.61)\n",
+        "TCP_RR          168-th\neads  1.00 (  5.82)  +42.82 ( 43.61)\n",
+        "  3.25\n",
+    ],
+)
+def test_a_torn_line_below_a_table_is_refused(torn: str) -> None:
+    with pytest.raises(ImportProblem, match="a line of a table is malformed") as caught:
+        imported(SCHEDTESTS + torn)
+    assert caught.value.where == "mail.txt:6"

@@ -11,9 +11,9 @@ from tests.importers.printed.helpers import by_layout, only
 @pytest.mark.parametrize("name", ["%", "%diff", "diff%", "std%", "Change", "change(%)", "delta", "Δ%", "± %", "pct"])
 @pytest.mark.parametrize("columns", ["runs", "metrics"])
 def test_columns_of_changes_are_not_read_as_runs_or_metrics(name: str, columns: str) -> None:
-    # The values do not prove these changes, so that no grammar reads the table.
-    table = f"case  base  new  {name}\na  100  101  7.00\nb  50  49  3.00\n"
-    option = f"columns={columns},separator=wide,better=lower"
+    table = f"case  base  new  {name}\na  100  101  1.00\nb  50  49  -2.00\n"
+    # Without the lines, a pair of runs whose values prove the changes is read by its grammar.
+    option = f"lines=1-3,columns={columns},separator=wide,better=lower"
     with pytest.raises(ImportProblem, match="changes or spreads are not figures of a run") as caught:
         by_layout(table, option)
     assert (f'4 ("{name}")' in caught.value.what, "state skip=4" in caught.value.todo) == (True, True)

@@ -126,7 +126,8 @@ def read_parts(
     if not tables and not logs:
         raise _refused(text, unquoted, unread or list(paragraphs_with_figures(unquoted, text, ends)), source)
     notes = [note for part in parts for note in part.notes]
-    listed = {*ends, *(at for table in unread for at in range(table.first, table.end))}
+    spans = [*ends.items(), *((table.first, table.end) for table in unread)]
+    listed = {at for first, end in spans for at in range(first, end)}
     notes += [
         f'line {line.number}: no table is read below "{line.text.strip()[:80]}"' for line in unread_boxes(text, listed)
     ]

@@ -35,6 +35,7 @@ from schedlab.importers.printed.normalised_rows import (
     box_above,
     table,
 )
+from schedlab.importers.printed.possible_tables import trailing_figures
 
 _GAIN_MARK = r"\[ ?(?:pct|%) ?imp ?\]"
 _SPREAD_MARK = r"\( ?(?:CV ?%?|std ?%) ?\)"
@@ -61,6 +62,8 @@ _REST_OF_ROW = re.compile(r"(?=.*\d)[-+\d. %()\[\]*^]+\Z")
 
 _LONGEST_LINE = 2000
 _MOST_COLUMNS = 50
+_FARTHEST_ROW = 20
+"""Lines after a table that may continue the table."""
 _MOST_WRAPS = 8
 """Further lines of a header or row that a mail program wrapped."""
 
@@ -136,7 +139,14 @@ def _rows(lines: Sequence[Line], header: Header, source: str) -> tuple[list[Row]
             at += 1
             continue
         row, after = _row(lines, at, header)
-        if row is None and rows and _is_broken(line.text, [each.label for each in rows], separate=at > end):
+        if (
+            row is None
+            and rows
+            and (
+                _is_broken(line.text, [each.label for each in rows], separate=at > end)
+                or (at == end and _has_rows(lines, at))
+            )
+        ):
             why = f"expected a name and {len(header.columns)} columns as in line {header.line.number}"
             raise malformed(source, line, why)
         if row is None:
@@ -166,9 +176,20 @@ def _row(lines: Sequence[Line], at: int, header: Header) -> tuple[Row | None, in
     return None, at
 
 
+def _has_rows(lines: Sequence[Line], at: int) -> bool:
+    """Whether a line of the paragraph from ``lines[at]`` has cells, before the header of another table."""
+    for place in range(at, min(len(lines), at + _FARTHEST_ROW)):
+        text = lines[place].text
+        if not text or len(text) > _LONGEST_LINE or OPERATION.match(text.lstrip()) or _header(lines, place):
+            return False
+        if _ANY_CELL.search(text):
+            return True
+    return False
+
+
 def _is_broken(text: str, names: Sequence[str], *, separate: bool) -> bool:
     """Whether a line after the last row begins or ends as a row; ``separate``: blank lines are between."""
-    if begins_as_row(text, names, separate=separate):
+    if begins_as_row(text, names, separate=separate) or (not separate and trailing_figures(text[:_LONGEST_LINE])):
         return True
     if len(text) > _LONGEST_LINE or not _ANY_CELL.search(text):
         return False

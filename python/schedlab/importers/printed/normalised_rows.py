@@ -9,7 +9,7 @@ the mean. ``report.py`` of schedtests (github.com/yu-chen-surf/schedtests) print
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -26,6 +26,8 @@ NORMALISED = "normalised"
 
 _FACT = re.compile(r"(?P<key>[A-Za-z]+) *:\s+(?P<value>\S.*)\Z")
 _TEST, _UNIT = re.compile(r"\s*Test *:\s+\S"), re.compile(r"\s*Units? *:\s+\S")
+_MARKED = re.compile(r"\[(?:pct|%) ?imp\]|\w ?\( ?(?:CV|std ?%)\)")
+"""Marks of columns in a header."""
 _TITLED_RULE = re.compile(r"={3,} *(?P<title>[^=]*[^= ]) *={3,}\Z")
 _NORMALISED = re.compile(r"normali[sz]ed\b", re.IGNORECASE)
 _INTERPRETATIONS: dict[str, Direction] = {"lower is better": "lower", "higher is better": "higher"}
@@ -122,14 +124,20 @@ def box_above(lines: Sequence[Line], at: int, floor: int) -> Box:
     return Box(facts, ", ".join(filter(None, named))[:_LONGEST_TITLE])
 
 
-def unread_boxes(lines: Sequence[Line], taken: Iterable[int]) -> Iterator[Line]:
-    """Yield the first line of each box of facts below which no table begins. ``taken`` are the indices of tables."""
-    begins = sorted(taken)
+def unread_boxes(lines: Sequence[Line], taken: Collection[int]) -> Iterator[Line]:
+    """Yield headers with marks that are not in a table, and the first line of each box of facts without a table.
+
+    ``taken`` are the indices of all lines of tables.
+    """
     tests = [at for at, line in enumerate(lines) if _TEST.match(line.text[:_LONGEST_LINE])]
     boxes = [at for at in tests if any(_UNIT.match(line.text[:_LONGEST_LINE]) for line in lines[at + 1 : at + 5])]
-    for at, following in zip_longest(boxes, boxes[1:], fillvalue=len(lines)):
-        if not any(at < begin < following for begin in begins):
-            yield lines[at]
+    empty = {
+        at
+        for at, following in zip_longest(boxes, boxes[1:], fillvalue=len(lines))
+        if not any(place in taken for place in range(at + 1, following))
+    }
+    marked = {at for at, line in enumerate(lines) if at not in taken and _MARKED.search(line.text[:_LONGEST_LINE])}
+    yield from (lines[at] for at in sorted(empty | marked))
 
 
 def _heading(text: str) -> str:
