@@ -314,3 +314,10 @@ def test_control_sequences_are_removed() -> None:
     with pytest.raises(NotResults) as caught:
         imported("\x1b[2Jx  \x1b]8;;http://x\x1b\\a\x90b\x9c  b\n1  2  3\n4  5  6\n")
     assert str(caught.value).replace("\n", "").isprintable()
+
+
+def test_a_mail_with_a_patch_only_has_no_table() -> None:
+    seal = "ARC-Seal:i=1; a=rsa-sha256; d=example.org\nSubject: [PATCH 2/3] x 1 2\nDate: Mon, 9 Mar 2026 09:00:00\n"
+    patch = "--- a/x.c\n+++ b/x.c\n@@ -1,2 +1,2 @@\n-\tset(10, 20);\n+\tset(11, 21);\n \treturn 0;\n"
+    with pytest.raises(NotResults, match="has no table"):
+        imported(f"{seal}\nNothing but words.\n\n{patch}")

@@ -248,7 +248,8 @@ def _refused(
         todo = f"'schedlab import --help' lists the formats; state the layout of another table: {option()}"
         return NotResults(message, where=f"{source}:1", todo=todo)
     table = unread[0]
-    line = text[table.first]
+    # The first lines of the paragraph may belong to a patch, and are blank then.
+    line = next((each for each in text[table.first : table.end] if each.text), text[table.first])
     more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
     is_csv = bool({",", ";"} & set(line.text))
     stated_option = proposed(unquoted, table.first, table.end, source) if is_csv else None

@@ -53,10 +53,10 @@ def paragraphs_with_figures(
 ) -> Iterator[PossibleTable]:
     """Yield every paragraph with a line that ends with a figure, or that contains a figure in one of several columns.
 
-    Paragraphs that ``results`` leaves out entirely are patches and mail headers.
+    Paragraphs without figures in ``results`` are patches and mail headers.
     """
     for start, stop in _paragraphs(lines, taken):
-        if not any(line.text and not is_rule(line.text) for line in results[start:stop]):
+        if not any(_has_figure_column(line.text) or trailing_figures(line.text) for line in results[start:stop]):
             continue
         texts = [line.text for line in lines[start:stop]]
         is_separated = any(_has_figure_column(text) or trailing_figures(text) > 1 for text in texts)
