@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile
+from itertools import chain, groupby, takewhile
 
 from schedlab.importers.logs.between import (
     TextLine,
@@ -112,9 +112,9 @@ def divide(log: Log, kinds: Kinds) -> Division:
         ImportProblem: text between two runs may be a heading or prose.
     """
     segments, below = _segments(log, kinds)
-    for line in (line for segment in segments[: len(segments) if len(segments) > 1 else 0] for line in segment.above):
-        if marks_warm_up(line.text):
-            raise _uncertain(log, line, "text marks a run that is not measured")
+    above = list(chain.from_iterable(segment.above for segment in segments)) if len(segments) > 1 else []
+    if marked := next((line for line in above if marks_warm_up(line.text)), None):
+        raise _uncertain(log, marked, "text marks a run that is not measured")
     counted = without_counters(
         [*(segment.above for segment in segments), below], [*(each.runs for each in segments), 0]
     )
