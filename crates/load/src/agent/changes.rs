@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{Tunables, normalised, number, shows};
 use super::journal::Journal;
-use super::protocol::{Change, ChangedInTrial, Form, Kind, Original, Refusal, Value};
+use super::protocol::{Change, ChangedInTrial, Form, Kind, Original, Refusal, Value, Writer};
 use super::records::{Opened, Record, Write};
 use super::resources::Resource;
 use super::state::{Held, Outcome, State, Verdict, fate_of, left, retire};
@@ -65,8 +65,9 @@ impl Changes {
         self.watched.iter().map(|watched| watched.file.path.as_str())
     }
 
-    /// Compare the watched files with their values before a trial. A value that a process of the trial changed is put
-    /// back; any other change is left alone, and the next [`Changes::put`] refuses it.
+    /// Compare the watched files with their values before a trial. A changed value is put back, because the trial explains
+    /// the change. The change of a process that is certainly not of the trial is left alone, and the next
+    /// [`Changes::put`] refuses it.
     pub fn changed_by(&mut self, writers: &LastWriters) -> Vec<ChangedInTrial> {
         let mut changed = Vec::new();
         let mut steps = Vec::new();
@@ -76,7 +77,8 @@ impl Changes {
             if shows(&text, file.form, now) {
                 continue;
             }
-            if writers.is_of_trial(&file.path) {
+            let by = writers.of(&file.path);
+            if by != Writer::Other {
                 let old = shown(file.form, &text).unwrap_or_else(|| now.clone());
                 steps.push(Write { n: 0, file: file.clone(), old, new: now.clone() });
             }
@@ -85,6 +87,7 @@ impl Changes {
                 path: file.path.clone(),
                 from: now.write.clone(),
                 to: normalised(&text),
+                by,
                 put_back: false,
             });
         }
@@ -240,7 +243,7 @@ impl Changes {
                 match self.write(step, &step.old, &step.new) {
                     Ok(()) => {
                         made.push(step);
-                        self.verify(step)?;
+                        self.verify(step, &step.new)?;
                     }
                     Err(error) if number(&error) == libc::EINVAL && again.len() + 1 < waiting.len() => {
                         again.push(*step);
@@ -258,12 +261,12 @@ impl Changes {
         Ok(())
     }
 
-    fn verify(&self, step: &Write) -> Result<(), Refusal> {
+    fn verify(&self, step: &Write, value: &Value) -> Result<(), Refusal> {
         let Original { name, path, form, steady, .. } = &step.file;
         let text = self.read(&step.file)?;
-        if *steady && !shows(&text, *form, &step.new) {
+        if *steady && !shows(&text, *form, value) {
             let text =
-                format!("{name}: {} was written to {path}, which contains {}", step.new.write, text.trim());
+                format!("{name}: {} was written to {path}, which contains {}", value.write, text.trim());
             return Err(Refusal::new(Kind::Refused, text));
         }
         Ok(())
@@ -274,7 +277,7 @@ impl Changes {
         let untouched = |step: &&Write| !made.iter().any(|each| each.n == step.n);
         let mut back: Vec<u64> = steps.iter().filter(untouched).map(|step| step.n).collect();
         for step in made.iter().rev() {
-            if self.write(step, &step.new, &step.old).is_ok() {
+            if self.write(step, &step.new, &step.old).is_ok() && self.verify(step, &step.old).is_ok() {
                 back.push(step.n);
             }
         }

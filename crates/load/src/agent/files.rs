@@ -1,7 +1,7 @@
 //! Files of the machine: patterns of paths, contents, and writes of tunables.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::protocol::{ChangedInTrial, Form, Setting, Value};
+use super::protocol::{ChangedInTrial, Form, Setting, Value, Writer};
 use crate::sys::files::in_path;
 
 /// Largest number of bytes of a file that is read.
@@ -93,7 +93,8 @@ pub fn put_back(written: &[Written]) -> Vec<ChangedInTrial> {
             let text = text.clone().unwrap_or_else(|| normalised(before));
             let put_back = write_line(Path::new(path), &text).is_ok() && shown(path) == *before;
             let (name, path, from, to) = (name.clone(), path.clone(), normalised(before), normalised(&now));
-            changed.push(ChangedInTrial { name, path, from, to, put_back });
+            // Guests have no other processes.
+            changed.push(ChangedInTrial { name, path, from, to, by: Writer::Workload, put_back });
         }
     }
     changed
@@ -152,7 +153,9 @@ fn fits(name: &str, pattern: &str) -> bool {
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    // Files such as trace_pipe would block.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    file.take(LARGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

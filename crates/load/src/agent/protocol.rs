@@ -2,7 +2,7 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":5,"boot_id":…,…}}
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":6,"boot_id":…,…}}
 //! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
 //! → {"id":3,"op":"watch","files":[…]}        ← {"id":3,"ok":{}}                    before the run's first change
 //! → {"id":4,"op":"put","wanted":[…]}         ← {"id":4,"error":{"kind":"changed","text":…}}
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use super::resources::Resource;
 
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -150,6 +150,18 @@ pub struct Change {
     pub new: Value,
 }
 
+/// Who wrote a file during a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writer {
+    /// A process of the trial.
+    Workload,
+    /// Another process.
+    Other,
+    /// A process that ended before it was looked up, or the kernel; always without fanotify.
+    Unknown,
+}
+
 /// A tunable that changed while a trial ran.
 #[derive(Debug, Serialize)]
 pub struct ChangedInTrial {
@@ -161,7 +173,9 @@ pub struct ChangedInTrial {
     pub from: String,
     /// Value after the trial.
     pub to: String,
-    /// Whether a process of the trial certainly made the change, and the value was put back.
+    /// Who made the change.
+    pub by: Writer,
+    /// Whether the value was put back. The change of another process stays.
     pub put_back: bool,
 }
 

@@ -11,28 +11,36 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
 use nix::sys::stat::fstat;
 
+use super::protocol::Writer;
 use crate::sys::process::{self, Pid};
 use crate::sys::{sched, wait};
 
 /// Device and inode of a file.
 type Inode = (u64, u64);
 
-/// Whether the last process that wrote a file was certainly a process of the trial.
+/// The last writer of each file during a trial.
 #[derive(Debug, Default)]
-pub struct LastWriters(BTreeMap<Inode, bool>);
+pub struct LastWriters(BTreeMap<Inode, Writer>);
 
 impl LastWriters {
-    /// Whether the last process that wrote the file was certainly a process of the trial.
-    pub fn is_of_trial(&self, path: &str) -> bool {
+    /// The last writer of the file.
+    pub fn of(&self, path: &str) -> Writer {
         let inode = fs::metadata(path).map(|state| (state.dev(), state.ino()));
-        inode.is_ok_and(|inode| self.0.get(&inode) == Some(&true))
+        inode.ok().and_then(|inode| self.0.get(&inode).copied()).unwrap_or(Writer::Unknown)
     }
 
-    /// Look up the writers of new events. A writer that has ended and was waited for is unknown.
+    /// A writer of one file, for tests.
+    #[cfg(test)]
+    pub fn single(path: &std::path::Path, writer: Writer) -> Self {
+        let state = fs::metadata(path).unwrap();
+        Self([((state.dev(), state.ino()), writer)].into())
+    }
+
+    /// Look up the writers of new events.
     fn update(&mut self, group: &Fanotify) {
         for event in group.read_events().unwrap_or_default() {
             if let Some(state) = event.fd().and_then(|file| fstat(file).ok()) {
-                self.0.insert((state.st_dev, state.st_ino), is_descendant(event.pid()));
+                self.0.insert((state.st_dev, state.st_ino), writer(event.pid()));
             }
         }
     }
@@ -90,12 +98,17 @@ fn note_writers(group: &Fanotify, stopped: &PipeReader) -> LastWriters {
     }
 }
 
-/// Whether a process is a descendant of this process, which adopts the orphans of a trial.
-fn is_descendant(mut pid: Pid) -> bool {
+/// What a process is to this process, which adopts the orphans of a trial. A process that has ended and was waited for is
+/// unknown.
+fn writer(mut pid: Pid) -> Writer {
     let own = process::own_pid();
     while pid > 1 && pid != own {
-        let Some(stat) = process::stat(pid) else { return false };
+        let Some(stat) = process::stat(pid) else { return Writer::Unknown };
+        // A process that ends during the look-up shows the parent 0, as a process with a parent in another namespace does.
+        if stat.parent == 0 && process::stat(pid).is_none() {
+            return Writer::Unknown;
+        }
         pid = stat.parent;
     }
-    pid == own
+    if pid == own { Writer::Workload } else { Writer::Other }
 }

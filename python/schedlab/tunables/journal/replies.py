@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, field_va
 
 from schedlab.tunables.journal.frames import EXACT, SHOWN, Body, Garbled
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""
 
 
@@ -312,19 +312,24 @@ class Report(Usage):
 
 
 class ChangedInTrial(Body):
-    """A tunable of the experiment that changed while a trial ran; ``put_back`` if a process of the trial wrote it."""
+    """A tunable of the experiment that changed while a trial ran, and who changed it: the ``workload``, an ``other``
+    process, or an ``unknown`` process. The values of other processes are not put back."""
 
     name: Name
     path: FilePath
     before: str = Field(alias="from")
     after: str = Field(alias="to")
+    by: Literal["workload", "other", "unknown"]
     put_back: bool
 
     def __str__(self) -> str:
-        who = "the workload or another process; the value stays"
-        if self.put_back:
-            who = "by the workload; schedlab put the value back"
-        return f"{self.name} changed from {self.before} to {self.after} during the trial ({self.path}: {who})"
+        who = {
+            "workload": "by the workload",
+            "other": "by another process",
+            "unknown": "by a process that ended at once, probably of the workload",
+        }[self.by]
+        now = "schedlab put the value back" if self.put_back else "the value stays"
+        return f"{self.name} changed from {self.before} to {self.after} during the trial ({self.path}: {who}; {now})"
 
 
 class Trial(Body):

@@ -9,10 +9,11 @@ use std::rc::Rc;
 use super::Changes;
 use crate::agent::files::{Tunables, kernel};
 use crate::agent::journal;
-use crate::agent::protocol::{Change, Form, Kind, Original, Value};
+use crate::agent::protocol::{Change, Form, Kind, Original, Value, Writer};
 use crate::agent::records::Opened;
 use crate::agent::recovery::recover;
 use crate::agent::state::{How, Outcome};
+use crate::agent::writers::LastWriters;
 use crate::sys::files::private;
 
 /// A folder of numbers in place of a kernel's files, each at first 5. The folder is deleted with the test.
@@ -262,4 +263,29 @@ fn a_journal_of_this_boot_is_undone_unless_its_agent_lives() {
     drop(changes);
     assert_eq!(folder.recover(), [How::Restored]);
     assert_eq!(folder.text("number"), "5\n");
+}
+
+#[test]
+fn a_change_in_a_trial_is_put_back_unless_another_process_certainly_made_it() {
+    let folder = Folder::new("in-trial");
+    let mut changes = folder.changes(&folder.0);
+    changes.watch(&[folder.wanted("number", "5").file]).unwrap();
+    changes.put(&folder.variant(&[("period", "7")])).unwrap();
+    for name in ["number", "period"] {
+        std::fs::write(folder.0.join(name), "9\n").unwrap();
+    }
+    // Without events no writer is known.
+    let changed = changes.changed_by(&LastWriters::default());
+    let seen: Vec<_> = changed.iter().map(|each| (&*each.name, &*each.to, each.by, each.put_back)).collect();
+    assert_eq!(seen, [("number", "9", Writer::Unknown, true), ("period", "9", Writer::Unknown, true)]);
+    assert_eq!(folder.texts(), ["5", "7", "5"]);
+    std::fs::write(folder.0.join("number"), "9\n").unwrap();
+    let changed = changes.changed_by(&LastWriters::single(&folder.0.join("number"), Writer::Other));
+    assert_eq!(
+        changed.iter().map(|each| (each.by, each.put_back)).collect::<Vec<_>>(),
+        [(Writer::Other, false)]
+    );
+    assert_eq!(changes.put(&[]).unwrap_err().kind, Kind::Changed);
+    changes.undo();
+    assert_eq!(folder.texts(), ["9", "5", "5"]);
 }
