@@ -74,6 +74,11 @@ def test_a_text_is_read_as_the_type_that_the_key_takes(word: str, value: object)
         ("slow:base_slice_ns=6ms", {"name": "slow", "tunables": {"sched.base_slice_ns": "6ms"}}),
         ("s:tunables.vm.stat_interval=5,slice=3ms", {"name": "s", "tunables": {"vm.stat_interval": 5}, "slice": "3ms"}),
         ("e:environment.A=1,environment.B=x:y", {"name": "e", "environment": {"A": "1", "B": "x:y"}}),
+        (
+            "huge:sysctl:vm.nr_hugepages=64,file:/sys/a/b-c=Y",
+            {"name": "huge", "tunables": {"sysctl:vm.nr_hugepages": 64, "file:/sys/a/b-c": "Y"}},
+        ),
+        ("sysctl:vm.swappiness=5", {"name": "sysctl:vm.swappiness=5", "tunables": {"sysctl:vm.swappiness": 5}}),
         ("policy=batch,nice=5", {"name": "policy=batch nice=5", "policy": "batch", "nice": 5}),
     ],
 )

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 app = Commands(help="The tunables of this kernel and of others; undoing the changes of a killed run.")
 
-_SHORT = {"settable": "", "read-only": "read-only", "refused": "refused", "unmounted": "no debugfs", "boot": "at boot"}
+_SHORT = {
+    "settable": "",
+    "read-only": "read-only",
+    "refused": "refused",
+    "unmounted": "no debugfs",
+    "boot": "at boot",
+    "unrestorable": "not restorable",
+}
 
 
 @app.command("list")
@@ -85,7 +92,7 @@ def show(
         "allowed": allowed(entry),
         "default": "; ".join(f"{each.value} ({entry.kernels_of(each)})" for each in entry.defaults),
         "follows": entry.follows,
-        "changing": f"{entry.cost.value}: {entry.cost.meaning}",
+        "changing": f"{entry.cost.value}: {entry.cost.meaning}" if entry.is_documented else "",
         "needs": ", ".join(f"{each.option} ({entry.kernels_of(each)})" for each in entry.config),
         "appears with": entry.enabled_by or "",
         "see also": entry.successor or "",

@@ -27,8 +27,11 @@ from schedlab.workloads.registry import UnknownWorkload, adapter
 BASELINE = "baseline"
 """Name of the first variant, which changes nothing."""
 
-_SEPARATOR = re.compile(r",(?=\s*[\w.-]+=)")
+_SEPARATOR = re.compile(r",(?=\s*[\w.:/*-]+=)")
 """The commas between the settings of a variant; a CPU list contains other commas."""
+
+_KNOB = re.compile(r"(sysctl|file|debugfs):")
+"""The beginning of a variant without a name that sets a knob first."""
 
 _VARIANT_KEYS = [name for name in Variant.model_fields if name not in ("name", "tunables")]
 
@@ -178,7 +181,8 @@ def _variant(i: int, text: str, sources: dict[toml_data.Path, str]) -> dict[str,
     """Return the table of ``NAME:KEY=VALUE,…``. Without a name, the settings are the name."""
     where = f"--variant {text}"
     head, _, _ = text.partition("=")
-    name, colon, settings = text.partition(":") if ":" in head else (text.replace(",", " ").replace("/", "-"), "", text)
+    is_named = ":" in head and not _KNOB.match(head)
+    name, colon, settings = text.partition(":") if is_named else (text.replace(",", " ").replace("/", "-"), "", text)
     sources["variant", i] = where
     table: dict[str, Any] = {"name": name.strip()[:60]}
     if colon and not settings.strip():

@@ -191,6 +191,8 @@ def _notes(
         yield progress.describe(complete=run.state == "complete")
     elif not run.design.paired:
         yield from run.notes
+    if run.design.paired:
+        yield from run.undocumented
     if run.kind == "simulated" and (
         remark := remark_on_duplicates(values, verdicts, run.design.variants[0], run.design.stack)
     ):

@@ -10,6 +10,7 @@ from typing import Any
 
 from schedlab.store.columns import Chosen
 from schedlab.store.reader import Run
+from schedlab.tunables import UnknownTunable, lookup
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]+)")
 
@@ -73,9 +74,18 @@ def in_words(table: Mapping[str, Any]) -> str:
 def _parts(table: Mapping[str, Any]) -> Iterator[str]:
     for name, value in table.items():
         if name in ("tunables", "environment") and isinstance(value, dict):
-            yield from (f"{inner} {_value(each)}" for inner, each in _flat(value))
+            marks = name == "tunables"
+            yield from (f"{inner} {_value(each)}{_mark(inner) if marks else ''}" for inner, each in _flat(value))
         else:
             yield f"{name.replace('_', ' ') if name != 'sched_ext' else name} {_value(value)}"
+
+
+def _mark(tunable: str) -> str:
+    """Return the mark of a knob that no catalogue describes; an unknown name has an entry of another user."""
+    try:
+        return "" if lookup(tunable).is_documented else " (undocumented)"
+    except UnknownTunable:
+        return ""
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -81,7 +81,9 @@ def notes(columns: Sequence[Chosen]) -> Iterator[str]:
         others = [name for name in run.design.variants if name not in compared and name != run.design.control]
         if not run.design.paired:
             yield from run.notes
-        elif others:
+            continue
+        yield from run.undocumented
+        if others:
             yield f"not compared: {', '.join(f'{run.id}:{name}' for name in others)}"
 
 

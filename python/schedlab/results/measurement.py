@@ -18,6 +18,9 @@ UNSETTLED = "not settled before "
 PARAMETERS = "boot parameters: "
 """Start of a run's notes on boot parameters, which every report repeats as warnings."""
 
+UNDOCUMENTED = "undocumented: "
+"""Start of a run's notes on knobs that no catalogue describes, which every report repeats as notes."""
+
 
 @dataclass(frozen=True)
 class Conditions:

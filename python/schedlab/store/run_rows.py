@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from schedlab.errors import StoreError
 from schedlab.results.kinds import IMPORTED
-from schedlab.results.measurement import PARAMETERS, UNSETTLED
+from schedlab.results.measurement import PARAMETERS, UNDOCUMENTED, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
 
@@ -106,6 +106,11 @@ class Run:
     def unsettled(self) -> list[str]:
         """The blocks that began before the machine had settled, with the reasons."""
         return [note.removeprefix(UNSETTLED) for note in self.notes if note.startswith(UNSETTLED)]
+
+    @property
+    def undocumented(self) -> list[str]:
+        """Notes on knobs that no catalogue describes: their files, and the values that were read back."""
+        return [note for note in self.notes if note.startswith(UNDOCUMENTED)]
 
     @property
     def doubtful_parameters(self) -> list[str]:

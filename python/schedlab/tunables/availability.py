@@ -30,6 +30,7 @@ class State(StrEnum):
     UNMOUNTED = "unmounted"
     BOOT = "boot"
     ABSENT = "absent"
+    UNRESTORABLE = "unrestorable"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,21 @@ class BootOnly:
         return f"set at boot only, {where}: boot this machine, or a virtual machine, once for each value"
 
 
-Resolution = Available | Absent | Refused | ReadOnly | BootOnly
+@dataclass(frozen=True)
+class Unrestorable:
+    """A knob whose value could not be put back after a run, and which is therefore never changed."""
+
+    state: ClassVar = State.UNRESTORABLE
+    current: ClassVar = None
+    path: Path
+    reason: str
+
+    @property
+    def why(self) -> str:
+        return f"schedlab cannot restore {self.path}, and changes only what it can restore: {self.reason}"
+
+
+Resolution = Available | Absent | Refused | ReadOnly | BootOnly | Unrestorable
 
 
 def lacking(tunable: Tunable, version: KernelVersion, config: Mapping[str, str] | None) -> Absent | BootOnly | None:

@@ -12,6 +12,8 @@ import re
 from functools import cache
 from typing import ClassVar, Literal
 
+from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
+
 _WRAP_32 = 1 << 32
 
 
@@ -36,6 +38,10 @@ class Codec:
     def encode(self, value: str) -> str:
         """Return the text to write for the canonical `value`."""
         return value
+
+    def canonical(self, text: str) -> str:
+        """Return a wanted value in the form of :meth:`decode`; ValueError, with a reason, for another format."""
+        return text
 
     form: Literal["whole", "word"] = "whole"
     """Whether the complete text of the file shows the value, or only one word of the text."""
@@ -125,6 +131,115 @@ class TextCodec(Codec):
         return " ".join(raw.split())
 
 
+class NumberCodec(Codec):
+    """A number in a file of an unknown type. The file may also take a CPU list or a bit list of one digit."""
+
+    def canonical(self, text: str) -> str:
+        try:
+            return str(int(text))
+        except ValueError:
+            pass
+        if _LIST.fullmatch(text):
+            return format_cpu_list(parse_cpu_list(text))
+        if re.fullmatch(r"[0-9a-f]+", text):
+            return text
+        raise ValueError("is not a number, as the file contains; the unit of the file is not known")
+
+
+class SwitchCodec(YesNoCodec):
+    """`Y` or `N` in a file of an unknown type."""
+
+    def canonical(self, text: str) -> str:
+        value = self.decode({"on": "y", "yes": "y", "off": "n", "no": "n"}.get(text.lower(), text))
+        if value is None:
+            raise ValueError("is neither true nor false")
+        return value
+
+
+class CpuListCodec(Codec):
+    """A list such as `0-3,8`, which the kernel shows in its own form. Canonical: that form."""
+
+    def decode(self, raw: str) -> str | None:
+        try:
+            return format_cpu_list(parse_cpu_list(raw))
+        except ValueError:
+            return None
+
+    def canonical(self, text: str) -> str:
+        return format_cpu_list(parse_cpu_list(text))
+
+
+class MaskCodec(Codec):
+    """A list of bits in hexadecimal digits, in groups of 32 bits: `000000ff,00000003`. Canonical: the bare number.
+
+    The name contains a text of the file (`mask:00,00000003`): written values have as many digits
+    (`bitmap_print_to_pagebuf` in lib/bitmap-str.c, Linux 6.12).
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._digits = len(name.partition(":")[2].replace(",", ""))
+
+    def decode(self, raw: str) -> str | None:
+        try:
+            return self.canonical(raw.strip())
+        except ValueError:
+            return None
+
+    def canonical(self, text: str) -> str:
+        if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*|0x[0-9a-fA-F]+", text):
+            raise ValueError("is not a list of bits in hexadecimal digits, as the file contains")
+        return f"{int(text.replace(',', ''), 16):x}"
+
+    def encode(self, value: str) -> str:
+        digits = value.zfill(self._digits)
+        first = len(digits) % 8
+        groups = [digits[:first], *(digits[i : i + 8] for i in range(first, len(digits), 8))]
+        return ",".join(filter(None, groups))
+
+    def shown(self, value: str) -> tuple[str, ...]:
+        return (self.encode(value),)
+
+
+_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_MASK = re.compile(r"[0-9a-f]{1,8}(,[0-9a-f]{8})+|0[0-9a-f]+|f+|(?=.*\d)[0-9a-f]*[a-f][0-9a-f]*")
+_MARKED = re.compile(r"([\w.:+-]+ )*\[[^\s\[\]]+\]( [\w.:+-]+)*")
+
+SEEN = "seen"
+"""Name of the codec of files of an unknown type: the text of the file decides."""
+
+
+def recognised(text: str) -> str:
+    """Return the name of the codec of a file that contains this text."""
+    value = " ".join(text.split())
+    if re.fullmatch(r"-?(0|[1-9]\d*)", value):
+        return "number"
+    if value in ("Y", "N"):
+        return "switch"
+    if _MARKED.fullmatch(value):
+        return "choice"
+    if _MASK.fullmatch(value):
+        return f"mask:{value}"
+    if _LIST.fullmatch(value) and CpuListCodec().decode(value) == value:
+        return "cpulist"
+    return "text"
+
+
+def codec_of(name: str, text: str) -> Codec:
+    """Return the codec of that name; for :data:`SEEN`, the codec of a file that contains this text."""
+    return codec(recognised(text) if name == SEEN else name)
+
+
+def lacks_feature(name: str, text: str) -> str:
+    """Describe that a kernel with this list of features lacks the feature of a tunable; name the most similar."""
+    from difflib import get_close_matches
+
+    flag = name.rpartition(".")[2]
+    near = get_close_matches(flag, [word.removeprefix("NO_") for word in text.split()], n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"its features: {' '.join(text.split())}"
+    return f"the sched/features of this kernel do not contain {flag}; {hint}"
+
+
 _CODECS: dict[str, type[Codec]] = {
     "int": Codec,
     "volatile": VolatileCodec,
@@ -133,6 +248,11 @@ _CODECS: dict[str, type[Codec]] = {
     "choice": ChoiceCodec,
     "feature": FeatureCodec,
     "text": TextCodec,
+    "number": NumberCodec,
+    "switch": SwitchCodec,
+    "cpulist": CpuListCodec,
+    "mask": MaskCodec,
+    SEEN: TextCodec,
 }
 CODEC_NAMES: tuple[str, ...] = tuple(_CODECS)
 

@@ -12,16 +12,21 @@ class TunableError(SchedlabError):
 
 
 class UnknownTunable(TunableError):
-    """A name that the catalogue lacks. `nearest` contains the most similar names."""
+    """A name that is neither in the catalogue nor a knob's. `nearest` contains the most similar names, `why` the fault
+    of a knob's name."""
 
     exit_code = Exit.USAGE
 
-    def __init__(self, name: str, nearest: tuple[str, ...]) -> None:
+    def __init__(self, name: str, nearest: tuple[str, ...], why: str = "") -> None:
         self.name = name
         self.nearest = nearest
         hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+        fault = f": {why}" if why else hint
         super().__init__(
-            f"unknown tunable {name!r}{hint}", todo="" if nearest else "'schedlab tunables list' prints all names"
+            f"unknown tunable {name!r}{fault}",
+            todo=""
+            if fault
+            else "'schedlab tunables list' prints all names; sysctl:NAME and file:/PATH name any other file",
         )
 
 

@@ -36,12 +36,16 @@ class Files(Protocol):
         """Mount debugfs for the block; OSError when the kernel refuses."""
 
 
+_LARGEST = 1 << 20
+"""Most bytes of a file that are read; a longer text is no value."""
+
+
 def _read(path: Path) -> str:
-    # Read without buffers: a text layer would cost more than the read itself.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    # Read without buffers: a text layer would cost more than the read itself. Files such as trace_pipe would block.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        parts = []
-        while part := os.read(handle, 65536):
+        parts: list[bytes] = []
+        while sum(map(len, parts)) < _LARGEST and (part := os.read(handle, 65536)):
             parts.append(part)
     finally:
         os.close(handle)

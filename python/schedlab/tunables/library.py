@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from schedlab.tunables import knobs
 from schedlab.tunables.errors import UnknownTunable
 from schedlab.tunables.terms import Kind, PlaceKind
 
@@ -42,6 +43,8 @@ def catalogue() -> dict[str, Tunable]:
 def names_of(tunable: Tunable) -> tuple[str, ...]:
     """Return the names, other than the canonical name, by which `lookup` finds the tunable: old names, paths, boot
     parameters."""
+    if not tunable.is_documented:
+        return ()
     names = list(tunable.aliases)
     for place in tunable.places:
         names.extend(_names_of_place(tunable, place))
@@ -51,6 +54,7 @@ def names_of(tunable: Tunable) -> tuple[str, ...]:
 def lookup(name: str) -> Tunable:
     """Return the tunable of that canonical name, alias, sysctl name or path; UnknownTunable with the nearest names.
 
+    A name that the catalogue lacks may be a knob (:mod:`schedlab.tunables.knobs`).
     `sched.domain1.imbalance_pct` is `sched.domain.imbalance_pct` of domain level 1 alone.
     """
     name = name.strip()
@@ -60,7 +64,22 @@ def lookup(name: str) -> Tunable:
         return catalogue()[canonical]
     if (match := _DOMAIN_LEVEL.fullmatch(name)) and (tunable := catalogue().get(f"sched.domain.{match[2]}")):
         return _at_level(tunable, name, match[1])
+    try:
+        if (knob := _knob(name)) is not None:
+            return knob
+    except ValueError as error:
+        raise UnknownTunable(name, (), str(error)) from None
     raise UnknownTunable(name, _nearest(name))
+
+
+def _knob(name: str) -> Tunable | None:
+    """Return the knob of that name, or the tunable of the catalogue that has the same file."""
+    found = knobs.knob(name)
+    if found is None or found.kind is Kind.FEATURE:
+        return found
+    path = found.places[0].text
+    canonical = _aliases().get(_without_root(path))
+    return found if canonical is None else catalogue()[canonical]
 
 
 def _nearest(name: str) -> tuple[str, ...]:
@@ -87,7 +106,7 @@ def _names_of_place(tunable: Tunable, place: Place) -> list[str]:
         case PlaceKind.SYSCTL:
             bare = place.where.partition(".")[2]
             return [place.where] if "*" in place.where else [place.where, bare, _without_root(place.text)]
-        case PlaceKind.DEBUGFS | PlaceKind.SYSFS:
+        case PlaceKind.DEBUGFS | PlaceKind.SYSFS | PlaceKind.PROC:
             return [] if "*" in place.where else [place.where]
         case PlaceKind.BOOT:
             return [place.where, place.where.rstrip("=")]

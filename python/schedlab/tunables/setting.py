@@ -110,6 +110,8 @@ def parse(tunable: Tunable, value: object) -> str:
                 return _parse_choice(tunable, value)
             case Kind.STRING:
                 return _parse_string(value)
+            case Kind.KNOB:
+                return _parse_knob(value)
     except ValueError as error:
         raise BadValue(tunable.name, value, str(error), allowed(tunable)) from None
 
@@ -168,6 +170,8 @@ def allowed(tunable: Tunable) -> str:
             return "; ".join(_choice_text(choice) for choice in tunable.choices)
         case Kind.STRING:
             return _with_specials("a text", tunable)
+        case Kind.KNOB:
+            return "true, false, a number, or a text in the form of the file"
         case Kind.INT:
             return _with_specials(_range_text(tunable), tunable)
 
@@ -225,6 +229,14 @@ def _parse_string(value: object) -> str:
     if not text:
         raise ValueError("is empty")
     return text
+
+
+def _parse_knob(value: object) -> str:
+    if isinstance(value, bool | int):
+        return str(int(value))
+    if isinstance(value, float):
+        return str(value)
+    return _parse_string(value)
 
 
 def _flag(tunable: Tunable) -> str:

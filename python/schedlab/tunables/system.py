@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,13 @@ from schedlab.tunables.availability import (
     ReadOnly,
     Refused,
     Resolution,
+    Unrestorable,
     lacking,
 )
-from schedlab.tunables.codecs import codec
+from schedlab.tunables.codecs import codec, codec_of, lacks_feature
 from schedlab.tunables.errors import BadValue
 from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles, read_config
+from schedlab.tunables.knobs import never_restored
 from schedlab.tunables.library import catalogue, lookup
 from schedlab.tunables.setting import Setting, check_kernel, setting
 from schedlab.tunables.terms import KernelVersion, Kind, PlaceKind
@@ -164,31 +167,56 @@ class System:
                 problems[name] = answer
         return problems
 
-    def accept(self, wanted: Setting, here: Available) -> None:
-        """Raise BadValue when the value is in the catalogue, but this kernel does not offer the value."""
-        tunable, text = wanted.catalogued, wanted.text
-        if tunable.kind is not Kind.CHOICE:
-            return
-        options = codec(here.place.codec).options(self.files.read(here.paths[0]))
+    def accept(self, wanted: Setting, here: Available) -> str:
+        """Return the value in the canonical form of the file. BadValue when this kernel does not offer the value."""
+        tunable, text, form = wanted.catalogued, wanted.text, codec(here.place.codec)
+        if tunable.kind is Kind.KNOB:
+            try:
+                text = form.canonical(text)
+            except ValueError as error:
+                raise BadValue(
+                    tunable.name, text, str(error), f"values like {here.current} in {here.paths[0]}"
+                ) from None
+        elif tunable.kind is not Kind.CHOICE:
+            return text
+        options = form.options(self.files.read(here.paths[0]))
         if options is None:
             check_kernel(tunable, text, self.version)
         elif text not in options:
             raise BadValue(tunable.name, text, "is not among this kernel's choices", ", ".join(options))
+        return text
 
     def _try_place(self, tunable: Tunable, place: Place) -> Resolution | None:
         """The resolution for this place; None when the kernel has no such file."""
         expected = self.version in place.range
         try:
             paths = self._paths(place)
-            values = tuple(codec(place.codec).decode(self.files.read(path)) for path in paths)
+            lost = self._never_restored(paths) if tunable.kind is Kind.KNOB else None
+            texts = [] if lost else [self.files.read(path) for path in paths]
         except (FileNotFoundError, NotADirectoryError):
             return None
         except _Unmounted as unmounted:
             return self._unmounted(unmounted.path) if expected else None
         except OSError as error:
-            path = Path(str(error.filename)) if error.filename else self.root / place.text[1:]
-            return self._refused(path, error, place) if expected else None
+            return self._unreadable(tunable, place, error) if expected else None
+        if tunable.kind is Kind.KNOB and paths:
+            if lost := lost or self._never_restored(paths, texts):
+                return lost
+            place = place.model_copy(update={"codec": codec_of(place.codec, texts[0]).name})
+        values = tuple(codec(place.codec).decode(text) for text in texts)
         return self._state_of(tunable, place, paths, values)
+
+    def _unreadable(self, tunable: Tunable, place: Place, error: OSError) -> Resolution:
+        path = Path(str(error.filename)) if error.filename else self.root / place.text[1:]
+        if tunable.kind is Kind.KNOB and (self.is_root or error.errno in {errno.EINVAL, errno.EIO}):
+            return Unrestorable(path, "it cannot be read, so that its value is not known")
+        return self._refused(path, error, place)
+
+    def _never_restored(self, paths: Sequence[Path], texts: Sequence[str] = ()) -> Unrestorable | None:
+        for path, text in zip_longest(paths, texts):
+            if why := never_restored(f"/{path.relative_to(self.root)}", text):
+                return Unrestorable(path, why)
+        return None
 
     def _state_of(
         self, tunable: Tunable, place: Place, paths: tuple[Path, ...], values: tuple[str | None, ...]
@@ -211,6 +239,8 @@ class System:
                 base, below = self.root / "proc/sys", place.where.replace(".", "/")
             case PlaceKind.SYSFS:
                 base, below = self.root / "sys", place.where
+            case PlaceKind.PROC:
+                base, below = self.root / "proc", place.where
             case _:
                 here = self.debugfs_root
                 if here is None:
@@ -256,6 +286,8 @@ class System:
         return "a container or a security module denies the write even to root, or the kernel made the file read-only"
 
     def _not_here(self, tunable: Tunable) -> Resolution:
+        if not tunable.is_documented:
+            return Absent(self._no_knob(tunable), tunable.range)
         lack = lacking(tunable, self.version, self.config)
         if isinstance(lack, BootOnly):
             return BootOnly(lack.parameter, self._booted_with(lack.parameter))
@@ -269,6 +301,16 @@ class System:
             text = f"no {where}: the kernel is perhaps built without {' and '.join(needs)}"
             return Absent(f"{text} (its configuration cannot be read)", range_, needs[0])
         return Absent(f"no {where}, although kernel {self.version} should have it", range_)
+
+    def _no_knob(self, tunable: Tunable) -> str:
+        if tunable.kind is not Kind.FEATURE:
+            return f"this kernel has no {tunable.places[0].text}"
+        for place in tunable.run_time_places(self.version):
+            try:
+                return lacks_feature(tunable.name, self.files.read(self._paths(place)[0]))
+            except (OSError, _Unmounted):
+                continue
+        return f"this kernel has no {tunable.places[0].text}"
 
     def _booted_with(self, parameter: str) -> str | None:
         for word in reversed(self.command_line):

@@ -55,6 +55,10 @@ class KernelRange:
         return f"{begin} to {self.until}" if self.since > FIRST else f"until {self.until}"
 
 
+UNDOCUMENTED = "undocumented"
+"""Area of knobs without an entry in a catalogue (:mod:`schedlab.tunables.knobs`)."""
+
+
 class Kind(StrEnum):
     """The type of a tunable's value."""
 
@@ -63,6 +67,7 @@ class Kind(StrEnum):
     CHOICE = "choice"
     FEATURE = "feature"
     STRING = "string"
+    KNOB = "knob"
 
 
 class PlaceKind(StrEnum):
@@ -71,6 +76,7 @@ class PlaceKind(StrEnum):
     SYSCTL = "sysctl"
     DEBUGFS = "debugfs"
     SYSFS = "sysfs"
+    PROC = "proc"
     BOOT = "boot"
 
 

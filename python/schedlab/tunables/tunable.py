@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
-from schedlab.tunables.codecs import CODEC_NAMES
-from schedlab.tunables.terms import FIRST, Cost, KernelRange, KernelVersion, Kind, PlaceKind
+from schedlab.tunables.codecs import CODEC_NAMES, SEEN
+from schedlab.tunables.terms import FIRST, UNDOCUMENTED, Cost, KernelRange, KernelVersion, Kind, PlaceKind
 
 UNITS = ("ns", "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "percent", "count")
 
@@ -50,7 +50,7 @@ class _Ranged(BaseModel):
 class Place(_Ranged):
     """An interface to a tunable, and the kernels that have it.
 
-    `where` is a dotted sysctl name, a path below debugfs or below /sys, or the name of a boot parameter. A path may
+    `where` is a dotted sysctl name, a path below debugfs, /sys or /proc, or the name of a boot parameter. A path may
     contain `*`. A write then changes every file that matches. `codec` names the format of the file. `arguments` maps
     values to complete words of a kernel command line, for boot parameters that are not simply `where` + value; an empty
     word means that nothing is to be added.
@@ -68,7 +68,7 @@ class Place(_Ranged):
     def _interface(cls, entry: Mapping[str, Any]) -> dict[str, Any]:
         kinds = [kind for kind in PlaceKind if kind.value in entry]
         if len(kinds) != 1:
-            raise ValueError("a place has exactly one of sysctl, debugfs, sysfs, boot")
+            raise ValueError("a place has exactly one of sysctl, debugfs, sysfs, proc, boot")
         fields = {key: value for key, value in entry.items() if key != kinds[0].value}
         return fields | {"kind": kinds[0], "where": entry[kinds[0].value]}
 
@@ -98,6 +98,8 @@ class Place(_Ranged):
                 return "/sys/kernel/debug/" + self.where
             case PlaceKind.SYSFS:
                 return "/sys/" + self.where
+            case PlaceKind.PROC:
+                return "/proc/" + self.where
             case PlaceKind.BOOT:
                 return f"boot parameter {self.where}"
 
@@ -177,7 +179,9 @@ class Tunable(BaseModel):
     @classmethod
     def _usual_codec(cls, entry: Mapping[str, Any]) -> dict[str, Any]:
         flag = str(entry.get("name")).rpartition(".")[2]
-        usual = {Kind.STRING: "text", Kind.FEATURE: f"feature:{flag}"}.get(entry.get("type", ""), "int")
+        usual = {Kind.STRING: "text", Kind.FEATURE: f"feature:{flag}", Kind.KNOB: SEEN}.get(
+            entry.get("type", ""), "int"
+        )
         return {**entry, "place": [{"codec": usual, **place} for place in entry.get("place", ())]}
 
     @field_validator("unit")
@@ -197,6 +201,11 @@ class Tunable(BaseModel):
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    @property
+    def is_documented(self) -> bool:
+        """Whether the tunable has an entry, in the catalogue or in a file of the user."""
+        return self.area != UNDOCUMENTED
 
     @property
     def range(self) -> KernelRange:

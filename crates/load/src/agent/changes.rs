@@ -60,6 +60,18 @@ impl Changes {
         Ok(())
     }
 
+    /// Write the original values of files, and read each back. Refused if a file does not take its original value: the value
+    /// could not be restored.
+    pub fn rehearse(&mut self, files: &[Original]) -> Result<(), Refusal> {
+        let step = |file: &Original| Write {
+            n: 0,
+            file: file.clone(),
+            old: file.original.clone(),
+            new: file.original.clone(),
+        };
+        self.commit(files.iter().map(step).collect())
+    }
+
     /// The files that are watched.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.watched.iter().map(|watched| watched.file.path.as_str())

@@ -82,6 +82,11 @@ pub enum Request {
         /// The files with their values.
         files: Vec<Original>,
     },
+    /// Write the original values of files, to know that they can be restored.
+    Rehearse {
+        /// The files with their values.
+        files: Vec<Original>,
+    },
     /// Give these files their new values, and the other files of this run their original values.
     Put {
         /// The values of a variant.

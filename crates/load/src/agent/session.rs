@@ -275,6 +275,11 @@ impl Session {
                 self.changes()?.watch(&files)?;
                 Ok(json!({}))
             }
+            Request::Rehearse { files } => {
+                self.idle()?;
+                self.changes()?.rehearse(&files)?;
+                Ok(json!({}))
+            }
             Request::Put { wanted } => {
                 self.idle()?;
                 let (writes, left) = self.changes()?.put(&wanted)?;

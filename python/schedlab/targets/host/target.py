@@ -18,7 +18,7 @@ from schedlab.files import cache, folders, scratch
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.fingerprint import take
-from schedlab.results.measurement import Measurement
+from schedlab.results.measurement import UNDOCUMENTED, Measurement
 from schedlab.simulation.models import kernels_with
 from schedlab.targets import sched_ext
 from schedlab.targets.protocol import MissingRequirement, Session, Target, naming
@@ -133,8 +133,13 @@ class HostSession:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Counters that are missing and how to enable them, and the sched_ext schedulers that were loaded."""
-        return [*self._counters.notes, *self._remarks.texts, *(self._slot.notes if self._slot else ())]
+        """Counters that are missing and how to enable them, undocumented knobs, and the loaded sched_ext schedulers."""
+        return [
+            *self._counters.notes,
+            *self._remarks.texts,
+            *(f"{UNDOCUMENTED}{each}" for each in self._journal.remarks),
+            *(self._slot.notes if self._slot else ()),
+        ]
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables and restore the others; each launch applies the variant's attributes.

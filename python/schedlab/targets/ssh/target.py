@@ -14,7 +14,7 @@ from schedlab.experiment.model import TargetTable, Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.files import scratch
 from schedlab.observe.fingerprint import FILES, take
-from schedlab.results.measurement import Measurement
+from schedlab.results.measurement import UNDOCUMENTED, Measurement
 from schedlab.targets.boots import kernels
 from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import control
@@ -273,8 +273,8 @@ class RemoteSession:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Counters that are missing and how to enable them."""
-        return self._remarks.texts
+        """Counters that are missing and how to enable them, and undocumented knobs."""
+        return [*self._remarks.texts, *(f"{UNDOCUMENTED}{each}" for each in self._values.remarks)]
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables and restore the others; each launch applies the variant's attributes."""

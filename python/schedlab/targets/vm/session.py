@@ -16,7 +16,7 @@ from schedlab.kernels import pvh
 from schedlab.kernels.parameters import Names, not_understood, words
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.results.instructions import counted
-from schedlab.results.measurement import PARAMETERS, Measurement
+from schedlab.results.measurement import PARAMETERS, UNDOCUMENTED, Measurement
 from schedlab.simulation import models
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
@@ -28,7 +28,7 @@ from schedlab.targets.vm.jobs import MESSAGES, STEP_SECONDS, content, contents
 from schedlab.targets.vm.measure import Files, loaded, measurement
 from schedlab.targets.vm.qemu import Machine
 from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
-from schedlab.targets.vm.settings import faults, settings
+from schedlab.targets.vm.settings import faults, remarks, settings
 from schedlab.tunables.journal.frames import Garbled
 from schedlab.tunables.journal.replies import AllWritten
 from schedlab.tunables.journal.replies import Files as Reading
@@ -218,11 +218,15 @@ class GuestSession:
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
         written = content(boot.answer(), AllWritten).written
         files = Files.read(content(boot.answer(), Reading))
-        if wrong := list(faults(variant, written)):
+        for setting, fault in faults(variant, written):
+            if not setting.catalogued.is_documented:
+                raise BootFailed(f"{setting.name}: {fault}", "")
             raise CannotRunHere(
-                f"variant {variant.name!r}: {wrong[0]}; the run has ended, its trials are kept",
+                f"variant {variant.name!r}: {fault}; the run has ended, its trials are kept",
                 todo="remove the tunable, or use another kernel",
             )
+        for remark in remarks(variant, written):
+            self._note(f"{UNDOCUMENTED}{remark}")
         self._check_parameters(variant, running.machine, files)
         self._check(running.machine, files)
         return boot

@@ -11,8 +11,11 @@ from schedlab.targets.protocol import Fault
 from schedlab.targets.vm import jobs
 from schedlab.tunables import Absent, BootOnly, KernelVersion, Setting
 from schedlab.tunables.availability import lacking
-from schedlab.tunables.codecs import codec
+from schedlab.tunables.codecs import Codec, codec, codec_of, lacks_feature
+from schedlab.tunables.journal.frames import SHOWN
 from schedlab.tunables.journal.replies import Written
+from schedlab.tunables.journal.values import undocumented
+from schedlab.tunables.terms import Kind
 from schedlab.tunables.tunable import Tunable
 
 
@@ -69,16 +72,40 @@ def settings(variant: Variant, image: Image, variants: Iterable[Variant] = ()) -
     ]
 
 
-def faults(variant: Variant, written: Sequence[Written]) -> Iterator[str]:
-    """Yield settings without effect, according to the guest's agent."""
+def faults(variant: Variant, written: Sequence[Written]) -> Iterator[tuple[Setting, str]]:
+    """Yield settings without effect, according to the guest's agent, each with the reason."""
     for name, setting in variant.tunables.items():
-        tunable, text = setting.catalogued, setting.text
+        tunable = setting.catalogued
         own = [each for each in written if each.name == name and each.place < len(tunable.places)]
         if not own:
-            yield f"the guest's kernel has no file for {name!r}"
+            yield setting, f"the guest's kernel has no file for {name!r}"
         for each in own:
-            place_codec = codec(tunable.places[each.place].codec)
-            if each.error is not None:
-                yield f"the guest's kernel does not take {text!r} for {name!r}: {os.strerror(each.error)}"
-            elif place_codec.steady and (value := place_codec.decode(" ".join(each.shown.split()))) != text:
-                yield f"{each.path} was set to {text} in the guest, and contains {value}"
+            if fault := _fault(setting, codec_of(tunable.places[each.place].codec, each.shown), each):
+                yield setting, fault
+
+
+def remarks(variant: Variant, written: Sequence[Written]) -> Iterator[str]:
+    """Yield what the files of undocumented knobs contain in the guest."""
+    for each in written:
+        setting = variant.tunables.get(each.name)
+        if setting is not None and not setting.catalogued.is_documented:
+            form = codec_of(setting.catalogued.places[each.place].codec, each.shown)
+            yield undocumented(setting, each.path, str(form.decode(each.shown)))
+
+
+def _fault(setting: Setting, form: Codec, written: Written) -> str:
+    """Return why a setting had no effect; empty if it had. What the file contains decides a knob's form."""
+    value = form.decode(" ".join(written.shown.split()))
+    if setting.catalogued.kind is Kind.FEATURE and value is None:
+        return lacks_feature(setting.name, written.shown)
+    if written.error is not None:
+        text = os.strerror(written.error)
+        return f"the guest's kernel does not take {setting.text!r} for {setting.name!r}: {text}"
+    try:
+        wanted = form.canonical(setting.text)
+    except ValueError:
+        wanted = None
+    if form.steady and (value is None or value != wanted):
+        shown = " ".join(written.shown.split())[:SHOWN] if value is None else value
+        return f"{written.path} was set to {setting.text} in the guest, and contains {shown or 'nothing'}"
+    return ""

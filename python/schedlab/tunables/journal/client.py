@@ -252,6 +252,10 @@ class Client:
         """Watch all files that the run will change, with their original values (``Original`` in ``protocol.rs``)."""
         self._ask("watch", Nothing, files=list(files))
 
+    def rehearse(self, files: Sequence[Mapping[str, object]]) -> None:
+        """Write the original values of files; Refusal if a file does not take its value."""
+        self._ask("rehearse", Nothing, files=list(files))
+
     def put(self, wanted: Sequence[Mapping[str, object]]) -> Put:
         """Give files their new values, and the other files of the run their original values; Refusal."""
         return self._ask("put", Put, wanted=list(wanted))

@@ -107,6 +107,11 @@ class Journal:
         self.left_alone = [left.text for left in done.left]
         return done.writes
 
+    @property
+    def remarks(self) -> list[str]:
+        """See `Values.remarks`."""
+        return [] if self._values is None else self._values.remarks
+
     def made(self, what: str, name: str) -> None:
         """Record, on disk, that the run is about to make a resource (`schedlab.files.scratch`).
 

@@ -48,7 +48,7 @@ Message = Annotated[str, Field(max_length=1 << 20)]
 
 
 class Nothing(Body):
-    """Reply to ``debugfs``, ``watch``, ``made``, ``gone`` and ``cancel``."""
+    """Reply to ``debugfs``, ``watch``, ``rehearse``, ``made``, ``gone`` and ``cancel``."""
 
 
 class Facts(Body):

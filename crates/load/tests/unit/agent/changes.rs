@@ -289,3 +289,26 @@ fn a_change_in_a_trial_is_put_back_unless_another_process_certainly_made_it() {
     changes.undo();
     assert_eq!(folder.texts(), ["9", "5", "5"]);
 }
+
+#[test]
+fn a_value_that_cannot_be_written_again_is_refused_before_its_first_change() {
+    let folder = Folder::new("rehearsed");
+    let mut changes = folder.changes(&folder.0);
+    let files: Vec<Original> = NAMES.map(|name| folder.wanted(name, "5").file).into();
+    changes.rehearse(&files).unwrap();
+    assert_eq!(folder.texts(), ["5", "5", "5"]);
+    kernel::behave(Some(Box::new(|path, text, _| {
+        if path.ends_with("period") {
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        } else {
+            Ok(text.to_owned())
+        }
+    })));
+    let refusal = changes.rehearse(&files).unwrap_err();
+    assert!(refusal.text.contains("period: 5 could not be written"), "{}", refusal.text);
+    kernel::behave(Some(Box::new(|_, text, _| Ok(format!("{text}1")))));
+    assert!(changes.rehearse(&files[..1]).unwrap_err().text.contains("which contains 51"));
+    kernel::behave(None);
+    let hows: Vec<How> = changes.undo().iter().map(|outcome| outcome.how).collect();
+    assert_eq!(hows, [How::Left], "a value that could not be taken back is reported");
+}
