@@ -28,6 +28,7 @@ from schedlab.notation.units import seconds_of
 from schedlab.store import reader
 from schedlab.store.design import Purpose
 from schedlab.targets.selection import drafted
+from schedlab.tunables.library import with_file
 
 
 def run(
@@ -44,6 +45,7 @@ def run(
     variant: Sequence[str] = (),
     resume: bool = False,
     sysroot: str | os.PathLike[str] | None = None,
+    tunables: str | os.PathLike[str] | None = None,
     watch: Watch = SILENT,
 ) -> StoredRun:
     """Run an experiment, store its trials, and return the run.
@@ -59,6 +61,7 @@ def run(
         variant: names of the variants that run beside the baseline; default all.
         resume: go on with the newest unfinished run of this text.
         sysroot: folder that stands for the root of the machine's file system.
+        tunables: file with further entries for the catalogue of tunables.
         watch: gets the progress.
 
     Raises:
@@ -67,9 +70,9 @@ def run(
         StoreError: there is no run to resume, or it belongs to another machine.
     """
     changes = Changes(blocks, iterations, delta, tuple(only), tuple(variant))
-    return _run(
-        Request(source_of(experiment, changes), store_of(store), quick, seed, resume, target, path_of(sysroot)), watch
-    )
+    with with_file(path_of(tunables)):
+        source = source_of(experiment, changes)
+    return _run(Request(source, store_of(store), quick, seed, resume, target, path_of(sysroot)), watch)
 
 
 def try_(

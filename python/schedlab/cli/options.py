@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -54,6 +55,14 @@ Sysroot = Annotated[
         "demonstrations; the run has a label that says so.",
     ),
 ]
+Tunables = Annotated[
+    Path | None,
+    typer.Option(
+        "--tunables",
+        metavar="FILE",
+        help="Further tunables: a file of [[tunable]] tables in the catalogue's format (docs/tunables.md).",
+    ),
+]
 GivenTarget = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +90,12 @@ Tables = Annotated[
         "..., or a TOML file with these keys; docs/importing-tables.md lists them.",
     ),
 ]
+
+
+def use_tunables(file: Path | None) -> None:
+    """Add the tunables of a file to the catalogue of this process and of its children."""
+    if file is not None:
+        os.environ["SCHEDLAB_TUNABLES"] = str(file.absolute())
 
 
 def store_path(named: Location | None) -> Location:

@@ -20,8 +20,10 @@ from schedlab.cli.options import (
     SshConfig,
     Store,
     Sysroot,
+    Tunables,
     measured_path,
     run_number,
+    use_tunables,
 )
 from schedlab.store.location import Location
 
@@ -87,6 +89,7 @@ def run(
     fail_on: GivenFailOn = None,
     exit_as: GivenExit = ExitAs.CODES,
     sysroot: Sysroot = None,
+    tunables: Tunables = None,
     target: GivenTarget = None,
     ssh_config: SshConfig = None,
     fleet: Annotated[str, typer.Option(hidden=True)] = "",
@@ -106,6 +109,7 @@ def run(
     noise = _pilot(store, pilot, effect, power, dry_run=dry_run)
     if ssh_config is not None:
         os.environ["SCHEDLAB_SSH_CONFIG"] = str(ssh_config)
+    use_tunables(tunables)
     source = file_source(file, Changes(blocks, iterations, delta, tuple(only or ()), tuple(variant or ())))
     where = measured_path(store, no_store=no_store, resume=resume)
     request = Request(source, where, quick, seed, resume, target, sysroot, Purpose(fleet=fleet))

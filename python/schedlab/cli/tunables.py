@@ -10,7 +10,7 @@ import typer
 from schedlab.cli import complete
 from schedlab.cli.commands import Commands
 from schedlab.cli.echo import echo
-from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot
+from schedlab.cli.options import GivenFormat, OutputFormat, Sysroot, Tunables, use_tunables
 
 if TYPE_CHECKING:
     from schedlab.tunables.availability import Resolution
@@ -33,6 +33,7 @@ def list_(
     pattern: Annotated[str, typer.Argument(help="Only names that contain this text.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Include tunables that this kernel does not have.")] = False,
     sysroot: Sysroot = None,
+    tunables: Tunables = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """List tunables with their value on this machine, or the reason why a value is missing."""
@@ -40,6 +41,7 @@ def list_(
     from schedlab.cli.json_output import print_json
     from schedlab.tunables import State, System, lookup
 
+    use_tunables(tunables)
     resolved = {
         name: here
         for name, here in System(sysroot or Path("/")).resolve_all().items()
@@ -70,6 +72,7 @@ def show(
         str, typer.Argument(autocompletion=complete.tunables, help="Canonical name, an old name, or a path.")
     ],
     sysroot: Sysroot = None,
+    tunables: Tunables = None,
     form: GivenFormat = OutputFormat.TEXT,
 ) -> None:
     """Show the catalogue's entry of a tunable, and its value on this machine."""
@@ -78,6 +81,7 @@ def show(
     from schedlab.tunables import System, lookup, names_of
     from schedlab.tunables.setting import allowed
 
+    use_tunables(tunables)
     console = make()
     entry = lookup(name)
     here = System(sysroot or Path("/")).resolve_all([name])[entry.name]

@@ -19,7 +19,7 @@ from schedlab.execution.sample_size import Sizing, sizing
 from schedlab.execution.watch import SILENT, Watch, measuring
 from schedlab.experiment import changes as changing
 from schedlab.experiment.changes import Changes
-from schedlab.experiment.load import parse, read
+from schedlab.experiment.load import complete, parse, read
 from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, plan
 from schedlab.experiment.seeds import run_seed
@@ -58,7 +58,8 @@ def file_source(file: Path, changes: Changes) -> Source:
 
 def text_source(name: str, text: str, changes: Changes, words: Sequence[str] = ()) -> Source:
     """Return the experiment of a text with changes; ``name`` is its name in messages."""
-    return Source(name, *changing.apply(changes, parse(text, name), text, name), words)
+    experiment, text = changing.apply(changes, parse(text, name), text, name)
+    return Source(name, experiment, complete(text, experiment), words)
 
 
 @dataclass(frozen=True)

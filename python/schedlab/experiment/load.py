@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from math import prod
@@ -33,6 +35,9 @@ from schedlab.experiment.model import (
 from schedlab.experiment.plan import CONTROL, combinations
 from schedlab.experiment.sweep_table import SweepTable
 from schedlab.experiment.values import BAD_TUNABLES
+from schedlab.notation import toml_text
+from schedlab.tunables import local
+from schedlab.tunables.library import entries, with_entries
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import UnknownWorkload, adapter
@@ -92,7 +97,8 @@ def parse(text: str, name: str, place: Place | None = None) -> Experiment:
     data = toml_data.read(text, name)
     if findings := list(toml_data.faults(data)):
         raise _error(findings, place)
-    experiment, bad_tunables = _validated(data, place)
+    with _entries(data.pop("tunable", []), place):
+        experiment, bad_tunables = _validated(data, place)
     # Later checks treat the variants of a factorial like written variants. A factorial that cannot be expanded is
     # reported together with the other mistakes.
     faults = [*bad_tunables, *factorial.faults(experiment)]
@@ -101,6 +107,37 @@ def parse(text: str, name: str, place: Place | None = None) -> Experiment:
     if findings:
         raise _error(findings, place)
     return expanded
+
+
+@contextmanager
+def _entries(tables: Any, place: Place) -> Iterator[None]:
+    """Let the file's ``[[tunable]]`` tables describe tunables for the block."""
+    if not isinstance(tables, list):
+        raise _error([(("tunable",), "write the table as [[tunable]]")], place)
+    described: list[local.Entry] = []
+    findings: list[Finding] = []
+    for i, table in enumerate(tables):
+        try:
+            described.append(local.entry(table))
+            with with_entries(described):
+                pass
+        except (ValidationError, TypeError) as error:
+            findings.append((("tunable", i), local.first_fault(error)))
+        except ValueError as error:
+            findings.append((("tunable", i), str(error)))
+    if findings:
+        raise _error(findings, place)
+    with with_entries(described):
+        yield
+
+
+def complete(text: str, experiment: Experiment) -> str:
+    """Return an experiment's text with the entries of the user's files that its variants need: the text alone repeats
+    the run."""
+    present = {str(table.get("name")) for table in tomllib.loads(text).get("tunable", [])}
+    settings = {name: each for variant in experiment.variant for name, each in variant.tunables.items()}
+    needed = [entry.table for name, entry in entries().items() if name in settings and name not in present]
+    return "\n".join([text, *(toml_text.table("[[tunable]]", table) for table in needed)]) if needed else text
 
 
 def _validated(data: dict[str, Any], place: Place) -> tuple[Experiment, list[Finding]]:
@@ -198,7 +235,7 @@ def _keys_at(path: toml_data.Path) -> list[str]:
     table = _TABLES.get(str(path[0])) if len(path) > 1 else None
     if path[:2] == ("factorial", "switches") and len(path) > 3:
         table = State
-    return list(table.model_fields) if table else list(_TABLES)
+    return list(table.model_fields) if table else [*_TABLES, "tunable"]
 
 
 def _elsewhere(path: toml_data.Path) -> str:

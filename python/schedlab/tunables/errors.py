@@ -42,6 +42,12 @@ class BadValue(TunableError):
         super().__init__(f"{name}: {value!r} {why}; allowed: {allowed}")
 
 
+class BadEntry(TunableError):
+    """An entry of the user that is wrong, or that clashes with the catalogue."""
+
+    exit_code = Exit.USAGE
+
+
 class Unavailable(TunableError):
     """Error for a tunable that cannot be set on this system. `resolution` is the result of `System.resolve`."""
 

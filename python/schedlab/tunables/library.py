@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.tunables import knobs
-from schedlab.tunables.errors import UnknownTunable
+from schedlab.tunables import knobs, local
+from schedlab.tunables.errors import BadEntry, UnknownTunable
 from schedlab.tunables.terms import Kind, PlaceKind
 
 if TYPE_CHECKING:
@@ -64,6 +68,8 @@ def lookup(name: str) -> Tunable:
         return catalogue()[canonical]
     if (match := _DOMAIN_LEVEL.fullmatch(name)) and (tunable := catalogue().get(f"sched.domain.{match[2]}")):
         return _at_level(tunable, name, match[1])
+    if (mine := _of_user(name)) is not None:
+        return mine
     try:
         if (knob := _knob(name)) is not None:
             return knob
@@ -79,7 +85,69 @@ def _knob(name: str) -> Tunable | None:
         return found
     path = found.places[0].text
     canonical = _aliases().get(_without_root(path))
-    return found if canonical is None else catalogue()[canonical]
+    return (_of_user(path) or found) if canonical is None else catalogue()[canonical]
+
+
+_READ: ContextVar[Mapping[str, local.Entry] | None] = ContextVar("entries", default=None)
+"""The entries while an experiment file is read: the user's and the file's."""
+
+
+def entries() -> Mapping[str, local.Entry]:
+    """Return the entries of the user by name (:mod:`schedlab.tunables.local`); BadEntry for a clash or a mistake."""
+    read = _READ.get()
+    return _of_files(local.files()) if read is None else read
+
+
+@contextmanager
+def with_entries(more: Iterable[local.Entry]) -> Iterator[None]:
+    """Add the entries of an experiment file for the block; ValueError for a clash."""
+    token = _READ.set(_joined(entries(), more))
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+@contextmanager
+def with_file(path: Path | None) -> Iterator[None]:
+    """Add the entries of a file for the block; BadEntry for a mistake or a clash. None adds nothing."""
+    files = local.files() if path is None else (*local.files(), path)
+    token = _READ.set(_of_files(files))
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+@cache
+def _of_files(files: tuple[Path, ...]) -> Mapping[str, local.Entry]:
+    every: Mapping[str, local.Entry] = {}
+    for path in files:
+        try:
+            every = _joined(every, local.of_file(path))
+        except ValueError as error:
+            todo = "choose another name, or remove the entry: the catalogue's is in use"
+            raise BadEntry(str(error), where=str(path), todo=todo) from error
+    return every
+
+
+def _joined(known: Mapping[str, local.Entry], more: Iterable[local.Entry]) -> dict[str, local.Entry]:
+    every = dict(known)
+    for each in more:
+        tunable = each.tunable
+        for name in (tunable.name, *(_without_root(place.text) for place in tunable.places)):
+            if (same := _aliases().get(name, name)) in catalogue():
+                raise ValueError(f"{tunable.name}: {name} is {same} of the catalogue")
+        if every.setdefault(tunable.name, each).table != each.table:
+            raise ValueError(f"{tunable.name} has another entry too")
+    return every
+
+
+def _of_user(name: str) -> Tunable | None:
+    for mine in (each.tunable for each in entries().values()):
+        if name in (mine.name, *mine.aliases, *(place.text for place in mine.places)):
+            return mine
+    return None
 
 
 def _nearest(name: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from schedlab.tunables.codecs import codec, codec_of, lacks_feature
 from schedlab.tunables.errors import BadValue
 from schedlab.tunables.kernel_files import Files, KernelFiles, PlainFiles, read_config
 from schedlab.tunables.knobs import never_restored
-from schedlab.tunables.library import catalogue, lookup
+from schedlab.tunables.library import catalogue, entries, lookup
 from schedlab.tunables.setting import Setting, check_kernel, setting
 from schedlab.tunables.terms import KernelVersion, Kind, PlaceKind
 
@@ -146,7 +146,8 @@ class System:
 
         For root, debugfs is mounted meanwhile. Raises UnknownTunable.
         """
-        tunables = catalogue().values() if names is None else [lookup(name) for name in names]
+        every = [*catalogue().values(), *(entry.tunable for entry in entries().values())]
+        tunables = every if names is None else [lookup(name) for name in names]
         with self.debugfs():
             return {tunable.name: self.resolve(tunable) for tunable in tunables}
 
