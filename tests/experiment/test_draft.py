@@ -75,10 +75,13 @@ def test_a_text_is_read_as_the_type_that_the_key_takes(word: str, value: object)
         ("s:tunables.vm.stat_interval=5,slice=3ms", {"name": "s", "tunables": {"vm.stat_interval": 5}, "slice": "3ms"}),
         ("e:environment.A=1,environment.B=x:y", {"name": "e", "environment": {"A": "1", "B": "x:y"}}),
         (
-            "huge:sysctl:vm.nr_hugepages=64,file:/sys/a/b-c=Y",
-            {"name": "huge", "tunables": {"sysctl:vm.nr_hugepages": 64, "file:/sys/a/b-c": "Y"}},
+            "huge:sysctl:vm.max_map_count=64,file:/sys/a/b-c=Y",
+            {"name": "huge", "tunables": {"sysctl:vm.max_map_count": 64, "file:/sys/a/b-c": "Y"}},
         ),
-        ("sysctl:vm.swappiness=5", {"name": "sysctl:vm.swappiness=5", "tunables": {"sysctl:vm.swappiness": 5}}),
+        (
+            "sysctl:vm.page_lock_unfairness=5",
+            {"name": "sysctl:vm.page_lock_unfairness=5", "tunables": {"sysctl:vm.page_lock_unfairness": 5}},
+        ),
         ("policy=batch,nice=5", {"name": "policy=batch nice=5", "policy": "batch", "nice": 5}),
     ],
 )

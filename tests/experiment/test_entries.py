@@ -19,7 +19,7 @@ from schedlab.tunables.library import lookup, with_file
 ENTRY = """
 [[tunable]]
 name = "{name}"
-summary = "How eagerly anonymous memory is swapped"
+summary = "Times that a waiter for a page is passed over"
 type = "int"
 unit = "percent"
 min = 0
@@ -28,7 +28,7 @@ source = "Documentation/admin-guide/sysctl/vm.rst"
 [[tunable.place]]
 {place}
 """
-MINE = ENTRY.format(name="my.swappiness", place='sysctl = "vm.swappiness"')
+MINE = ENTRY.format(name="my.unfairness", place='sysctl = "vm.page_lock_unfairness"')
 EXPERIMENT = """
 [experiment]
 name = "e"
@@ -43,18 +43,20 @@ groups = 1
 """
 
 
-def experiment(name: str = "my.swappiness", value: object = '"50%"') -> str:
+def experiment(name: str = "my.unfairness", value: object = '"50%"') -> str:
     return EXPERIMENT.format(name=name, value=value)
 
 
-@pytest.mark.parametrize("name", ["my.swappiness", "sysctl:vm.swappiness", "file:/proc/sys/vm/swappiness"])
+@pytest.mark.parametrize(
+    "name", ["my.unfairness", "sysctl:vm.page_lock_unfairness", "file:/proc/sys/vm/page_lock_unfairness"]
+)
 def test_an_entry_of_the_file_describes_its_tunable(name: str):
     (setting,) = parse(experiment(name) + MINE, "e.toml").variant[1].tunables.values()
-    assert (setting.name, setting.text) == ("my.swappiness", "50")
+    assert (setting.name, setting.text) == ("my.unfairness", "50")
     with pytest.raises(ExperimentError, match="is too large"):
         parse(experiment(name, 201) + MINE, "e.toml")
     with pytest.raises(UnknownTunable):
-        lookup("my.swappiness")
+        lookup("my.unfairness")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_entries_of_files_are_known_and_become_part_of_the_text(tmp_path: Path, 
     monkeypatch.setenv(local.VARIABLE, str(other))
     assert lookup("debugfs:sched/other").name == "other"
     with with_file(folder / "tunables.toml"):
-        assert {lookup("other").area, lookup("my.swappiness").area} == {"local"}
+        assert {lookup("other").area, lookup("my.unfairness").area} == {"local"}
     other.with_name("clash.toml").write_text(ENTRY.format(name="vm.stat_interval", place='sysctl = "x.y"'))
     with pytest.raises(BadEntry, match=r"clash\.toml: .* of the catalogue"), with_file(other.with_name("clash.toml")):
         pass
@@ -108,5 +110,5 @@ def test_a_wrong_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_variant_sets_marks_undocumented_knobs():
-    table = {"tunables": {"sysctl:vm.swappiness": 5, "vm.stat_interval": 2, "of.another.user": 3}}
-    assert in_words(table) == "sysctl:vm.swappiness 5 (undocumented), vm.stat_interval 2, of.another.user 3"
+    table = {"tunables": {"sysctl:vm.page_lock_unfairness": 5, "vm.stat_interval": 2, "of.another.user": 3}}
+    assert in_words(table) == "sysctl:vm.page_lock_unfairness 5 (undocumented), vm.stat_interval 2, of.another.user 3"

@@ -97,7 +97,7 @@ def _files(place: Place, cpus: int, domains: int) -> list[str]:
     base = {PlaceKind.SYSCTL: "proc/sys/", PlaceKind.DEBUGFS: "sys/kernel/debug/", PlaceKind.SYSFS: "sys/"}
     where = place.where.replace(".", "/") if place.kind is PlaceKind.SYSCTL else place.where
     paths = [base[place.kind] + where]
-    for star, count in (("cpu*", cpus), ("domain*", domains), ("policy*", cpus)):
+    for star, count in (("cpu*", cpus), ("domain*", domains), ("policy*", cpus), ("state*", 2)):
         name = star.rstrip("*")
         paths = [p.replace(star, f"{name}{i}") for p in paths for i in (range(count) if star in p else [0])]
     return paths

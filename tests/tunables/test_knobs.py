@@ -10,8 +10,8 @@ from schedlab.tunables import Available, BadValue, Journal, System, UnknownTunab
 from schedlab.tunables.codecs import codec, recognised
 
 FILES = {
-    "proc/sys/vm/nr_hugepages": "0\n",
-    "proc/sys/vm/swappiness": "60\n",
+    "proc/sys/vm/max_map_count": "0\n",
+    "proc/sys/vm/page_lock_unfairness": "60\n",
     "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
     "proc/sys/net/ipv4/conf/eth0.100/rp_filter": "0\n",
     "proc/irq/9/smp_affinity": "00000000,000000ff\n",
@@ -34,9 +34,13 @@ def tree(fake: System) -> System:
 @pytest.mark.parametrize(
     ("name", "canonical", "path"),
     [
-        ("sysctl:vm.swappiness", "sysctl:vm.swappiness", "/proc/sys/vm/swappiness"),
-        ("sysctl:vm/swappiness", "sysctl:vm.swappiness", "/proc/sys/vm/swappiness"),
-        ("file:/proc/sys/vm/swappiness", "sysctl:vm.swappiness", "/proc/sys/vm/swappiness"),
+        ("sysctl:vm.page_lock_unfairness", "sysctl:vm.page_lock_unfairness", "/proc/sys/vm/page_lock_unfairness"),
+        ("sysctl:vm/page_lock_unfairness", "sysctl:vm.page_lock_unfairness", "/proc/sys/vm/page_lock_unfairness"),
+        (
+            "file:/proc/sys/vm/page_lock_unfairness",
+            "sysctl:vm.page_lock_unfairness",
+            "/proc/sys/vm/page_lock_unfairness",
+        ),
         ("sysctl:a/eth0.1/b", "file:/proc/sys/a/eth0.1/b", "/proc/sys/a/eth0.1/b"),
         ("file:/proc/irq/9/smp_affinity", "file:/proc/irq/9/smp_affinity", "/proc/irq/9/smp_affinity"),
         ("file:/sys/kernel/debug/x", "debugfs:x", "/sys/kernel/debug/x"),
@@ -115,7 +119,7 @@ def test_the_text_of_a_file_decides_the_form_of_its_values(
 
 def test_knobs_are_set_and_put_back(tree: System, journals: Path):
     wanted = {
-        "sysctl:vm.nr_hugepages": 64,
+        "sysctl:vm.max_map_count": 64,
         "sysctl:net.ipv4.tcp_rmem": "1 2 3",
         "sysctl:net/ipv4/conf/eth0.100/rp_filter": True,
         "file:/proc/irq/9/smp_affinity": "f",
@@ -138,7 +142,7 @@ def test_knobs_are_set_and_put_back(tree: System, journals: Path):
         journal.put({})
         assert (tree.root / "proc/irq/9/smp_affinity").read_text() == "00000000,000000ff\n"
         assert journal.remarks[1] == (
-            "sysctl:vm.nr_hugepages: /proc/sys/vm/nr_hugepages contained 0 before the run, and 64 when set to 64"
+            "sysctl:vm.max_map_count: /proc/sys/vm/max_map_count contained 0 before the run, and 64 when set to 64"
         )
         assert len(journal.remarks) == 8, "every knob and value once, and no tunable of the catalogue"
     assert [" ".join((tree.root / path).read_text().split()) for path in FILES] == [
@@ -175,7 +179,7 @@ def test_a_file_that_cannot_be_restored_is_refused(tree: System, path: str, text
 
 def test_a_value_of_another_form_is_refused_before_the_run(tree: System):
     with pytest.raises(BadValue, match="is not a number"):
-        tree.check({"sysctl:vm.swappiness": "64MiB"})
+        tree.check({"sysctl:vm.page_lock_unfairness": "64MiB"})
     with pytest.raises(BadValue, match="choices; allowed: none, mq-deadline, kyber"):
         tree.check({"file:/sys/block/sda/queue/scheduler": "bfq"})
 
