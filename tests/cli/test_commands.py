@@ -449,6 +449,26 @@ def test_resume_refuses_another_seed_or_size(tmp_path: Path, option: list[str]) 
     assert "omit --seed and --quick" in done.stderr
 
 
+def test_a_knob_outside_the_catalogue_is_restored_and_reported_with_its_path_and_value(tmp_path: Path) -> None:
+    build_fake_tree(tmp_path / "tree", kernel="6.18.0")
+    file = tmp_path / "tree/proc/sys/vm/max_map_count"
+    file.write_text("65530\n")
+    path = small(tmp_path, variant='tunables = { "sysctl:vm.max_map_count" = 100000 }')
+    options = ["--store", tmp_path / "s.sqlite", "--sysroot", tmp_path / "tree"]
+    done = schedlab("run", path, *options)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "sysctl:vm.max_map_count 100000 (undocumented)" in said
+    value = "/proc/sys/vm/max_map_count contained 65530 before the run, and 100000 when set to 100000"
+    assert f"undocumented: sysctl:vm.max_map_count: {value}" in said
+    assert file.read_text() == "65530\n"
+    path = small(tmp_path, variant='tunables = { "sysctl:vm.drop_caches" = 3 }')
+    (tmp_path / "tree/proc/sys/vm/drop_caches").write_text("0\n")
+    done = schedlab("run", path, *options)
+    assert done.returncode == 3
+    assert "a write starts an action" in done.stderr
+
+
 def test_resume_refuses_another_target(tmp_path: Path) -> None:
     build_fake_tree(tmp_path / "tree", kernel="6.18.0")
     path = interrupted(tmp_path)
