@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from schedlab.errors import CannotRunHere
+from schedlab.errors import CannotRunHere, SchedlabError
 from schedlab.execution.loop import execute
 from schedlab.experiment.load import parse
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.results.measurement import Measurement
 from schedlab.store import reader
@@ -19,6 +20,7 @@ from schedlab.targets.boots.boot import Boots
 from schedlab.targets.boots.session import BootingSession, boots_kernels, changed, planned
 from schedlab.targets.protocol import Session
 from schedlab.targets.scripted import Script, Scripted
+from schedlab.tunables import BadValue, Refusal, Unavailable
 from tests.conftest import begin
 from tests.targets.boots.fake_machine import DEFAULT_RELEASE, FakeMachine
 
@@ -130,6 +132,26 @@ def test_a_kernel_that_panics_fails_its_trials_with_the_reason_and_the_run_goes_
     assert {name for name, _ in failed} == {"new"}
     assert all("back on its default kernel" in reason for _, reason in failed)
     assert target.fake.requests.count("kexec") == 6
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Unavailable("sched.features.NEW", None, "do not contain NEW; did you mean NEWS?"),
+        BadValue("sysctl:x.y", "a", "is not a number", "values like 5"),
+        Refusal("refused", "sysctl:x.y: 7 was written to /proc/sys/x/y, which contains 5"),
+    ],
+)
+def test_a_knob_that_the_booted_kernel_does_not_take_fails_the_trials_of_its_variant(
+    run: Run, fault: SchedlabError
+) -> None:
+    class Refuses(Booting):
+        def put_in_place(self, variant: Variant) -> None:
+            if variant.name == "new":
+                raise fault
+
+    _, failed = run(Refuses(value, Follows()))
+    assert failed == [("new", fault.what)] * 6
 
 
 def test_a_panic_during_a_trial_fails_the_rest_of_the_boot_only(run: Run) -> None:

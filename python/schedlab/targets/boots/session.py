@@ -18,7 +18,7 @@ from schedlab.targets.boots.boot import Booted, BootFailed, Boots
 from schedlab.targets.protocol import Boots as PlannedBoots
 from schedlab.targets.protocol import Session
 from schedlab.targets.trial import Remarks
-from schedlab.tunables import Unavailable
+from schedlab.tunables import BadValue, Refusal, Unavailable
 
 OF_KERNEL = ("kernel.", "mitigations.", "topology.isolated", "topology.nohz_full", "tools.", "memory_kib")
 """Parts of a fingerprint that a kernel and its command line may change. Kernels reserve different amounts of memory."""
@@ -111,9 +111,12 @@ class BootingSession(Session):
             if running.session is None:
                 running.session = self._opened(running, trial.variant)
             return running.session.run(trial)
-        except Unavailable as error:
+        except (Unavailable, BadValue) as error:
             raise BootFailed(error.what) from error
         except CannotRunHere as error:
+            if isinstance(error, Refusal) and error.kind == "refused":
+                # The kernel under test does not take the variant's value.
+                raise BootFailed(error.what) from error
             if self._boots.is_running(running.booted):
                 raise
             why = "the kernel under test ended during the trial: it panicked, or the machine was reset"

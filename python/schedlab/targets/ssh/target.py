@@ -267,7 +267,7 @@ class RemoteSession:
         self._observer = observer
         self._rows = rows
         self._values = Values(agent, system)
-        self._values.watch(variant.tunables for variant in variants)
+        self._values.watch((variant.tunables for variant in variants), rehearse=not boots_kernels(variants))
         self._remarks = Remarks(variant.name for variant in variants)
         self._samples = [trials.FREQUENCIES] if agent.read([trials.FREQUENCIES])[0] else []
 

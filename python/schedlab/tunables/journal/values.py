@@ -39,14 +39,14 @@ class Values:
         """What the files of undocumented knobs contained before the run, and contain under each value that was set."""
         self._now: list[Change] = []
 
-    def watch(self, variants: Iterable[Mapping[str, object]]) -> None:
+    def watch(self, variants: Iterable[Mapping[str, object]], *, rehearse: bool = True) -> None:
         """Read the original values of everything that the variants of a run set, before the run's first change.
 
         From now on the agent reports a change that another process makes, also to a value that the variant in place
         does not set. A tunable that appears only with another tunable is watched from its first change on.
 
         The values of knobs that the catalogue lacks are put in place and back once: what the kernel does not take, or
-        does not take back, is refused before the first trial.
+        does not take back, is refused before the first trial. ``rehearse`` is False where variants need other kernels.
 
         Raises:
             Refusal: another process has changed a value meanwhile, or a knob cannot be restored.
@@ -61,7 +61,7 @@ class Values:
         if files:
             self._agent.watch(list(files.values()))
         unknown = {goal.name for goal in goals if not goal.catalogued.is_documented}
-        if knobs := [file for file in files.values() if file["name"] in unknown]:
+        if rehearse and (knobs := [file for file in files.values() if file["name"] in unknown]):
             self._rehearse(knobs, wanted)
 
     def _rehearse(self, files: list[dict[str, object]], variants: Iterable[tuple[Setting, ...]]) -> None:
