@@ -70,7 +70,7 @@ HEADINGS = (
 REPEATS = (
     "iteration {n}", "Iteration {n} of 5", "run {n}/3", "=== Run #{n} ===", "Sun Nov 29 06:30:0{n} UTC 2026",
     "2026-11-29 06:3{n}:00", "real\t0m1.{n}s\nuser\t0m0.2s\nsys\t0m1.1s", "{n}", "--- {n} ---",
-    " 06:30:0{n} up 3 min,  1 user,  load average: 0.{n}8, 0.21, 0.08", "perf version 6.1.1{n}", "+ date\n+ ./bench.sh",
+    " 06:30:0{n} up 3 min,  1 user,  load average: 0.{n}8, 0.21, 0.08", "perf version 6.1.158", "+ date\n+ ./bench.sh",
     "", "----", "17{n}4567890", "test run {n}",
 )  # fmt: skip
 PROSE = (

@@ -91,6 +91,30 @@ READ: dict[str, tuple[str, Columns]] = {
     "one run without a heading": ("{1.1}\npatched:\n{2.1}\npatched:\n{2.2}", {"results": [1.1], "patched": [2.1, 2.2]}),
     "every run has its heading": ("CFS\n{1.1}\nCFS\n{1.2}\nEEVDF\n{2.1}\nEEVDF\n{2.2}",
         {"CFS": [1.1, 1.2], "EEVDF": [2.1, 2.2]}),
+    "unknown tags": ("<vanilla>\n{1.1}\n<patched>\n{2.1}", {"vanilla": [1.1], "patched": [2.1]}),
+    "names of fences": ("```vanilla\n{1.1}\n```\n```patched\n{2.1}\n```", {"vanilla": [1.1], "patched": [2.1]}),
+    "names of blocks": (
+        "{code:title=before}\n{1.1}\n{code}\n{code:title=after}\n{2.1}\n{code}",
+        {"{code:title=before}": [1.1], "{code:title=after}": [2.1]},
+    ),
+    "builds by time": (
+        "kernel-20250101-120000\n{1.1}\nkernel-20250108-120000\n{2.1}",
+        {"kernel-20250101-120000": [1.1], "kernel-20250108-120000": [2.1]},
+    ),
+    "a setting in a trace": (
+        "+ SLICE=3000000\n{1.1}\n+ SLICE=700000\n{2.1}",
+        {"SLICE=3000000": [1.1], "SLICE=700000": [2.1]},
+    ),
+    "values in a trace": ("+ echo 0\n{1.1}\n+ echo 1\n{2.1}", {"echo 0": [1.1], "echo 1": [2.1]}),
+    "builds of one release": (
+        "Linux a 6.12.0+ #1 SMP Mon Jan 5 10:00:00 CET 2026 x86_64\n{1.1}\n"
+        "Linux a 6.12.0+ #1 SMP Tue Jan 6 10:00:00 CET 2026 x86_64\n{2.1}",
+        {"6.12.0+": [1.1], "6.12.0+ (2)": [2.1]},
+    ),
+    "versions of perf": (
+        "perf version 6.12.1\n{1.1}\nperf version 6.13.0\n{2.1}",
+        {"perf version 6.12.1": [1.1], "perf version 6.13.0": [2.1]},
+    ),
     "disjoint rows of two kernels": ("vanilla\n{4x1.1}\npatched\n{8x2.1}", {"vanilla": [1.1], "patched": [2.1]}),
 }  # fmt: skip
 
@@ -110,6 +134,8 @@ REFUSED = {
     "a warm-up": "6.12.8:\nwarmup run\n{9.1}\nrun 1\n{1.1}\nrun 2\n{1.2}",
     "an outlier": "run 1\n{1.1}\nrun 2 (outlier, cron was running)\n{9.1}\nrun 3\n{1.2}",
     "captions": "Results of hackbench on EPYC\n{1.1}\n(6.12.8)\n{2.1}\n(6.13.0)",
+    "a heading within a shortened run": "6.12\n{1.1}\n6.13\nTime: 2.2",
+    "counters that begin again": "Iteration 1\n{1.1}\nIteration 2\n{1.2}\nIteration 1\n{2.1}\nIteration 2\n{2.2}",
     "two numbers": "0\n{1.1}\n1\n{2.1}",
     "unknown counters": "Probe 1:\n{1.1}\nProbe 2:\n{1.2}\nProbe 3:\n{1.3}",
     "a heading beside output": "before:\n{1.1}\nafter: {2.1}",

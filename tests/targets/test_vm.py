@@ -344,14 +344,31 @@ def test_the_trial_after_a_crash_gets_a_fresh_guest(crash_run: StoredRun) -> Non
     )
 
 
+def counted_runs(experiment: Experiment, text: str, folder: Path, count: int) -> list[StoredRun]:
+    """Return runs with different seeds, without a fault of the guest's kernel.
+
+    Under some seeds, a kernel has a fault under QEMU 7.2's counting of instructions. Which seeds depends on every
+    instruction of the guest, so also on the compiled agent.
+    """
+    runs: list[StoredRun] = []
+    for seed in range(1, 9):
+        store = open_store(folder / f"{seed}.sqlite", create=True)
+        run = run_in_guests(experiment, store, text, seed=seed)
+        reasons = [measurement.reason for each in run.measured.values() for measurement in each]
+        if not any("the guest's kernel has a fault" in reason for reason in reasons):
+            runs.append(run)
+        if len(runs) == count:
+            return runs
+    raise AssertionError(f"the guest's kernel has a fault under all but {len(runs)} seeds")
+
+
 @pytest.fixture(scope="session")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> StoredRun:
     """The deterministic example: three migration costs, and the baseline again as the control."""
     require_guest("debian-6.12")
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
-    return run_in_guests(
-        smallest(experiment, control=True), open_store(tmp_path_factory.mktemp("c") / "c.sqlite", create=True), text
-    )
+    (run,) = counted_runs(smallest(experiment, control=True), text, tmp_path_factory.mktemp("c"), 1)
+    return run
 
 
 def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(counted: StoredRun) -> None:
@@ -362,13 +379,13 @@ def test_the_same_seed_gives_the_same_figures_and_counters_to_the_last_digit(cou
     assert base.stdout == control.stdout
 
 
-def test_another_seed_gives_another_sample(counted: StoredRun, tmp_path: Path) -> None:
+def test_another_seed_gives_another_sample(tmp_path: Path) -> None:
     experiment, text = load(EXAMPLES / "vm-migration-cost.toml")
     baseline = experiment.model_copy(update={"variant": experiment.variant[:1]})
-    # Under some seeds, 2 among them, a kernel has a double fault under QEMU 7.2's counting of instructions.
-    second_run = run_in_guests(smallest(baseline), open_store(tmp_path / "store.sqlite", create=True), text, seed=3)
-    first, second = (each.measurement_of("500000", "wakeup") for each in (counted, second_run))
-    assert second.state == "ok", second.reason
+    first, second = (
+        run.measurement_of("500000", "wakeup") for run in counted_runs(smallest(baseline), text, tmp_path, 2)
+    )
+    assert (first.state, second.state) == ("ok", "ok"), (first.reason, second.reason)
     assert first.counters != second.counters
 
 

@@ -88,9 +88,18 @@ def test_a_run_without_a_time_is_left_out_with_a_note(tmp_path: Path) -> None:
 
 def test_a_note_says_that_schbench_lacks_its_last_report(tmp_path: Path) -> None:
     path = tmp_path / "schbench.log"
-    path.write_text("\n".join(text("schbench.log").split("\n")[:57]))
+    lines = text("schbench.log").split("\n")
+    path.write_text("\n".join(lines[:57]))
     imported = detect.read(path)
     assert any("the last report is used" in note for note in imported.notes)
+
+
+def test_reports_of_several_runs_of_schbench_are_not_read_as_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "schbench.log"
+    report = text("schbench.log").split("current rps")[0]
+    path.write_text(report + report.replace("296 ", "900 "))
+    with pytest.raises(ImportProblem, match="reports may be of several runs"):
+        detect.read(path)
 
 
 def test_a_clock_of_perf_without_a_unit_is_in_milliseconds_only_with_decimals() -> None:

@@ -1,7 +1,7 @@
 """Text between the runs of tools, line by line: headings, commands, counters, times, and markup.
 
-A line is a heading unless it is one of the other kinds. The lists of words cover English and what German and French
-logs of loops contain; a line in other words is a heading or is refused, never ignored.
+A line is a heading unless it is one of the other kinds. Text that is left out has no name, value or host that could
+distinguish runs; a line in other words is a heading or is refused.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ LONGEST = 90
 _MOST_WORDS = 8
 """Most words of a heading that neither ends with a colon nor has markup."""
 _MARKUP = "#*=~_`:|-–—<>+^ \t"
+_LANGUAGE = r"(?:text|txt|plain|plaintext|console|shell|sh|bash|log|output|none|c|diff|json|yaml|csv|markdown)"
+_NAME_OF_TAG = r"(?:h\d|b|p|pre|code|summary|details|strong|em|br|hr|div|span|tt|samp|blockquote|li|ul|ol)"
 _BLOCK = re.compile(
-    r"```\w*|\{(?:noformat|code)[^}]*\}|\[/?(?:code|quote|pre|spoiler)[^\]]*\]|#\+(?:begin|end)_\w+.*|(?:</?\w+[^>]*>)+",
+    rf"```{_LANGUAGE}?|\{{(?:noformat|code)(?::{_LANGUAGE})?\}}|\[/?(?:code|quote|pre|spoiler)\]"
+    rf"|#\+(?:begin|end)_\w+(?: +{_LANGUAGE})?|(?:</?{_NAME_OF_TAG} ?/?>)+",
     re.IGNORECASE,
 )
-"""Lines that begin or end a block in Markdown, Jira, BBCode, Org or HTML."""
-_TAG = re.compile(r"</?(?:h\d|b|p|pre|code|summary|details|strong|em|br|div|span)\b[^>]*>", re.IGNORECASE)
+"""Lines that begin or end a block in Markdown, Jira, BBCode, Org or HTML, and have no name of their own."""
+_TAG = re.compile(rf"</?{_NAME_OF_TAG}(?: open| class=\"[^\"]*\")? ?/?>", re.IGNORECASE)
 _SHELL = re.compile(r"(?:\$|\+{1,2}|#(?!#))[ \t]+(?=\S)")
 """Prompt of a shell, or the mark of ``set -x``. A ``#`` also marks headings and comments."""
 _HOST = re.compile(r"(?:\S*[\w.-]+@[\w.-]+\S*[ :]?\S*[$#]|\[[^\]]*@[^\]]*\][$#])[ \t]+(?=\S)")
 """Prompt with user and host."""
 _LOOP = re.compile(
-    rf"\++ +(?:\w+=\d+|\(\(.*\)\)|'?\[+'? .*|for \w+ in .*|seq .*|echo \d+)"
-    rf"|(?:{_SHELL.pattern}|{_HOST.pattern})(?:sleep .*|date\b.*|uptime|free\b.*|sync|cat /proc/\w+)"
+    rf"\++ +(?:(?:[a-z]|run|iter|rep|count)=\d{{1,4}}|\(\(.*\)\)|'?\[+'? .*|for \w+ in .*|seq .*)"
+    rf"|{_SHELL.pattern}(?:sleep .*|date\b.*|uptime|free\b.*|sync|cat /proc/\w+)"
 )
 """Control of a loop in the trace of ``set -x``, and commands between runs that change nothing."""
 
@@ -36,7 +39,7 @@ _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?"
 _DAY = r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Mo|Di|Mi|Do|Fr|Sa|So|lun|mar|mer|jeu|ven|sam|dim)[a-z]{0,6}\.?,?"
 _DATE = r"(?:[A-Z][a-zé]{2,8}\.? +\d{1,2}|\d{1,2}\.? +[A-Za-zé]{3,9}\.?)"
 _TIMES = re.compile(
-    rf"\b\d{{4}}-?\d\d-?\d\d[T _-]?(?:{_CLOCK}|\d\d:\d\d|\d{{6}})(?: ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?"
+    rf"(?<![\w.-])\d{{4}}-?\d\d-?\d\d[T _-]?(?:{_CLOCK}|\d\d:\d\d|\d{{6}})(?: ?(?:Z|UTC|[+-]\d\d:?\d\d)\b)?"
     rf"|\b\d\d?\.\d\d?\.\d{{4}},? {_CLOCK}"
     rf"|{_DAY} +{_DATE}(?:,? +\d{{4}})?,? +{_CLOCK}(?: +[A-Z]{{3,5}})?(?: +\d{{4}})?"
     rf"|(?<![\d.:]){_CLOCK}(?![\d.:])|\b1[5-9]\d{{8}}(?:\.\d+)?\b"
@@ -45,11 +48,11 @@ _TIMES = re.compile(
 _STATES_TIMES = re.compile(
     r"(?:real|user|sys)\s+(?:\d+m)?\d+[.,]\d+s?"  # time of shells, time -p
     r"|\d+[.,]\d+u(?:ser)? \d+[.,]\d+s(?:ystem)? .*%.*|\d+inputs\+\d+outputs .*swaps"  # time of csh, GNU time
-    r"|.*\bup\b.*\bload averages?: .*|load averages?: [\d., ]+|(?:\d+\.\d\d ){3}\d+/\d+ \d+"  # uptime, /proc/loadavg
-    r"|perf version \S+",
+    r"|.*\bup\b.*\bload averages?: .*|load averages?: [\d., ]+|(?:\d+\.\d\d ){3}\d+/\d+ \d+",  # uptime, /proc/loadavg
     re.IGNORECASE,
 )
-"""Complete lines that state times, the load, or the version of perf."""
+"""Complete lines that state times or the load."""
+_OF_PERF = re.compile(r"perf version \S+")
 _COUNTER = (
     r"(?:iteration|iter|run|loop|round|pass|rep|repeat|repetition|attempt|try|trial|sample|test|"
     r"lauf|durchlauf|wiederholung|essai|passage)"
@@ -101,7 +104,9 @@ class TextLine:
 
     @property
     def key(self) -> str:
-        """The text without markup, times and counters, to compare lines."""
+        """The text without markup, times and counters, to compare lines; of ``uname -a`` the complete text."""
+        if _UNAME.fullmatch(self.text):
+            return self.text.casefold()
         return " ".join(self._plain("#").casefold().strip(_MARKUP).split())
 
     @property
@@ -160,7 +165,8 @@ def is_heading(line: TextLine) -> bool:
         return False
     words = name.split()
     is_short = len(words) <= _MOST_WORDS and name[-1] not in ".,;!?" and sum(map(_is_figure, words)) < 2
-    return is_certain(line) or is_short
+    has_fields = sum(map(name.count, ",;|")) > 2
+    return is_certain(line) or (is_short and not has_fields)
 
 
 def _is_figure(word: str) -> bool:
@@ -184,6 +190,7 @@ def without_counters(gaps: Sequence[Sequence[TextLine]], runs: Sequence[int]) ->
 
     ``runs`` is the number of runs below each gap: a counter counts single runs. Its numbers follow each other.
     """
+    perf = {line.text for gap in gaps for line in gap if _OF_PERF.fullmatch(line.text)}
     templates: dict[str, list[int]] = {}
     weak: dict[str, list[tuple[TextLine, int]]] = {}
     for line in (line for gap in gaps for line in gap):
@@ -202,13 +209,28 @@ def without_counters(gaps: Sequence[Sequence[TextLine]], runs: Sequence[int]) ->
             template = _COUNTED.sub("#", line.text, count=1).casefold()
             match = _COUNTED.search(line.text) if _follow(templates.get(template, [])) else None
             known = replace(line, counter=_number(match)) if match else line
-            is_counting = line in alone or _only_counts(known)
+            is_counting = line in alone or _only_counts(known) or (line.text in perf and len(perf) == 1)
             (counting if is_counting else counted[-1]).append(known)
-    unsure = [lines[1][0] for lines in weak.values() if len(lines) > 1 and _follow([number for _, number in lines])]
+    unsure = _restarts(gaps, counting)
+    unsure += [lines[1][0] for lines in weak.values() if len(lines) > 1 and _follow([number for _, number in lines])]
     # Two numbers may also be the values of a setting.
     if several or (alone and len(alone) + (_number_alone(alone[0]) == 2) < 3):
         unsure.append(alone[-1])
     return Counted(counted, counting, unsure[0] if unsure else None)
+
+
+def _restarts(gaps: Sequence[Sequence[TextLine]], counting: Sequence[TextLine]) -> list[TextLine]:
+    """Return the counters that begin again without other text above: the runs may be of another kernel."""
+    by_place = {line.at: line for line in counting if line.counter is not None}
+    restarts, before, has_heading = list[TextLine](), None, False
+    for gap in gaps:
+        counters = [by_place[line.at] for line in gap if line.at in by_place]
+        has_heading |= any(line not in counting and line.at not in by_place for line in gap)
+        for line in counters:
+            if before is not None and line.counter is not None and line.counter <= before and not has_heading:
+                restarts.append(line)
+            before, has_heading = line.counter, False
+    return restarts
 
 
 def only_counts(text: str) -> bool:

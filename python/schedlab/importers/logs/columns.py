@@ -15,6 +15,7 @@ from schedlab.importers.logs.headings import Division, Kinds, Level, Part, Stack
 from schedlab.importers.logs.series import ReadLog
 from schedlab.results.imported import ImportProblem, Table
 from schedlab.workloads.log_reader import Log, Reader, Reading
+from schedlab.workloads.registry import log_readers
 
 _LONGEST_LINE = 500
 """Longest line in characters that is tested with the patterns of the tools; a longer line is output."""
@@ -61,6 +62,19 @@ def stated_columns(texts: Sequence[str]) -> list[StatedColumn]:
         if first <= last:
             raise ImportProblem(f"line {first} is stated twice", where="--column", todo=todo)
     return columns
+
+
+def left_out_of(log: Log, columns: Sequence[StatedColumn], logs: Sequence[ReadLog]) -> list[ReadLog]:
+    """Return the logs of stated columns, with a note on output of a tool outside the stated lines."""
+    numbers = log.numbers or range(1, len(log.lines) + 1)
+    tools = [tool for tool in log_readers() if tool.begins is not None and tool.name in {each.format for each in logs}]
+    first, *others = logs
+    for number, line in zip(numbers, map(str.strip, log.lines), strict=True):
+        is_stated = any(column.first <= number <= column.last for column in columns)
+        if not is_stated and any(tool.begins is not None and tool.begins.fullmatch(line) for tool in tools):
+            note = f"{log.name}:{number}: left out: output of a tool in no stated column"
+            return [replace(first, reading=replace(first.reading, notes=[note, *first.reading.notes])), *others]
+    return list(logs)
 
 
 _Rows = set[tuple[str, ...]]

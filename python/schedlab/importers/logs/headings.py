@@ -94,6 +94,8 @@ class _Segment:
         is_other: whether another text (a mail, a quotation) begins above the output.
         runs: number of lines like the first.
         first: shape of the first line.
+        shapes: shapes of all lines.
+        within: text within the output that may be a heading.
     """
 
     above: Sequence[TextLine]
@@ -101,6 +103,8 @@ class _Segment:
     is_other: bool = False
     runs: int = 0
     first: str = ""
+    shapes: set[str] = field(default_factory=set)
+    within: TextLine | None = None
     heading: TextLine | None = None
     stack: Stack = ()
 
@@ -163,6 +167,12 @@ def _segments(log: Log, kinds: Kinds) -> tuple[list[_Segment], list[TextLine]]:
                 # The options of a command hold for the runs below further headings.
                 segments.append(_Segment(text, [command] if command else [], is_other, first=shape))
                 end, is_other, is_table = at, False, False
+            elif text and segments[-1].within is None:
+                segments[-1].within = next((line for line in text if is_heading(line)), None)
+            if (within := segments[-1].within) is not None and shape in segments[-1].shapes:
+                # The output begins again without its first line.
+                raise _uncertain(log, within)
+            segments[-1].shapes.add(shape)
             ranges = segments[-1].lines
             if ranges and ranges[-1].stop == end:
                 ranges[-1] = range(ranges[-1].start, at + 1)

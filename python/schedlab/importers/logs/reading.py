@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
-from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns
+from schedlab.importers.logs.columns import StatedColumn, kinds, left_out_of, read_columns
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.headings import Kinds
 from schedlab.importers.logs.series import ReadLog
@@ -131,7 +131,7 @@ def _stated_columns(log: Log, form: str | None, columns: Sequence[StatedColumn])
                 f"lines {column.first}–{column.last} contain no output of a known tool", where=where, todo=TODO
             )
         logs += [ReadLog(tool.name, log.name, column.name, tool.read(part)) for tool in tools]
-    return logs
+    return left_out_of(log, columns, logs)
 
 
 def with_further(files: Sequence[File]) -> list[File]:

@@ -11,7 +11,7 @@ _CHANGE = r"(?:diff(?:erence)?|changes?|deltas?|[Δδ])"
 _NAME = re.compile(
     rf"(?i)(?:rel\.? |relative |abs\.? |absolute )?(?:%|pct)?[ _]?{_CHANGE}[ _]?(?:\(?(?:%|pct)\)?)?"
     rf"|\(?(?:%|pct|per ?cent)\)?|(?:±|\+/?-)[ _]?%?|(?:%|pct[ _]?)(?:std\w*|sd|cv|err\w*|gain|impr\w*)"
-    rf"|(?:std\w*|sd|cv|err\w*|gain|impr\w*)[ _]?\(?(?:%|pct)\)?"
+    rf"|(?:std\w*|sd|cv|err\w*|gain|impr\w*)[ _]?(?:\(?(?:%|pct)\)?)?|improvement|imp|pct\d*|speed-?up|ratio"
 )
 """Names of columns of changes and spreads."""
 

@@ -163,8 +163,12 @@ class Reader:
         return (
             bool(self.blocks)
             and command.text == self.blocks[-1].command.text
-            and all(not text or is_rule(text) or only_counts(text) or people.command_of(text) for text in between)
+            and all(not text or is_rule(text) or only_counts(text) or self._is_last_command(text) for text in between)
         )
+
+    def _is_last_command(self, text: str) -> bool:
+        command = people.command_of(text)
+        return command is not None and command.run == self.blocks[-1].command.run
 
     def _above(self, at: int, floor: int, *, titled: bool) -> tuple[str, Command]:
         """Return the heading and the command above a block."""
@@ -175,7 +179,8 @@ class Reader:
                 continue
             if len(text) > LONGEST_LINE:
                 break
-            if command := people.command_of(text):
+            # Without the program, "# patched" is a heading.
+            if (command := people.command_of(text)) and (text[0] != "#" or "perf " in text):
                 return heading, command
             if len(text) > _LONGEST_HEADING:
                 break

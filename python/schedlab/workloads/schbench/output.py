@@ -112,6 +112,9 @@ def _named(values: Mapping[str, float]) -> Iterator[tuple[MetricSpec, float]]:
         yield specs.get(name, other), value
 
 
+_RUNTIME = re.compile(rf" runtime ({NUMBER}) \(s\)")
+
+
 def _recognises(head: str) -> bool:
     """Return whether a text has the heading of a report; reports side by side are columns of a text."""
     return bool(_REPORT.search(head)) and not _SIDE_BY_SIDE.search(head)
@@ -122,6 +125,7 @@ def _read(log: Log) -> Reading:
     ends: list[re.Match[str] | None] = [*_RUN_END.finditer(log.text)]
     notes: list[str] = []
     if not ends:
+        _require_intervals(log)
         ends = [None]
         notes.append(
             f"{log.name}: no line 'average rps', so schbench is old or the log was cut off; the last report is used"
@@ -134,6 +138,20 @@ def _read(log: Log) -> Reading:
     if _REPORT.search(log.text, start):
         log.cut_off("the line 'average rps' of its last run")
     return Reading(samples, notes=notes)
+
+
+def _require_intervals(log: Log) -> None:
+    """Raise ImportProblem if reports without the end of a run may be of several runs, not intervals of one run."""
+    heads = [
+        match
+        for match in _REPORT.finditer(log.text)
+        if (match["kind"] or "Wakeup") == "Wakeup" and "RPS" not in match[0]
+    ]
+    times = [_RUNTIME.search(head[0]) for head in heads]
+    for before, after, head in zip(times, times[1:], heads[1:], strict=False):
+        if before is None or after is None or float(after[1]) <= float(before[1]):
+            fault = "reports may be of several runs, as no line 'average rps' ends a run"
+            raise log.problem(fault, log.line_at(head.start()), "write each run into a file of its own")
 
 
 def _run(log: Log, start: int, end: re.Match[str] | None) -> Iterator[Samples]:
