@@ -102,11 +102,11 @@ def test_remarks_and_foreign_lines_become_notes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("end\n", "", "reads.log:1: a run without the line “end”"),
+        ("end\n", "", "reads.log:1: a run without a line such as “end”"),
         ("operations: 100", "", "without its rate"),
         ("threads: 4", "", "without its threads"),
         ("threads: 4", "threads: 4\nthreads: 5", "reads.log:3: a run with two values of threads: 4 and 5"),
-        ("seconds: 4", "seconds: 0", "without the line “seconds: ({number})”, or 0 there"),
+        ("seconds: 4", "seconds: 0", "without a line such as “seconds: N”, or with 0 there"),
         ("1.5ms", "1.5min", "reads.log:7: the unit of latency-p{percentile}, “min”, is none of us, ms"),
         ("50%: 3us", "50%: 3us\n50%: 4us", "reads.log:7: a run prints its latency-p50 twice"),
         ("tool 1\n", "", "reads.log:2: a figure of tool before the first line of a run"),

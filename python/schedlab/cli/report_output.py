@@ -150,7 +150,7 @@ def _rendered(scope: Scope, wanted: Wanted) -> str | bytes:
     if wanted.form is Format.MMTESTS:
         return mmtests.render(report, wanted.width)
     if wanted.form is Format.PCT_IMP:
-        return review.render(report, wanted.width)
+        return review.render(report)
     return changelog.render(report) if wanted.form is Format.CHANGELOG else data.to_csv(report)
 
 

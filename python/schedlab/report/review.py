@@ -8,22 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from schedlab.analysis.review import STATISTIC, Cell, Table, View
-from schedlab.report import mmtests, words
+from schedlab.errors import SchedlabError
+from schedlab.report import words
 from schedlab.report.document import Report
 
 _RULE = "=" * 66
 _MARKS = "[pct imp](CV)"
 _GAP = "  "
-_BRACKETS = str.maketrans("()[]", "{}{}")
-"""Brackets in names would be read as marks of columns or as figures."""
+_BRACKETS = str.maketrans({"(": "{", ")": "}", "[": "{", "]": "}", "%": "pct"})
+"""Brackets and per cent signs in names would be read as marks of columns or as figures."""
 
 
-def render(report: Report, width: int | None = None) -> str:
-    """Return a box and a table for each metric, then the footers; the printed tables of a report without samples."""
+def render(report: Report) -> str:
+    """Return a box and a table for each metric, then the footers; SchedlabError for a report without samples."""
     if report.review is None:
-        return mmtests.render(report, width)
+        raise SchedlabError(
+            "the report has printed tables without samples, which have no table of this form",
+            where="--format pct-imp",
+            todo="--format mmtests prints the tables",
+        )
     kinds = dict.fromkeys(run.kind for run in report.runs if run.sampled and run.kind not in ("real", "imported"))
-    footers = [f"({words.PCT_IMP})", *(f"[{kind}]" for kind in kinds), *(f"! {each.seen}" for each in report.warnings)]
+    changed = [name for name in report.review.columns if name != name.translate(_BRACKETS)]
+    renamed = [f"! brackets and % are replaced in the names of columns: {', '.join(changed)}"] if changed else []
+    warnings = [f"! {each.seen}" for each in report.warnings]
+    footers = [f"({words.PCT_IMP})", *(f"[{kind}]" for kind in kinds), *renamed, *warnings]
     return view_text(report.review, footers)
 
 

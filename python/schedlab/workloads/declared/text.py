@@ -316,17 +316,22 @@ class _TextLog:
             return
         parameters = run.given | run.parameters
         shown = zip(form.complete, self.patterns.complete, strict=True)
-        missing = [f"the line “{text}”" for text, pattern in shown if pattern not in run.seen]
+        missing = [f"a line such as “{_readable(text)}”" for text, pattern in shown if pattern not in run.seen]
         names = {metric.name for metric, _ in run.rows.values()}
         missing += [f"its {metric.name}" for metric in form.metric if not metric.optional and metric.name not in names]
         divisors = [metric.over for metric, _ in run.rows.values() if metric.over]
-        missing += [f"the line “{text}”, or 0 there" for text in divisors if not run.divisors.get(text)]
+        missing += [
+            f"a line such as “{_readable(text)}”, or with 0 there" for text in divisors if not run.divisors.get(text)
+        ]
         unprinted = self.patterns.unprinted
         optional = (*form.optional, *form.changing, *unprinted)
         missing += [f"its {name}" for name in form.parameters if name not in (*parameters, *optional)]
         if missing or not run.rows:
-            fault = f"a run without {(missing or ['figures'])[0]}: the log is cut off, or {form.name} failed"
-            raise self.log.problem(fault, run.line)
+            fault = f"a run without {(missing or ['figures'])[0]}"
+            todo = (
+                f"the log is cut off, {form.name} failed, or prints another form than {form.source}: run the test again"
+            )
+            raise self.log.problem(fault, run.line, todo)
         self._require_names(run, [name for name in unprinted if name not in parameters])
         for (spec, below), (metric, values) in run.rows.items():
             figures = [value / run.divisors[metric.over] for value in values] if metric.over else values
@@ -371,3 +376,11 @@ def _named(spec: MetricSpec, groups: dict[str, str | int | float]) -> tuple[Metr
 def _groups(match: re.Match[str]) -> dict[str, str | int | float]:
     """Return the parameters among the named groups."""
     return {name: value_of(text) for name, text in match.groupdict().items() if text is not None and name != "unit"}
+
+
+def _readable(pattern: str) -> str:
+    """Return a pattern as a line for people: ``N`` for numbers, ``…`` for other text, the first of alternatives."""
+    text = re.sub(r"\(\?P<\w+>|\(\?[:=!<]", "(", pattern).replace("{number}", "N")
+    text = re.sub(r"\\[dw][+*]?|\\S[+*]?|\.[*+]", "…", text)
+    text = re.sub(r"\(([^()|]*)\|[^()]*\)", r"\1", text).partition("|")[0]
+    return " ".join(re.sub(r"\\(.)", r"\1", re.sub(r"(?<!\\)[()?*+]|\{[^}]*\}", "", text)).split())
