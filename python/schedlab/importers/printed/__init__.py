@@ -172,23 +172,31 @@ class _Readers:
         self.text, self.source = text, source
         self.tools = _tools(text)
         self.output = set[int]()
+        self.table_end = 0
         self.kinds = kinds(self.tools)
         self.beside = [
             side_by_side.Reader(tool, text, source) for tool in log_readers() if tool.side_by_side is not None
         ]
-        self.counters = counters.Reader(text, source)
+        self.counters = counters.Reader(text, source, self.output)
         self.zero_day, self.mmtests = zero_day.Reader(text, source), mmtests.Reader(text, source)
 
     def read(self, at: int, floor: int) -> Part | None:
         """Return the result of the first grammar that recognises ``text[at]``; None if no grammar recognises the
         table."""
-        readers: list[side_by_side.Reader | counters.Reader] = [*self.beside, self.counters]
-        ends = (reader.read(at, floor) for reader in readers)
-        if (end := next((end for end in ends if end is not None), None)) is not None:
-            return Part(end)
-        if self.kinds.is_output(at, self.text[at].text.strip()):
+        beside = (reader.read(at, floor) for reader in self.beside)
+        end = next((end for end in beside if end is not None), None)
+        if end is None:
+            # The heading of a block of counters may be above output of the measured tool.
+            end = self.counters.read(at, self.table_end)
+        part = None if end is None else Part(end)
+        if part is None and self.kinds.is_output(at, self.text[at].text.strip()):
             self.output.add(at)
             return Part(at + 1)
+        part = part or self._table(at, floor)
+        self.table_end = part.end if part else self.table_end
+        return part
+
+    def _table(self, at: int, floor: int) -> Part | None:
         return (
             self.zero_day.read(at, floor)
             or runs_in_rows.read(self.text, at, floor, self.source)

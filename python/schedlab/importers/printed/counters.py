@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from schedlab.importers.checks import unique
@@ -55,6 +55,8 @@ class Reader:
 
     lines: Sequence[Line]
     source: str
+    output: Collection[int] = ()
+    """Indices of lines that tools printed, which are not headings."""
     blocks: list[_Block] = field(default_factory=list)
     end: int = 0
     """End of the last block."""
@@ -175,7 +177,7 @@ class Reader:
         heading = ""
         for place in range(at - 1, max(floor, at - _FARTHEST_HEADING) - 1, -1):
             text = self.lines[place].text.strip()
-            if not text or is_rule(text) or only_counts(text):
+            if not text or is_rule(text) or only_counts(text) or place in self.output:
                 continue
             if len(text) > LONGEST_LINE:
                 break
