@@ -10,12 +10,12 @@ import pytest
 from schedlab.analysis.distributions import ColumnRow, Columns
 from schedlab.analysis.review import review
 from schedlab.findings.run import Findings
-from schedlab.importers.printed import read_text
 from schedlab.report import words
 from schedlab.report.build import build, review_view
 from schedlab.report.review import render, view_text
 from schedlab.results.imported import Import
 from schedlab.results.metrics import Direction
+from tests.importers.printed.helpers import read_text
 
 TIMES = ([2.0, 2.2, 2.1], [1.9, 2.0, 1.8], [4.0, 4.2, 4.4])
 RATES = ([100.0, 110.0], [121.0, 121.0], None)

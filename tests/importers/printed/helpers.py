@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.importers.printed import read_text
+from schedlab.importers.printed import read_parts
 from schedlab.importers.printed.layout import Layout, layouts
 from schedlab.results.imported import Import, Table, TableRow
 
@@ -13,6 +13,11 @@ TABLES = Path(__file__).parent / "tables"
 """Tables of exact grammars from public mails and changelogs. Each file contains only figures, names and headings."""
 UNKNOWN = Path(__file__).parent / "unknown"
 """Tables, and listings of other kinds, whose layout no grammar recognises."""
+
+
+def read_text(data: bytes, source: str, stated: Sequence[Layout] = ()) -> Import:
+    """Import the bytes of a text."""
+    return read_parts(data, source, stated, "samples").imported(source)
 
 
 def read(path: Path, stated: Sequence[Layout] = ()) -> Import:

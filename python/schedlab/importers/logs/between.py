@@ -195,21 +195,22 @@ def without_counters(gaps: Sequence[Sequence[TextLine]], runs: Sequence[int]) ->
     weak: dict[str, list[tuple[TextLine, int]]] = {}
     for line in (line for gap in gaps for line in gap):
         if match := _COUNTED.search(line.text):
-            templates.setdefault(_COUNTED.sub("#", line.text, count=1).casefold(), []).append(_number(match))
+            templates.setdefault(_template(line.text), []).append(_number(match))
         elif _ALONE.fullmatch(line.text):
             continue
         elif (match := _LONE_NUMBER.fullmatch(line.text)) and not (line.is_command or _VERSION.search(line.text)):
             weak.setdefault(match.expand(r"\g<before>#\g<after>"), []).append((line, int(match["number"])))
+    follow = {template for template, numbers in templates.items() if _follow(numbers)}
     counted, counting = list[list[TextLine]](), list[TextLine]()
     alone = _alone(gaps)
-    several = any(count > 1 for gap, count in zip(gaps, runs, strict=True) if any(line in alone for line in gap))
+    alone_at = {line.at for line in alone}
+    several = any(count > 1 for gap, count in zip(gaps, runs, strict=True) if any(line.at in alone_at for line in gap))
     for gap in gaps:
         counted.append([])
         for line in gap:
-            template = _COUNTED.sub("#", line.text, count=1).casefold()
-            match = _COUNTED.search(line.text) if _follow(templates.get(template, [])) else None
+            match = _COUNTED.search(line.text) if _template(line.text) in follow else None
             known = replace(line, counter=_number(match)) if match else line
-            is_counting = line in alone or _only_counts(known) or (line.text in perf and len(perf) == 1)
+            is_counting = line.at in alone_at or _only_counts(known) or (line.text in perf and len(perf) == 1)
             (counting if is_counting else counted[-1]).append(known)
     unsure = _restarts(gaps, counting)
     unsure += [lines[1][0] for lines in weak.values() if len(lines) > 1 and _follow([number for _, number in lines])]
@@ -221,13 +222,14 @@ def without_counters(gaps: Sequence[Sequence[TextLine]], runs: Sequence[int]) ->
 
 def _restarts(gaps: Sequence[Sequence[TextLine]], counting: Sequence[TextLine]) -> list[TextLine]:
     """Return the counters that begin again without other text above: the runs may be of another kernel."""
-    by_place = {line.at: line for line in counting if line.counter is not None}
+    by_place = {line.at: line for line in counting}
     restarts, before, has_heading = list[TextLine](), None, False
     for gap in gaps:
-        counters = [by_place[line.at] for line in gap if line.at in by_place]
-        has_heading |= any(line not in counting and line.at not in by_place for line in gap)
-        for line in counters:
-            if before is not None and line.counter is not None and line.counter <= before and not has_heading:
+        has_heading |= any(line.at not in by_place for line in gap)
+        for line in (by_place[line.at] for line in gap if line.at in by_place):
+            if line.counter is None:
+                continue
+            if before is not None and line.counter <= before and not has_heading:
                 restarts.append(line)
             before, has_heading = line.counter, False
     return restarts
@@ -259,6 +261,11 @@ def _alone(gaps: Sequence[Sequence[TextLine]]) -> list[TextLine]:
             lines.append(line)
         before = None if has_other_text and not numbers else before
     return lines
+
+
+def _template(text: str) -> str:
+    """Return the text of a line with ``#`` in the place of its counter."""
+    return _COUNTED.sub("#", text, count=1).casefold()
 
 
 def _number_alone(line: TextLine) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,7 +15,6 @@ from schedlab.importers.logs.headings import Division, Kinds, Level, Part, Stack
 from schedlab.importers.logs.series import ReadLog
 from schedlab.results.imported import ImportProblem, Table
 from schedlab.workloads.log_reader import Log, Reader, Reading
-from schedlab.workloads.registry import log_readers
 
 _LONGEST_LINE = 500
 """Longest line in characters that is tested with the patterns of the tools; a longer line is output."""
@@ -64,17 +63,14 @@ def stated_columns(texts: Sequence[str]) -> list[StatedColumn]:
     return columns
 
 
-def left_out_of(log: Log, columns: Sequence[StatedColumn], logs: Sequence[ReadLog]) -> list[ReadLog]:
-    """Return the logs of stated columns, with a note on output of a tool outside the stated lines."""
+def unstated_output(log: Log, columns: Sequence[StatedColumn], tools: Sequence[Reader]) -> list[str]:
+    """Return a note on the first run of a tool outside the lines of the stated columns; empty without such a run."""
     numbers = log.numbers or range(1, len(log.lines) + 1)
-    tools = [tool for tool in log_readers() if tool.begins is not None and tool.name in {each.format for each in logs}]
-    first, *others = logs
-    for number, line in zip(numbers, map(str.strip, log.lines), strict=True):
-        is_stated = any(column.first <= number <= column.last for column in columns)
-        if not is_stated and any(tool.begins is not None and tool.begins.fullmatch(line) for tool in tools):
-            note = f"{log.name}:{number}: left out: output of a tool in no stated column"
-            return [replace(first, reading=replace(first.reading, notes=[note, *first.reading.notes])), *others]
-    return list(logs)
+    is_first = kinds(tools).begins
+    for at, (number, line) in enumerate(zip(numbers, map(str.strip, log.lines), strict=True)):
+        if not any(column.first <= number <= column.last for column in columns) and is_first(at, line):
+            return [f"{log.name}:{number}: left out: output of a tool in no stated column"]
+    return []
 
 
 _Rows = set[tuple[str, ...]]
@@ -149,10 +145,10 @@ def _read(reader: Reader, log: Log, notes: Iterable[str] = ()) -> ReadLog:
 def _below(log: Log, ranges: Sequence[range]) -> Log:
     """Return the lines in the ranges of indices as a log with the numbers of the lines in the source."""
     lines, numbers = list[str](), list[int]()
-    places = sorted(ranges, key=lambda each: each.start)
+    places = deque(sorted(ranges, key=lambda each: each.start))
     for at, line in enumerate(log.lines):
         while places and at >= places[0].stop:
-            places.pop(0)
+            places.popleft()
         if places and at in places[0]:
             lines.append(line)
             numbers.append(log.numbers[at] if log.numbers else at + 1)

@@ -135,11 +135,14 @@ def divide(log: Log, kinds: Kinds) -> Division:
         raise _uncertain(
             log, TextLine(other[0].lines[0].start, ""), "the run is in another mail, or below a quotation or patch"
         )
-    with_output = [segment for segment in segments if segment.lines]
-    parts = []
-    for stack in dict.fromkeys(segment.stack for segment in with_output):
-        of_stack = [segment for segment in with_output if segment.stack == stack]
-        parts.append(Part(stack, of_stack[0].heading, [each for segment in of_stack for each in segment.lines]))
+    by_stack: dict[Stack, list[_Segment]] = {}
+    for segment in segments:
+        if segment.lines:
+            by_stack.setdefault(segment.stack, []).append(segment)
+    parts = [
+        Part(stack, of_stack[0].heading, [each for segment in of_stack for each in segment.lines])
+        for stack, of_stack in by_stack.items()
+    ]
     between = {line.at for segment in segments[1:] for line in segment.above} | counting.keys()
     return Division(parts, [line for at, line in sorted(counting.items()) if at in between])
 
@@ -229,6 +232,7 @@ def _state_headings(log: Log, segments: Sequence[_Segment], below: Sequence[Text
     stack, heading = Stack(), None
     is_known = True
     prose: dict[Stack, tuple[str, ...]] = {}
+    stacks: set[Stack] = set()
     for number, segment in enumerate(segments):
         own = _heading(segment.above)
         above = segment.above[: len(segment.above) - len(own)]
@@ -242,7 +246,7 @@ def _state_headings(log: Log, segments: Sequence[_Segment], below: Sequence[Text
             # Runs below the same heading and different prose may be runs of different kernels.
             if above and number and prose.setdefault(stack, keys_of(above)) != keys_of(above):
                 raise _uncertain(log, above[-1])
-            if segment.is_other and stack in {before.stack for before in segments[:number]}:
+            if segment.is_other and stack in stacks:
                 raise _uncertain(log, own[-1], "the heading is also in another mail, or above a quotation or patch")
         elif above and number and segment.lines:
             raise _uncertain(log, above[-1])
@@ -252,13 +256,16 @@ def _state_headings(log: Log, segments: Sequence[_Segment], below: Sequence[Text
             raise _uncertain(log, TextLine(segment.lines[-1].start, ""), "the run has no heading of its own")
         prose.setdefault(stack, keys_of(above))
         segment.heading, segment.stack = heading, stack
-    headed = [segment for segment in segments if segment.above and segment.lines]
-    if certain := [segment for segment in headed if is_certain(segment.above[-1])]:
+        stacks.add(stack)
+    first, *others = segments
+    headed = [segment for segment in others if segment.above and segment.lines]
+    lines = [segment.above[-1] for segment in headed]
+    if any(map(is_certain, [*lines, *(first.above[-1:] if first.lines else ())])):
         # Beside headings with a colon or markup, a line without is no heading with certainty.
-        for segment in headed:
-            if segment not in certain and segment is not segments[0]:
-                raise _uncertain(log, segment.above[-1])
-    _require_order(log, [segment for segment in segments if segment in headed or segment is segments[0]])
+        for line in lines:
+            if not is_certain(line):
+                raise _uncertain(log, line)
+    _require_order(log, [first, *headed])
     _require_no_captions(log, [segment.above for segment in segments], below)
 
 
@@ -302,11 +309,13 @@ def _require_order(log: Log, segments: Sequence[_Segment]) -> None:
     order = list(dict.fromkeys(every))
     in_turn = _is_in_turn([stack for stack, _ in visits], order) or _is_in_turn(every, order)
     unequal = len({count for _, count in visits}) > 1 and not in_turn
-    for at, (stack, count) in enumerate(visits):
-        returns = any(stack == before for before, _ in visits[:at]) and not in_turn
-        last = [segment for segment in segments if segment.stack == stack][-1].above[-1:]
-        if last and (returns or (unequal and count > 1 and not is_certain(last[0]))):
-            raise _uncertain(log, last[0])
+    last = {segment.stack: segment.above[-1:] for segment in segments}
+    seen: set[Stack] = set()
+    for stack, count in visits:
+        returns = stack in seen and not in_turn
+        seen.add(stack)
+        if last[stack] and (returns or (unequal and count > 1 and not is_certain(last[stack][0]))):
+            raise _uncertain(log, last[stack][0])
 
 
 def _is_in_turn(stacks: Sequence[Stack], order: Sequence[Stack]) -> bool:

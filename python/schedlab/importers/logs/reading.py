@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.importers import samples_csv
-from schedlab.importers.logs.columns import StatedColumn, kinds, left_out_of, read_columns
+from schedlab.importers.logs.columns import StatedColumn, kinds, read_columns, unstated_output
 from schedlab.importers.logs.files import File
 from schedlab.importers.logs.headings import Kinds
 from schedlab.importers.logs.series import ReadLog
@@ -120,6 +120,7 @@ def _stated_columns(log: Log, form: str | None, columns: Sequence[StatedColumn])
     output."""
     count = log.numbers[-1] if log.numbers else len(log.lines)
     logs: list[ReadLog] = []
+    used: dict[str, Reader] = {}
     for column in columns:
         if column.first > count:
             raise ImportProblem(f"the text ends in line {count}", where="--column", todo="correct FIRST-LAST")
@@ -131,7 +132,14 @@ def _stated_columns(log: Log, form: str | None, columns: Sequence[StatedColumn])
                 f"lines {column.first}–{column.last} contain no output of a known tool", where=where, todo=TODO
             )
         logs += [ReadLog(tool.name, log.name, column.name, tool.read(part)) for tool in tools]
-    return left_out_of(log, columns, logs)
+        used |= {tool.name: tool for tool in tools}
+    return _with_notes(logs, unstated_output(log, columns, list(used.values())))
+
+
+def _with_notes(logs: Sequence[ReadLog], notes: Sequence[str]) -> list[ReadLog]:
+    """Return the logs, the first with further notes."""
+    first, *others = logs
+    return [replace(first, reading=replace(first.reading, notes=[*notes, *first.reading.notes])), *others]
 
 
 def with_further(files: Sequence[File]) -> list[File]:
@@ -217,9 +225,7 @@ def _tables(content: Document, file: File, layouts: Sequence[Layout] = (), *, al
     text = printed.read_parts(content.raw, content.name, layouts, file.column, alone=alone, is_one_column=is_one_column)
     if text.tables:
         return text.imported(content.name)
-    first, *others = text.logs
-    reading = replace(first.reading, notes=[*text.notes, *first.reading.notes])
-    return [replace(first, reading=reading), *others]
+    return _with_notes(text.logs, text.notes)
 
 
 def _refuse_other_output(content: Document, file: File) -> None:

@@ -62,16 +62,11 @@ class Text:
         return Import(FORMAT, source, samples.columns, samples.series, tuple(self.tables), notes, self.understood)
 
 
-def read_text(data: bytes, source: str, layouts: Sequence[Layout] = (), column: str = "samples") -> Import:
-    """Return all tables and series of a text; see :func:`read_parts`."""
-    return read_parts(data, source, layouts, column).imported(source)
-
-
 def read_parts(
     data: bytes,
     source: str,
-    layouts: Sequence[Layout] = (),
-    column: str = "samples",
+    layouts: Sequence[Layout],
+    column: str,
     *,
     alone: bool = True,
     is_one_column: bool = False,
@@ -92,10 +87,11 @@ def read_parts(
     """
     unquoted = lines.unquoted(numbered_lines(data))
     text = lines.results_only(unquoted)
-    if not _tools(text) and _tools(plain := lines.dedented(text, _begins_a_run)):
-        text = plain
     parts = _stated_lines(unquoted, text, layouts, source)
-    readers = _Readers(text, source)
+    tools = _tools(text)
+    if not tools and (plain := lines.dedented(text, _begins_a_run)) is not text and (tools := _tools(plain)):
+        text = plain
+    readers = _Readers(text, source, tools)
     ends = dict[int, int]()
     at = floor = 0
     while at < len(text):
@@ -168,9 +164,8 @@ def _line(table: Table) -> int:
 class _Readers:
     """The grammars, in the order in which they are tried. ``output``: indices of the lines that tools printed."""
 
-    def __init__(self, text: Sequence[Line], source: str) -> None:
-        self.text, self.source = text, source
-        self.tools = _tools(text)
+    def __init__(self, text: Sequence[Line], source: str, tools: Sequence[Reader]) -> None:
+        self.text, self.source, self.tools = text, source, tools
         self.output = set[int]()
         self.table_end = 0
         self.kinds = kinds(self.tools)
