@@ -150,7 +150,7 @@ class Origin:
 
 
 NOT_STATED = Origin()
-"""The origin of which a source states nothing."""
+"""The origin of a source that states neither kernel, host nor date."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _LOWS = {
     100: MetricSpec("fps-1%-low", "frames/s", "higher"),
     1000: MetricSpec("fps-0.1%-low", "frames/s", "higher"),
 }
-"""Metrics by the number of frames of which the slowest counts."""
+"""Metrics by N: the rate of the slowest of N frames."""
 
 _SYSTEM = re.compile(r"(?:v\d+\n[^\n]*\n-+SYSTEM INFO-+\n)?os,cpu,gpu,ram,kernel,driver\b")
 _FRAMES = re.compile(r"^fps,frametime,.*$", re.MULTILINE)

@@ -49,7 +49,7 @@ class _Thread:
 
 
 def _samples(tool: str, threads: Sequence[_Thread]) -> Iterator[Samples]:
-    """Yield the latencies over all threads, with the mean over all wake-ups, and those of each CPU or priority."""
+    """Yield the latencies over all threads, with the mean over all wake-ups, then the latencies by CPU or priority."""
     counts = [thread.count for thread in threads if thread.count is not None]
     # Threads of different priorities, which have no counts, are not alike.
     if len(counts) == len(threads):
