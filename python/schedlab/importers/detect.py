@@ -223,8 +223,10 @@ def _files(
             logs += [_called(log, file.name) for log in content]
             roots[file.root] = None
     if logs:
-        together = to_import(logs, ", ".join(map(str, roots)), left_out)
-        return [(next(iter(roots)), together), *texts]
+        first_root = next(iter(roots))
+        with _enough_memory(first_root):
+            together = to_import(logs, ", ".join(map(str, roots)), left_out)
+        return [(first_root, together), *texts]
     if not texts:
         todo = f"formats that are read, and that --as names: {', '.join(formats())}"
         raise NotResults("contains no file with results", where=", ".join(map(str, paths)), todo=todo)

@@ -150,6 +150,17 @@ impl Changes {
         self.note(Record::Gone(resource));
     }
 
+    /// A refusal where a file does not have the value that it had after the last move.
+    pub fn check_all(&self) -> Result<(), Refusal> {
+        for Watched { file, now } in self.watched.iter().filter(|watched| watched.file.steady) {
+            let Ok(text) = self.read(file) else { continue };
+            if !shows(&text, file.form, now) {
+                return Err(foreign(file, now, &text));
+            }
+        }
+        Ok(())
+    }
+
     /// A refusal where another process has changed a file that this move does not write.
     fn check_others(&self, wanted: &[Change]) -> Result<(), Refusal> {
         for Watched { file, now } in &self.watched {

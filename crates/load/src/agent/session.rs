@@ -227,8 +227,8 @@ impl Session {
                 (id, Ok(json!({ "skipped": true })))
             }
             Ok(Frame { id, request: Request::Run(trial) }) => {
-                let paths = self.changes.iter().flat_map(Changes::paths);
-                match self.idle().and_then(|()| Running::start(id, trial, &self.folder, paths)) {
+                let start = |()| Running::start(id, trial, &self.folder, self.changes.as_ref());
+                match self.idle().and_then(start) {
                     Ok(running) => {
                         self.running = Some(running);
                         return Ok(None);

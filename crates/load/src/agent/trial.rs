@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde_json::{Value as Json, json};
 
+use super::changes::Changes;
 use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
 use super::writers::{LastWriters, Watch};
@@ -44,13 +45,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Read the trial's files, and start its command. `tunables` are the files that the trial must not change.
-    pub fn start<'p>(
-        id: u64,
-        trial: Trial,
-        folder: &Path,
-        tunables: impl Iterator<Item = &'p str>,
-    ) -> Result<Self, Refusal> {
+    /// Read the trial's files, and start its command. `changes` are the values that the trial must not change. Refused if
+    /// another process has changed a value already: from here on, the trial explains a change.
+    pub fn start(id: u64, trial: Trial, folder: &Path, changes: Option<&Changes>) -> Result<Self, Refusal> {
         let failed =
             |error: io::Error| Refusal::new(Kind::System, format!("the trial could not be started: {error}"));
         let stream =
@@ -59,7 +56,8 @@ impl Running {
         // The launcher inherits the report's file by its number.
         let streams = [stream(closed)?, stream(closed)?, stream(MFdFlags::empty())?];
         let output = |file: &File| file.try_clone().map(Stdio::from).map_err(failed);
-        let watch = Watch::start(tunables);
+        let watch = Watch::start(changes.iter().flat_map(|changes| changes.paths()));
+        changes.map_or(Ok(()), Changes::check_all)?;
         let (before, earlier) = (read_all(&trial.files), Usage::of_children());
         let (began, started) = (Instant::now(), seconds_now());
         let child = Command::new("/proc/self/exe")

@@ -291,6 +291,19 @@ fn a_change_in_a_trial_is_put_back_unless_another_process_certainly_made_it() {
 }
 
 #[test]
+fn a_change_before_a_trial_begins_is_of_another_process() {
+    let folder = Folder::new("before-trial");
+    let mut changes = folder.changes(&folder.0);
+    changes.watch(&[folder.wanted("number", "5").file]).unwrap();
+    changes.put(&folder.variant(&[("period", "7")])).unwrap();
+    changes.check_all().unwrap();
+    std::fs::write(folder.0.join("period"), "9\n").unwrap();
+    assert_eq!(changes.check_all().unwrap_err().kind, Kind::Changed);
+    changes.undo();
+    assert_eq!(folder.texts(), ["5", "9", "5"]);
+}
+
+#[test]
 fn a_value_that_cannot_be_written_again_is_refused_before_its_first_change() {
     let folder = Folder::new("rehearsed");
     let mut changes = folder.changes(&folder.0);
