@@ -8,7 +8,7 @@ import pytest
 
 from schedlab.cli.kernel_boot_command import Method, boot
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import BootMethod
+from schedlab.experiment.target_table import BootMethod
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.experiment.model import TargetTable
+from schedlab.experiment.target_table import TargetTable
 from schedlab.kernels.images import Image
 from schedlab.kernels.pvh import can_be_entered, has_entry, written
 from schedlab.targets.vm import machine as machines

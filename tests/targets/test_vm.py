@@ -172,7 +172,8 @@ def booting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     program = f"""
 import time
 from pathlib import Path
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
+from schedlab.experiment.target_table import TargetTable
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
 table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1")

@@ -156,7 +156,8 @@ def test_no_daemon_outlives_schedlab(tmp_path: Path, how: signal.Signals) -> Non
     program = f"""
 import time
 from pathlib import Path
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
+from schedlab.experiment.target_table import TargetTable
 from schedlab.targets.vm import machine as machines
 from schedlab.targets.vm.boot import started
 table = TargetTable(kind="vm", kernel="debian-6.12", topology="1x1", host_files=True)

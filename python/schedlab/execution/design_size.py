@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from schedlab.analysis.resolution import Rule, blocks_for_a_verdict
 from schedlab.analysis.verdicts import Options, tests_of
-from schedlab.experiment.model import Experiment, TargetTable
+from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan, Row, plan
+from schedlab.experiment.target_table import TargetTable
 from schedlab.results.kinds import DETERMINISTIC, REAL, SIMULATED
 from schedlab.store.writer import describe
 

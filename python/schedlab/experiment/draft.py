@@ -18,7 +18,8 @@ from pydantic.fields import FieldInfo
 from schedlab.errors import ExperimentError
 from schedlab.experiment import toml_data
 from schedlab.experiment.load import parse
-from schedlab.experiment.model import Design, Experiment, State, Variant, WorkloadTable
+from schedlab.experiment.model import Design, Experiment, Variant, WorkloadTable
+from schedlab.experiment.state import State
 from schedlab.notation import toml_text
 from schedlab.simulation.models import kernels_with
 from schedlab.tunables import UnknownTunable, catalogue, lookup

@@ -13,8 +13,9 @@ from functools import reduce
 from itertools import combinations, product
 from typing import Any
 
-from schedlab.experiment.model import Experiment, FactorialTable, State, Variant
+from schedlab.experiment.model import Experiment, FactorialTable, Variant
 from schedlab.experiment.plan import CONTROL
+from schedlab.experiment.state import State
 from schedlab.experiment.toml_data import Path
 
 MOST_RUNS = 128

@@ -25,15 +25,14 @@ from schedlab.experiment.model import (
     Experiment,
     FactorialTable,
     Judging,
-    MachineTable,
     SettleTable,
-    State,
-    TargetTable,
     Variant,
     WorkloadTable,
 )
 from schedlab.experiment.plan import CONTROL, combinations
+from schedlab.experiment.state import State
 from schedlab.experiment.sweep_table import SweepTable
+from schedlab.experiment.target_table import MachineTable, TargetTable
 from schedlab.experiment.values import BAD_TUNABLES
 from schedlab.notation import toml_text
 from schedlab.tunables import local

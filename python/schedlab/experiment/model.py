@@ -13,25 +13,19 @@ from pydantic import (
     Field,
     JsonValue,
     Tag,
-    field_validator,
     model_validator,
 )
 
+from schedlab.experiment.state import State
 from schedlab.experiment.sweep_table import SweepTable, TuneTable
-from schedlab.experiment.topology import DEFAULT, BadTopology, Topology
+from schedlab.experiment.target_table import MachineTable, TargetTable
 from schedlab.experiment.values import (
-    CommandLine,
-    CommandWords,
-    CpuList,
     Limit,
-    MemoryMib,
     Name,
     Seconds,
     Share,
-    SliceNs,
     SwitchName,
-    TopologyText,
-    Tunables,
+    Table,
 )
 from schedlab.workloads.base import AnyAdapter
 from schedlab.workloads.command.figures import Figure
@@ -40,130 +34,14 @@ LOOKS = 4
 """Default number of interim analyses. More analyses hardly shorten a run; fewer analyses lengthen a run."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class About(_Table):
+class About(Table):
     """``[experiment]``: a name, and the question that the run answers."""
 
     name: Name
     question: str = ""
 
 
-FOR_BOOTS = ("boot_method", "boot_command", "boot_limit", "power", "console")
-"""Keys of a target that is another machine."""
-
-BootMethod = Literal["kexec", "grub", "systemd-boot", "command"]
-"""Ways to start a kernel under test: see :mod:`schedlab.targets.boots.loaders`."""
-
-
-def _require_boot_command(method: BootMethod | None, command: str | None) -> None:
-    if (method == "command") != (command is not None):
-        raise ValueError('boot_method = "command" and boot_command go together')
-
-
-class TargetTable(_Table):
-    """``[target]``: where the trials run, unless ``schedlab run --target`` names another target.
-
-    Another machine (``ssh``) has a ``host``, ``[USER@]HOST[:PORT]``, which the user's OpenSSH client reaches. Variants
-    with a kernel or a command line boot the other machine, by kexec or through a boot loader (``boot_method``), which a
-    command of that machine may control (``boot_command``); ``boot_limit`` is the time in which a kernel has to come up.
-    ``power`` is a command of this machine that switches a hanging machine off and on, ``console`` a command that prints
-    the console of the other machine all the time.
-
-    A simulated target (``sim``) has a machine model, and a kernel model for variants that name no kernel. A model is
-    the name of a shipped model or the path of a TOML file.
-
-    A virtual machine (``vm``) has a topology (``"4x2/4"``), memory for each node, distances between the nodes, and a
-    kernel image for variants that name no kernel. A variant's command line is appended to ``cmdline``. ``tools`` are
-    programs of this machine that the guest receives; with ``host_files`` the guest can read this machine's file tree.
-    ``functions`` counts the instructions of a deterministic guest by kernel function, and ``cache`` names the machine
-    model whose caches and cache lines are counted as well.
-    """
-
-    kind: Literal["host", "ssh", "sim", "vm"] = "host"
-    host: Annotated[str, Field(min_length=1)] | None = None
-    boot_method: BootMethod | None = None
-    boot_command: Annotated[str, Field(min_length=1)] | None = None
-    boot_limit: Limit | None = None
-    power: CommandWords | None = None
-    console: CommandWords | None = None
-    machine: Annotated[str, Field(min_length=1)] | None = None
-    kernel: Annotated[str, Field(min_length=1)] | None = None
-    topology: TopologyText | None = None
-    memory_mib: MemoryMib | None = None
-    distances: list[list[int]] | None = None
-    accel: Literal["kvm", "tcg"] | None = None
-    deterministic: bool = False
-    functions: bool = False
-    cache: Annotated[str, Field(min_length=1)] | None = None
-    cmdline: CommandLine | None = None
-    tools: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
-    host_files: bool = False
-
-    @model_validator(mode="after")
-    def _fits(self) -> TargetTable:
-        if self.kind == "sim" and self.machine is None:
-            raise ValueError("a simulated target needs a machine: 'schedlab sim machines' prints the shipped machines")
-        if (self.kind == "ssh") != (self.host is not None):
-            raise ValueError('kind = "ssh" needs a host, and no other kind has a host: host = "[USER@]HOST[:PORT]"')
-        if self.kind != "ssh" and (keys := sorted(self.model_fields_set & set(FOR_BOOTS))):
-            raise ValueError(f'only kind = "ssh" takes: {", ".join(keys)}')
-        _require_boot_command(self.boot_method, self.boot_command)
-        if self.kind in {"host", "ssh"} and (self.machine or self.kernel):
-            raise ValueError(
-                'machine and kernel go with kind = "sim" or "vm": host trials use this machine and its kernel'
-            )
-        vm_only = {"topology", "memory_mib", "distances", "accel", "deterministic", "functions", "cache"}
-        vm_only |= {"cmdline", "tools", "host_files"}
-        if self.kind != "vm" and (keys := sorted(self.model_fields_set & vm_only)):
-            raise ValueError(f'only kind = "vm" takes: {", ".join(keys)}')
-        if self.kind == "vm":
-            self._check_guest()
-        return self
-
-    def _check_guest(self) -> None:
-        if self.kernel is None:
-            raise ValueError("a virtual machine needs a kernel: debian-6.12, a bzImage's path or tree:FOLDER")
-        if self.machine is not None:
-            raise ValueError('machine goes with kind = "sim": a virtual machine has a topology')
-        if self.deterministic and self.accel == "kvm":
-            raise ValueError("a deterministic guest counts instructions, which KVM cannot: remove accel")
-        if self.functions and not self.deterministic:
-            raise ValueError("functions counts the instructions of a deterministic guest: add deterministic = true")
-        if self.cache and not self.functions:
-            raise ValueError("cache counts cache lines by kernel function: add functions = true")
-        if self.host_files and self.deterministic:
-            raise ValueError(
-                "host_files answers at the speed of this machine: a deterministic guest cannot use host_files"
-            )
-        if self.host_files and self.tools:
-            raise ValueError("host_files gives the guest every program of this machine: remove tools")
-        try:
-            topology = Topology.parse(self.topology) if self.topology else DEFAULT
-            topology.distances(self.distances)
-        except BadTopology as error:
-            raise ValueError(f"{error.what}; {error.todo}") from error
-
-
-class MachineTable(_Table):
-    """``[[machine]]``: a machine of a fleet, on which the whole experiment runs, with the keys of an ssh target."""
-
-    host: Annotated[str, Field(min_length=1)]
-    boot_method: BootMethod | None = None
-    boot_command: Annotated[str, Field(min_length=1)] | None = None
-    boot_limit: Limit | None = None
-    power: CommandWords | None = None
-    console: CommandWords | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> MachineTable:
-        _require_boot_command(self.boot_method, self.boot_command)
-        return self
-
-
-class Design(_Table):
+class Design(Table):
     """``[design]``: the number and the order of trials.
 
     A block puts every variant in place once, in a random order drawn from ``seed``. With ``interleave = "rows"``, the
@@ -199,7 +77,7 @@ class Design(_Table):
         return tuple(ceil(self.blocks * k / looks) for k in range(1, looks + 1))
 
 
-class QuietTable(_Table):
+class QuietTable(Table):
     """``quiet`` of ``[settle]``: limits for disturbances while no trial runs, observed for a second.
 
     ``steal`` is the share of CPU time that a hypervisor takes, ``other`` the share that anything else uses, both of all
@@ -218,7 +96,7 @@ class QuietTable(_Table):
         return self
 
 
-class SettleTable(_Table):
+class SettleTable(Table):
     """``[settle]``: conditions that a machine waits for before the first trial of each block, or before each trial.
 
     The conditions are a one-minute load below ``load``, no running package manager (``packages``), the hottest
@@ -246,7 +124,7 @@ class SettleTable(_Table):
         return self
 
 
-class Judging(_Table):
+class Judging(Table):
     """``[analysis]``: the error rate, the margin of equivalence, the correction for many rows.
 
     ``interval`` is the method for the intervals of ratios; p values and verdicts do not depend on it.
@@ -257,53 +135,6 @@ class Judging(_Table):
     correction: Literal["max-t", "holm", "benjamini-hochberg", "none"] = "max-t"
     family: Literal["variant", "run"] = "variant"
     interval: Literal["sign-flip", "bootstrap"] = "sign-flip"
-
-
-class State(_Table):
-    """The attributes that a variant sets. Attributes that are not set keep the machine's values.
-
-    ``kernel`` and its command line ``cmdline`` are for targets that can start another kernel. ``topology``,
-    ``memory_mib`` of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command
-    that loads a sched_ext scheduler, for targets with a real kernel. ``tunables`` are settings by canonical name.
-    """
-
-    kernel: Annotated[str, Field(min_length=1)] | None = None
-    cmdline: CommandLine | None = None
-    topology: TopologyText | None = None
-    memory_mib: MemoryMib | None = None
-    distances: list[list[int]] | None = None
-    sched_ext: CommandWords | None = None
-    tunables: Tunables = Field(default_factory=dict)
-    policy: Literal["other", "batch", "idle", "fifo", "rr"] | None = None
-    priority: Annotated[int, Field(ge=1, le=99)] | None = None
-    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
-    slice: SliceNs | None = None
-    cpus: CpuList | None = None
-    environment: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("environment")
-    @classmethod
-    def _variables(cls, environment: dict[str, str]) -> dict[str, str]:
-        for name in environment:
-            if not name or "=" in name:
-                raise ValueError(f"{name!r} cannot be an environment variable: a name is not empty and has no '='")
-        return environment
-
-    def check(self) -> None:
-        """Raise ValueError for attributes that cannot be combined."""
-        realtime = self.policy in ("fifo", "rr")
-        if realtime and self.priority is None:
-            raise ValueError(f"policy {self.policy!r} needs a priority from 1 to 99")
-        if self.priority is not None and not realtime:
-            raise ValueError('priority goes with policy "fifo" or "rr" only')
-        if self.slice is not None and self.policy not in (None, "other", "batch"):
-            raise ValueError(f'a slice goes with policy "other" or "batch", not {self.policy!r}')
-        if self.nice is not None and realtime:
-            raise ValueError(f"nice has no meaning under policy {self.policy!r}")
-
-
-GUEST_ONLY = ("topology", "memory_mib", "distances")
-"""Keys of a state that need a virtual machine."""
 
 
 class Variant(State):
@@ -327,13 +158,13 @@ NameOrFigure = Annotated[
 ]
 
 
-class AttributionTable(_Table):
+class AttributionTable(Table):
     """``[attribution]``: a stack of variants. Each adds one change to the previous variant; the first is the base."""
 
     stack: Annotated[list[Name], Field(min_length=2)]
 
 
-class FactorialTable(_Table):
+class FactorialTable(Table):
     """``[factorial]``: switches in every combination. A switch is a state that overrides the state of the baseline.
 
     ``generators`` select a fraction of the combinations, such as ``c = a*b``; see
@@ -377,7 +208,7 @@ class WorkloadTable(BaseModel):
         return dict(self.model_extra or {})
 
 
-class Experiment(_Table):
+class Experiment(Table):
     """An experiment file."""
 
     experiment: About

@@ -6,13 +6,20 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from schedlab.experiment.topology import BadTopology, Topology
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.notation.units import parse_share, parse_time_ns
 from schedlab.tunables import BadValue, Setting, UnknownTunable, model_setting, setting
+
+
+class Table(BaseModel):
+    """Base of the tables of an experiment file: unknown keys and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
 
 SLICE_NS_MIN, SLICE_NS_MAX = 100_000, 100_000_000
 """Range of a custom EEVDF slice: the kernel clamps ``sched_runtime`` to 0.1–100 ms (kernel/sched/syscalls.c, 6.12)."""

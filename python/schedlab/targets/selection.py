@@ -8,8 +8,9 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.draft import Draft, draft
-from schedlab.experiment.model import FOR_BOOTS, Experiment, TargetTable
+from schedlab.experiment.model import Experiment
 from schedlab.experiment.plan import Plan
+from schedlab.experiment.target_table import FOR_BOOTS, TargetTable
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.targets.host import Host
 from schedlab.targets.protocol import Boots, Target

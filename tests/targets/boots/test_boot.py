@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import CannotRunHere
-from schedlab.experiment.model import BootMethod
+from schedlab.experiment.target_table import BootMethod
 from schedlab.targets.boots import machine
 from schedlab.targets.boots.boot import FOLDER, BootFailed, Boots
 from schedlab.targets.boots.control import Control

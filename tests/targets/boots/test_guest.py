@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.experiment.model import BootMethod
+from schedlab.experiment.target_table import BootMethod
 from schedlab.files.shipped import examples
 from schedlab.kernels import debian
 from schedlab.store import reader

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.errors import CannotRunHere, SchedlabError
-from schedlab.experiment.model import BootMethod
+from schedlab.experiment.target_table import BootMethod
 from schedlab.kernels.images import Image, resolve
 from schedlab.kernels.parameters import NONCE, PANIC, merged
 from schedlab.targets.boots import delivery, machine

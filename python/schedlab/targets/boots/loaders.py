@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Protocol
 
-from schedlab.experiment.model import BootMethod
+from schedlab.experiment.target_table import BootMethod
 from schedlab.targets.boots.delivery import join_line
 from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.shell import Shell

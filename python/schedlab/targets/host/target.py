@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import CannotRunHere, TrialFailure
-from schedlab.experiment.model import GUEST_ONLY, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.state import GUEST_ONLY
 from schedlab.files import cache, folders, scratch
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import GUEST_ONLY, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan, Row, Trial
 from schedlab.experiment.seeds import simulation_seed
+from schedlab.experiment.state import GUEST_ONLY
 from schedlab.extension import NotBuilt, extension
 from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError, SettingRefused

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schedlab.experiment.model import GUEST_ONLY, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.experiment.state import GUEST_ONLY
 from schedlab.targets.protocol import Fault, MissingRequirement, naming
 from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.ssh.trials import RemoteRow

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.errors import CannotRunHere
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.target_table import TargetTable
 from schedlab.files import scratch
 from schedlab.observe.fingerprint import FILES, take
 from schedlab.results.measurement import UNDOCUMENTED, Measurement

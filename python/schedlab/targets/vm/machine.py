@@ -8,9 +8,10 @@ from functools import cache, partial
 from itertools import groupby
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
 from schedlab.experiment.seeds import guest_seed
+from schedlab.experiment.target_table import TargetTable
 from schedlab.experiment.topology import DEFAULT, Topology
 from schedlab.kernels import debian, pvh
 from schedlab.kernels.archive import LISTS_MB

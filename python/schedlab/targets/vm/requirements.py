@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from schedlab.errors import SchedlabError
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.experiment.target_table import TargetTable
 from schedlab.experiment.topology import BadTopology
 from schedlab.kernels.images import Image, NotDownloaded, config_of
 from schedlab.kernels.parameters import LONGEST, Names, words

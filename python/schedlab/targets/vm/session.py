@@ -10,8 +10,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.target_table import TargetTable
 from schedlab.kernels import pvh
 from schedlab.kernels.parameters import Names, not_understood, words
 from schedlab.notation.cpulist import parse_cpu_list

@@ -9,8 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from schedlab.experiment.model import TargetTable, Variant
+from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan
+from schedlab.experiment.target_table import TargetTable
 from schedlab.files import folders, scratch
 from schedlab.observe.fingerprint import take
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
