@@ -91,15 +91,15 @@ def read_all(
         if str(path) != "-" and not path.exists():
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
     named = dict(zip(paths, names, strict=True)) if names else {}
-    with packed.limited(packed.MOST):
+    # Where a file alone needs too much memory, its path is named.
+    with packed.limited(packed.MOST), _enough_memory(paths[0]):
         is_text = form is None and bool(layouts or columns)
         kinds = {path: None if is_text else _tree(path, form) for path in paths}
         trees = {kind: [path for path in paths if kinds[path] == kind] for kind in _TREES}
         imports = [(paths.index(found[0]), _trees(kind, found, named)) for kind, found in trees.items() if found]
         if rest := [path for path in paths if kinds[path] is None]:
             imports += [(paths.index(root), imported) for root, imported in _files(rest, form, named, layouts, columns)]
-        with _enough_memory(paths[0]):
-            return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
+        return [checked(imported) for _, imported in sorted(imports, key=lambda pair: pair[0])]
 
 
 @contextmanager
@@ -223,10 +223,8 @@ def _files(
             logs += [_called(log, file.name) for log in content]
             roots[file.root] = None
     if logs:
-        first_root = next(iter(roots))
-        with _enough_memory(first_root):
-            together = to_import(logs, ", ".join(map(str, roots)), left_out)
-        return [(first_root, together), *texts]
+        together = to_import(logs, ", ".join(map(str, roots)), left_out)
+        return [(next(iter(roots)), together), *texts]
     if not texts:
         todo = f"formats that are read, and that --as names: {', '.join(formats())}"
         raise NotResults("contains no file with results", where=", ".join(map(str, paths)), todo=todo)
