@@ -91,8 +91,8 @@ def read_all(
         if str(path) != "-" and not path.exists():
             raise ImportProblem("there is no such file or folder", where=str(path), todo="check the path")
     named = dict(zip(paths, names, strict=True)) if names else {}
-    # Where a file alone needs too much memory, its path is named.
-    with packed.limited(packed.MOST), _enough_memory(paths[0]):
+    # The error is made without the limit. Where a file alone needs too much memory, its path is named.
+    with _enough_memory(paths[0]), packed.limited(packed.MOST):
         is_text = form is None and bool(layouts or columns)
         kinds = {path: None if is_text else _tree(path, form) for path in paths}
         trees = {kind: [path for path in paths if kinds[path] == kind] for kind in _TREES}
