@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from schedlab.experiment.groups import Group
 from schedlab.experiment.state import State
 from schedlab.experiment.sweep_table import SweepTable, TuneTable
 from schedlab.experiment.target_table import MachineTable, TargetTable
@@ -175,6 +176,20 @@ class FactorialTable(Table):
     generators: list[str] = Field(default_factory=list)
 
 
+class BesideTable(BaseModel):
+    """``beside``: a workload that runs as a load while the measured workload runs; other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    use: str
+    group: SwitchName | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the file."""
+        return dict(self.model_extra or {})
+
+
 class WorkloadTable(BaseModel):
     """``[[workload]]``: a benchmark to measure. All other keys are parameters of the workload.
 
@@ -186,6 +201,7 @@ class WorkloadTable(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     use: str
+    group: SwitchName | None = None
     label: Name | None = None
     metrics: Annotated[list[NameOrFigure], Field(min_length=1)] | None = None
     timeout: Limit | None = None
@@ -221,6 +237,7 @@ class Experiment(Table):
     factorial: FactorialTable | None = None
     sweep: SweepTable | None = None
     tune: TuneTable | None = None
+    group: list[Group] = Field(default_factory=list)
     variant: Annotated[list[Variant], Field(min_length=1)]
     workload: Annotated[list[WorkloadTable], Field(min_length=1)]
 

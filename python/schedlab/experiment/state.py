@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from schedlab.experiment.groups import GroupSettings
 from schedlab.experiment.values import (
     CommandLine,
     CommandWords,
     CpuList,
     MemoryMib,
     SliceNs,
+    SwitchName,
     Table,
     TopologyText,
     Tunables,
@@ -38,6 +40,7 @@ class State(Table):
     nice: Annotated[int, Field(ge=-20, le=19)] | None = None
     slice: SliceNs | None = None
     cpus: CpuList | None = None
+    groups: dict[SwitchName, GroupSettings] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("environment")
