@@ -4,10 +4,16 @@ use std::fs;
 use std::io;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use schedlab_workload::cpulist::parse;
 
 /// The text of a sysctl below `kernel`; `None` if the file cannot be read.
 pub fn kernel_limit(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().map(|text| text.trim().to_owned())
+}
+
+/// CPUs that are online; `None` if the kernel does not list them.
+pub fn online_cpus() -> Option<Vec<usize>> {
+    fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| parse(&text, None).ok())
 }
 
 /// Explains a failed `fork`: names every limit on processes with its value.

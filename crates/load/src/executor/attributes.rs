@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use schedlab_workload::program::{Attributes, Policy};
 
-use crate::launcher::Wanted;
+use crate::launcher::{Wanted, deadline};
 use crate::sys::sched::{self, Attributes as Kernel};
 
 /// Where control groups are mounted: the `cpu` controller of version 1, or version 2 (cgroups(7)).
@@ -24,7 +24,8 @@ pub fn set(wanted: &Attributes, first_cpus: &mut Option<Vec<usize>>) -> Result<(
     }
     if let Some(nodes) = &wanted.nodes {
         let refused = |error: io::Error| format!("binding its memory to the nodes {nodes:?}: {error}");
-        sched::bind_memory(nodes).map_err(refused)?;
+        sched::set_memory_policy(libc::MPOL_BIND, nodes.iter().map(|node| *node as usize))
+            .map_err(refused)?;
     }
     let scheduling = [wanted.priority.is_some(), wanted.policy.is_some(), wanted.runtime_ns.is_some()];
     if scheduling.contains(&true) || wanted.util_min.is_some() || wanted.util_max.is_some() {
@@ -40,6 +41,28 @@ pub fn set(wanted: &Attributes, first_cpus: &mut Option<Vec<usize>>) -> Result<(
         })?;
     }
     Ok(())
+}
+
+/// If the calling thread is under SCHED_DEADLINE, put the thread under SCHED_OTHER and return the attributes for its tasks.
+///
+/// Tasks do not inherit the policy (`SCHED_FLAG_RESET_ON_FORK`), and the main thread, which only waits for its tasks, would take a
+/// share of the CPU time that the kernel admits for them.
+pub fn hand_on_deadline() -> io::Result<Option<Kernel>> {
+    let before = sched::attributes()?;
+    if before.policy != sched::number(Policy::Deadline) {
+        return Ok(None);
+    }
+    sched::set_attributes(Kernel::new(sched::number(Policy::Other), 0, 0, 0))?;
+    Ok(Some(Kernel::deadline(before.runtime, before.deadline, before.period)))
+}
+
+/// Put the calling task under SCHED_DEADLINE; `tasks` tasks do so. The error states the kernel's limit.
+pub fn enter_deadline(attributes: &Kernel, tasks: u32) -> Result<(), String> {
+    let refused = |error: io::Error| {
+        let why = deadline::why_refused(attributes, &error, tasks);
+        format!("being scheduled under {}: {why}", deadline::shown(attributes))
+    };
+    sched::set_attributes(*attributes).map_err(refused)
 }
 
 fn set_cpus(cpus: &[u32], first_cpus: &mut Option<Vec<usize>>) -> Result<(), String> {
@@ -63,7 +86,9 @@ fn over(before: Kernel, wanted: &Attributes) -> Kernel {
     let relative = wanted.deadline_ns.unwrap_or(runtime);
     Kernel {
         policy,
-        flags: flag(wanted.util_min, sched::UTIL_MIN) | flag(wanted.util_max, sched::UTIL_MAX),
+        flags: before.flags & sched::RESET_ON_FORK
+            | flag(wanted.util_min, sched::UTIL_MIN)
+            | flag(wanted.util_max, sched::UTIL_MAX),
         nice: if real_time || deadline { before.nice } else { wanted.priority.unwrap_or(before.nice) },
         priority: if real_time { priority.unwrap_or(before.priority.max(1)) } else { 0 },
         runtime: if real_time { 0 } else { runtime },

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use schedlab_workload::measure::{Measured, Observed, metrics};
 use schedlab_workload::{Plan, Program};
 
+use super::attributes;
 use super::channels::Schedule;
 use super::crew::Crew;
 use super::requirements::{computes, ensure_descriptors, ensure_tasks, epoll_sets};
@@ -52,8 +53,9 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     ensure_tasks(plan.task_count())?;
     signals::catch_stops()?;
     process::adopt_orphans()?;
+    let deadline = attributes::hand_on_deadline().map_err(LoadError::system("leaving SCHED_DEADLINE"))?;
     let rate = settings.rate.or_else(|| computes(&plan).then(Rate::measure));
-    let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples)?;
+    let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples, deadline)?;
     let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));
     let before = Usage::own();

@@ -13,6 +13,7 @@ use super::spin::Rate;
 use super::{regions, requirements};
 use crate::error::LoadError;
 use crate::sys::memory::Mapping;
+use crate::sys::sched;
 
 /// State that all tasks of a run share.
 pub struct Shared {
@@ -26,13 +27,21 @@ pub struct Shared {
     pub files: Vec<Output>,
     pub rate: Rate,
     pub closes_matter: bool,
+    /// The attributes of each counted task under SCHED_DEADLINE.
+    pub deadline: Option<sched::Attributes>,
     /// Number of threads that the run waits for.
     pub threads: u32,
 }
 
 impl Shared {
     /// Prepare the state; no task exists yet.
-    pub fn new(plan: Plan, schedule: Schedule, rate: Rate, samples: u64) -> Result<Self, LoadError> {
+    pub fn new(
+        plan: Plan,
+        schedule: Schedule,
+        rate: Rate,
+        samples: u64,
+        deadline: Option<sched::Attributes>,
+    ) -> Result<Self, LoadError> {
         let memory = |purpose| move |source| LoadError::Memory { purpose, source };
         Ok(Self {
             arena: Arena::new(&plan, samples).map_err(memory("shared memory"))?,
@@ -45,6 +54,7 @@ impl Shared {
             rate,
             closes_matter: requirements::closes_matter(&plan),
             threads: requirements::threads(&plan),
+            deadline,
             schedule,
             plan,
         })

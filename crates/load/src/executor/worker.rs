@@ -71,12 +71,24 @@ impl<'r> Worker<'r> {
         let code = Code::new(&self.shared.plan, self.task);
         let window_end = self.window.map_or(0, |window| window.end_ns());
         let mut cursor = Cursor::new(&code, window_end);
+        self.enter_deadline()?;
         self.shared.gate.pass().map_err(|error| Stop::because("waiting at the start gate", &error))?;
         self.released_ns = self.shared.arena.released_ns().load(Ordering::Acquire);
         if let Some(ns) = self.shared.plan.group(self.task).disturbs_after_ns {
             clock::sleep_ns(ns);
         }
         self.body(&mut cursor)
+    }
+
+    /// Put the task under SCHED_DEADLINE if the run is under SCHED_DEADLINE and metrics count the task.
+    fn enter_deadline(&self) -> Result<(), Stop> {
+        let plan = &self.shared.plan;
+        match &self.shared.deadline {
+            Some(deadline) if plan.group(self.task).counts() => {
+                attributes::enter_deadline(deadline, plan.counted_tasks()).map_err(Stop)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Release the task's channel ends. Close each end that no other thread uses.
@@ -284,7 +296,7 @@ impl<'r> Worker<'r> {
             Forked::Child => {
                 children::settle(parent);
                 self.children.clear();
-                let done = self.body(&mut cursor.child());
+                let done = self.enter_deadline().and_then(|()| self.body(&mut cursor.child()));
                 process::exit_now(self.report(done));
             }
         }

@@ -1,18 +1,20 @@
 //! Scheduling attributes: applied, read back, and explained when the kernel refuses.
 
-use std::fs;
 use std::io;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use nix::sys::prctl::{get_timerslack, set_timerslack};
 use nix::sys::resource::{Resource, getrlimit};
 use schedlab_workload::cpulist::{parse, show};
 use schedlab_workload::duration::nanoseconds;
 use schedlab_workload::program::Policy;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::cgroup_file;
+use super::memory::MemoryPolicy;
+use super::{deadline, memory};
+use crate::limits::{cgroup_file, online_cpus};
 use crate::sys::sched::{self, Attributes};
 
 /// Attributes to apply. `None` leaves an attribute unchanged.
@@ -30,6 +32,27 @@ pub struct Wanted {
     /// EEVDF slice, 0.1ms to 100ms (Linux 6.12 and later).
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub slice: Option<Duration>,
+    /// CPU time in each period (with deadline).
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub runtime: Option<Duration>,
+    /// Time from the beginning of a period by which the runtime is granted (with deadline; default: the period).
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub deadline: Option<Duration>,
+    /// Period (with deadline).
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub period: Option<Duration>,
+    /// Least utilisation that the kernel assumes, such as 20% (kernels with CONFIG_UCLAMP_TASK).
+    #[arg(long, value_parser = utilisation, value_name = "PERCENT")]
+    pub uclamp_min: Option<u32>,
+    /// Greatest utilisation that the kernel assumes, such as 80%.
+    #[arg(long, value_parser = utilisation, value_name = "PERCENT")]
+    pub uclamp_max: Option<u32>,
+    /// Time by which timers may be late, 1ns to 2s.
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub timer_slack: Option<Duration>,
+    /// NUMA nodes of new memory: bind:NODES, interleave:NODES, preferred:NODE or local; NODES is a list or all.
+    #[arg(long, value_parser = MemoryPolicy::parse, value_name = "POLICY")]
+    pub mempolicy: Option<MemoryPolicy>,
     /// CPUs to run on, such as 0-1,3.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub cpus: Option<Box<[usize]>>,
@@ -46,6 +69,14 @@ pub struct InEffect {
     pub priority: u32,
     /// Slice in nanoseconds, where the kernel reports it (Linux 6.12 and later).
     pub slice_ns: Option<u64>,
+    /// Runtime, deadline and period of the policy deadline, in nanoseconds.
+    pub deadline_ns: Option<[u64; 3]>,
+    /// Least and greatest utilisation, 0 to 1024; 0 and 0 in kernels without clamps.
+    pub uclamp: [u32; 2],
+    /// Timer slack in nanoseconds.
+    pub timer_slack_ns: u64,
+    /// Memory policy, where the kernel has NUMA.
+    pub mempolicy: Option<String>,
     /// CPUs that may be used.
     pub cpus: Vec<usize>,
 }
@@ -53,12 +84,25 @@ pub struct InEffect {
 /// Range of the slice that the kernel accepts without clamping (sched_setattr(2), Linux 6.12).
 pub const SLICE: std::ops::RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_millis(100);
 
-/// Policies that a command can start under. A deadline task would need a budget.
+/// Longest timer slack: prctl(2) returns the slack as an int.
+const LONGEST_SLACK: Duration = Duration::from_secs(2);
+
+/// Utilisation of a whole CPU (`SCHED_CAPACITY_SCALE`, include/linux/sched.h).
+const WHOLE: f64 = 1024.0;
+
 fn policies() -> impl TypedValueParser<Value = Policy> {
-    let policies = || Policy::ALL.into_iter().filter(|policy| *policy != Policy::Deadline);
-    let parse = move |name: String| policies().find(|policy| policy.name() == name);
-    PossibleValuesParser::new(policies().map(Policy::name))
+    let parse = |name: String| Policy::ALL.into_iter().find(|policy| policy.name() == name);
+    PossibleValuesParser::new(Policy::ALL.map(Policy::name))
         .map(move |name| parse(name).expect("clap accepts these names only"))
+}
+
+/// Parse a share of a CPU such as `20%` into the kernel's scale.
+fn utilisation(text: &str) -> Result<u32, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|percent| (percent / 100.0 * WHOLE).round() as u32)
+        .ok_or_else(|| format!("'{text}' is not a utilisation: write a percentage from 0% to 100%"))
 }
 
 /// Parse a duration of the command line, such as `0.1ms`.
@@ -75,23 +119,65 @@ impl Wanted {
     /// Refuse combinations of attributes that the kernel would ignore or reject. The error states the reason.
     pub fn check(&self) -> Result<(), String> {
         let real_time = self.policy.is_some_and(Policy::real_time);
+        let deadline = self.policy == Some(Policy::Deadline);
+        let clamps = self.uclamp_min.is_some() || self.uclamp_max.is_some();
+        let refused = |text: &str| Err(text.to_owned());
         match self {
-            Self { priority: Some(_), .. } if !real_time => {
-                Err("--priority needs --policy fifo or rr".to_owned())
-            }
+            Self { priority: Some(_), .. } if !real_time => refused("--priority needs --policy fifo or rr"),
             Self { slice: Some(_), policy: Some(policy), .. }
                 if !matches!(policy, Policy::Other | Policy::Batch) =>
             {
-                Err("--slice needs --policy other or batch: no other policy has slices".to_owned())
+                refused("--slice needs --policy other or batch: no other policy has slices")
             }
             Self { slice: Some(slice), .. } if !SLICE.contains(slice) => {
                 Err(format!("--slice {slice:?} is out of range: 0.1ms to 100ms"))
             }
-            Self { nice: Some(_), .. } if real_time => {
-                Err("--nice has no effect under --policy fifo and rr".to_owned())
+            Self { nice: Some(_), .. } if real_time || deadline => {
+                refused("--nice has no effect under --policy fifo, rr and deadline")
             }
+            Self { runtime, deadline: by, period, .. }
+                if !deadline && [runtime, by, period].iter().any(|time| time.is_some()) =>
+            {
+                refused("--runtime, --deadline and --period need --policy deadline")
+            }
+            Self { cpus: Some(_), .. } if deadline => {
+                refused("--cpus and --policy deadline: a deadline task must be allowed to run on all CPUs")
+            }
+            _ if clamps && deadline => {
+                refused("--uclamp-min and --uclamp-max have no effect under --policy deadline")
+            }
+            Self { uclamp_min: Some(least), uclamp_max: Some(greatest), .. } if least > greatest => {
+                refused("--uclamp-min is above --uclamp-max")
+            }
+            Self { timer_slack: Some(_), .. } if real_time || deadline => {
+                refused("--timer-slack has no effect under --policy fifo, rr and deadline")
+            }
+            Self { timer_slack: Some(slack), .. } if slack.is_zero() || *slack > LONGEST_SLACK => {
+                Err(format!("--timer-slack {slack:?} is out of range: 1ns to {LONGEST_SLACK:?}"))
+            }
+            _ if deadline => self.check_budget(),
             _ => Ok(()),
         }
+    }
+
+    fn check_budget(&self) -> Result<(), String> {
+        let (Some(runtime), Some(period)) = (self.runtime, self.period) else {
+            return Err("--policy deadline needs --runtime and --period".to_owned());
+        };
+        let deadline = self.deadline.unwrap_or(period);
+        if runtime < deadline::LEAST_RUNTIME {
+            return Err(format!(
+                "--runtime {runtime:?} is too short: the least is {:?}",
+                deadline::LEAST_RUNTIME
+            ));
+        }
+        if runtime > deadline || deadline > period {
+            return Err(format!(
+                "--policy deadline needs runtime ≤ deadline ≤ period, but these times are {runtime:?}, {deadline:?} and \
+                 {period:?}"
+            ));
+        }
+        Ok(())
     }
 
     /// Apply the attributes to the calling thread and read the attributes back. The error names the limit
@@ -103,7 +189,17 @@ impl Wanted {
         let before = sched::attributes().map_err(|error| format!("sched_getattr: {error}"))?;
         if self.policy.is_some() || self.nice.is_some() || self.slice.is_some() {
             let attributes = self.over(before);
-            sched::set_attributes(attributes).map_err(|error| self.refused(&error, before.nice))?;
+            sched::set_attributes(attributes)
+                .map_err(|error| self.refused(&attributes, &error, before.nice))?;
+        }
+        if self.uclamp_min.is_some() || self.uclamp_max.is_some() {
+            sched::clamp_utilisation(self.uclamp_min, self.uclamp_max).map_err(refused_clamps)?;
+        }
+        if let Some(slack) = self.timer_slack {
+            set_timerslack(slack.as_nanos() as u64).map_err(|error| format!("timer slack: {error}"))?;
+        }
+        if let Some(policy) = &self.mempolicy {
+            policy.apply()?;
         }
         let after = in_effect().map_err(|error| format!("reading attributes back: {error}"))?;
         self.compare(&after)?;
@@ -111,11 +207,16 @@ impl Wanted {
     }
 
     fn over(&self, before: Attributes) -> Attributes {
+        let ns = |time: Option<Duration>| time.map(|time| time.as_nanos() as u64);
+        if self.policy == Some(Policy::Deadline) {
+            let period = ns(self.period).unwrap_or(0);
+            let deadline = ns(self.deadline).unwrap_or(period);
+            return Attributes::deadline(ns(self.runtime).unwrap_or(0), deadline, period);
+        }
         let policy = self.policy.map_or(before.policy, sched::number);
         let real_time = self.policy.is_some_and(Policy::real_time);
         let priority = if real_time { self.priority.unwrap_or(1) } else { 0 };
-        let slice_ns = self.slice.map_or(0, |slice| slice.as_nanos() as u64);
-        Attributes::new(policy, self.nice.unwrap_or(before.nice), priority, slice_ns)
+        Attributes::new(policy, self.nice.unwrap_or(before.nice), priority, ns(self.slice).unwrap_or(0))
     }
 
     fn compare(&self, after: &InEffect) -> Result<(), String> {
@@ -126,6 +227,13 @@ impl Wanted {
             && policy.name() != after.policy
         {
             return differs("policy", policy.name().to_owned(), after.policy.clone());
+        }
+        if self.policy == Some(Policy::Deadline) {
+            let wanted = self.over(Attributes::default());
+            let wanted = [wanted.runtime, wanted.deadline, wanted.period];
+            if after.deadline_ns != Some(wanted) {
+                return differs("deadline", format!("{wanted:?} ns"), format!("{:?} ns", after.deadline_ns));
+            }
         }
         if let Some(nice) = self.nice
             && nice != after.nice
@@ -144,6 +252,19 @@ impl Wanted {
                 Some(_) => {}
             }
         }
+        let clamps = [("uclamp_min", self.uclamp_min), ("uclamp_max", self.uclamp_max)];
+        for ((name, wanted), got) in clamps.into_iter().zip(after.uclamp) {
+            if let Some(wanted) = wanted
+                && wanted != got
+            {
+                return differs(name, format!("{wanted} of 1024"), got.to_string());
+            }
+        }
+        if let Some(slack) = self.timer_slack
+            && slack != Duration::from_nanos(after.timer_slack_ns)
+        {
+            return differs("timer slack", format!("{slack:?}"), format!("{} ns", after.timer_slack_ns));
+        }
         match &self.cpus {
             Some(wanted) if **wanted != after.cpus[..] => {
                 Err(self.refused_cpus(wanted, &format!("only {} can be used", show(&after.cpus))))
@@ -152,7 +273,11 @@ impl Wanted {
         }
     }
 
-    fn refused(&self, error: &io::Error, nice_before: i32) -> String {
+    fn refused(&self, attributes: &Attributes, error: &io::Error, nice_before: i32) -> String {
+        if self.policy == Some(Policy::Deadline) {
+            let why = deadline::why_refused(attributes, error, 1);
+            return format!("the kernel refuses {}: {why}", deadline::shown(attributes));
+        }
         let limit = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
         let mut reasons = Vec::new();
         if error.raw_os_error() == Some(libc::EPERM) {
@@ -185,7 +310,7 @@ impl Wanted {
     fn refused_cpus(&self, wanted: &[usize], trouble: &str) -> String {
         let mut reasons = Vec::new();
         let list = |text: Option<String>| text.and_then(|text| parse(&text, None).ok());
-        let online = list(fs::read_to_string("/sys/devices/system/cpu/online").ok());
+        let online = online_cpus();
         let missing = |allowed: &[usize]| -> Vec<usize> {
             wanted.iter().copied().filter(|cpu| !allowed.contains(cpu)).collect()
         };
@@ -208,6 +333,13 @@ impl Wanted {
     }
 }
 
+fn refused_clamps(error: io::Error) -> String {
+    // Linux before 5.3 does not know the flags of the clamps (E2BIG, EINVAL).
+    let lacking = [libc::EOPNOTSUPP, libc::E2BIG, libc::EINVAL].map(Some).contains(&error.raw_os_error());
+    let reason = if lacking { ": this kernel has no utilisation clamps (CONFIG_UCLAMP_TASK)" } else { "" };
+    format!("uclamp_min, uclamp_max: {error}{reason}")
+}
+
 fn policy_name(number: u32) -> String {
     let policy = Policy::ALL.into_iter().find(|policy| sched::number(*policy) == number);
     policy.map_or_else(|| number.to_string(), |policy| policy.name().to_owned())
@@ -216,11 +348,17 @@ fn policy_name(number: u32) -> String {
 /// Attributes of the calling thread.
 pub fn in_effect() -> io::Result<InEffect> {
     let attributes = sched::attributes()?;
+    let is_deadline = attributes.policy == sched::number(Policy::Deadline);
+    let times = [attributes.runtime, attributes.deadline, attributes.period];
     Ok(InEffect {
         policy: policy_name(attributes.policy),
         nice: attributes.nice,
         priority: attributes.priority,
-        slice_ns: Some(attributes.runtime).filter(|ns| *ns > 0),
+        slice_ns: Some(attributes.runtime).filter(|ns| *ns > 0 && !is_deadline),
+        deadline_ns: is_deadline.then_some(times),
+        uclamp: [attributes.util_min, attributes.util_max],
+        timer_slack_ns: get_timerslack()? as u64,
+        mempolicy: memory::in_effect().ok(),
         cpus: sched::affinity()?,
     })
 }

@@ -11,8 +11,10 @@
 //! Processes remain only after a SIGKILL to both at once.
 
 pub mod attributes;
+pub mod deadline;
 pub mod events;
 mod front;
+mod memory;
 mod order;
 mod report;
 mod server;

@@ -36,6 +36,9 @@ pub struct Report {
     pub interrupted_by: Option<i32>,
     /// Number of descendants that outlived the command and were killed.
     pub strays_killed: u32,
+    /// CPU time in microseconds of the command's other threads and waited-for descendants in the last run; `None` if the kernel
+    /// does not count each thread's time.
+    pub others_us: Option<u64>,
     /// Attributes as read back before the exec.
     pub attributes: InEffect,
     /// `/proc/PID/sched` of the command's first process at its end; empty if the kernel lacks the file.

@@ -86,6 +86,7 @@ struct Done {
     attributes: InEffect,
     strays_killed: u32,
     sched: String,
+    others_us: Option<u64>,
 }
 
 /// Run the command, and kill its remaining descendants but the servers.
@@ -104,12 +105,21 @@ fn run_once(
     let why = await_end(started.pid, deadline, order.last_words, events)?;
     let elapsed_ns = clock::now_ns() - begin;
     // Between its end and its reaping, /proc has the figures of the command's complete run time.
+    let tree = process::usage_of_ended(started.pid).map_err(LoadError::system("waiting for the command"))?;
+    // Read after the usage of all threads: the first thread may still be leaving its CPU.
+    let first_ns = first_thread_ns(started.pid);
+    let others_us = first_ns.map(|ns| (tree.user_us + tree.system_us).saturating_sub(ns / 1000));
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
     let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
     let strays_killed = kill_descendants(&spared);
-    Ok((Done { end, elapsed_ns, attributes: started.attributes, strays_killed, sched }, why))
+    Ok((Done { end, elapsed_ns, attributes: started.attributes, strays_killed, sched, others_us }, why))
+}
+
+/// CPU time of a process's first thread: the first number of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst).
+fn first_thread_ns(pid: Pid) -> Option<u64> {
+    fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
 }
 
 /// Why the command ended.
@@ -193,6 +203,7 @@ fn describe(
         timed_out: why == Why::Timeout,
         interrupted_by: if let Why::Signal(signal) = why { Some(signal) } else { None },
         strays_killed,
+        others_us: last.others_us,
         attributes: last.attributes,
         sched: last.sched,
     }

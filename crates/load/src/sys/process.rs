@@ -144,6 +144,19 @@ pub fn has_ended(pid: Pid) -> io::Result<bool> {
     Ok(waitid(Id::Pid(nix::unistd::Pid::from_raw(pid)), flags)? != WaitStatus::StillAlive)
 }
 
+/// Resources of a child that has ended, and of its waited-for children. The child remains to be reaped.
+pub fn usage_of_ended(pid: Pid) -> io::Result<Usage> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let (nobody, flags) = (std::ptr::null_mut::<libc::siginfo_t>(), libc::WEXITED | libc::WNOWAIT);
+    // The wrapper of waitid(2) in the C library lacks the system call's last argument.
+    // SAFETY: the pointer to the usage is valid, and zero is a valid rusage.
+    let usage = unsafe {
+        check(libc::syscall(libc::SYS_waitid, libc::P_PID, pid, nobody, flags, usage.as_mut_ptr()))?;
+        usage.assume_init()
+    };
+    Ok(convert(&usage))
+}
+
 fn wait_with(pid: Pid, flags: i32) -> io::Result<Option<Ended>> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();

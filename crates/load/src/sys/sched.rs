@@ -1,4 +1,4 @@
-//! Scheduling attributes: policy, priority, nice value, slice, CPU set.
+//! Scheduling attributes: policy, priority, nice value, slice, budget, CPU set; and memory policies.
 
 use std::io;
 use std::mem::size_of;
@@ -23,7 +23,7 @@ pub struct Attributes {
     pub nice: i32,
     /// Priority of SCHED_FIFO and SCHED_RR.
     pub priority: u32,
-    /// For SCHED_OTHER and SCHED_BATCH: the slice in nanoseconds, since Linux 6.12.
+    /// For SCHED_OTHER and SCHED_BATCH: the slice in nanoseconds, since Linux 6.12. For SCHED_DEADLINE: the budget.
     pub runtime: u64,
     /// Relative deadline of SCHED_DEADLINE in nanoseconds.
     pub deadline: u64,
@@ -53,6 +53,12 @@ impl Attributes {
     pub fn new(policy: u32, nice: i32, priority: u32, runtime: u64) -> Self {
         Self { policy, nice, priority, runtime, ..Self::default() }
     }
+
+    /// SCHED_DEADLINE with these times in nanoseconds; children are under SCHED_OTHER.
+    pub fn deadline(runtime: u64, deadline: u64, period: u64) -> Self {
+        let policy = libc::SCHED_DEADLINE as u32;
+        Self { policy, flags: RESET_ON_FORK, runtime, deadline, period, ..Self::default() }
+    }
 }
 
 /// Attributes of the calling thread.
@@ -72,18 +78,61 @@ pub fn set_attributes(attributes: Attributes) -> io::Result<()> {
     Ok(())
 }
 
+/// Flag: children of the thread are under SCHED_OTHER (`SCHED_FLAG_RESET_ON_FORK`, sched_setattr(2)). A thread under
+/// SCHED_DEADLINE without the flag cannot have children.
+pub const RESET_ON_FORK: u64 = 0x01;
+
+/// Flags: the policy and its parameters stay (`SCHED_FLAG_KEEP_ALL`, Linux 5.3, include/uapi/linux/sched.h).
+const KEEP_ALL: u64 = 0x08 | 0x10;
+
 /// Flag: `util_min` counts (`SCHED_FLAG_UTIL_CLAMP_MIN`, sched_setattr(2)).
 pub const UTIL_MIN: u64 = 0x20;
 
 /// Flag: `util_max` counts (`SCHED_FLAG_UTIL_CLAMP_MAX`, sched_setattr(2)).
 pub const UTIL_MAX: u64 = 0x40;
 
-/// Make new memory of the calling thread come from `nodes` only (`MPOL_BIND`, set_mempolicy(2)).
-pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
-    let mask = mask_of(nodes.iter().map(|node| *node as usize));
+/// Clamp the utilisation that the kernel assumes of the calling thread, 0 to 1024.
+pub fn clamp_utilisation(least: Option<u32>, greatest: Option<u32>) -> io::Result<()> {
+    let flag = |value: Option<u32>, flag| if value.is_some() { flag } else { 0 };
+    set_attributes(Attributes {
+        flags: KEEP_ALL | flag(least, UTIL_MIN) | flag(greatest, UTIL_MAX),
+        util_min: least.unwrap_or(0),
+        util_max: greatest.unwrap_or(0),
+        ..Attributes::default()
+    })
+}
+
+/// Let new memory of the calling thread come from `nodes` by the policy `mode` (`MPOL_*`, set_mempolicy(2)).
+pub fn set_memory_policy(mode: i32, nodes: impl Iterator<Item = usize>) -> io::Result<()> {
+    let mask = mask_of(nodes);
     // SAFETY: the mask is valid for reads of one bit more than its last node, which is how the kernel counts.
-    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), MOST_CPUS + 1) })?;
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask.as_ptr(), MOST_CPUS + 1) })?;
     Ok(())
+}
+
+/// The calling thread's memory policy: `MPOL_*` and its nodes.
+pub fn memory_policy() -> io::Result<(i32, Vec<usize>)> {
+    let (mode, nodes) = get_memory_policy(0)?;
+    // Linux before 5.14 reports MPOL_LOCAL as MPOL_PREFERRED without a node.
+    let local = mode == libc::MPOL_PREFERRED && nodes.is_empty();
+    Ok((if local { libc::MPOL_LOCAL } else { mode }, nodes))
+}
+
+/// The nodes that memory policies of the calling thread may name.
+pub fn memory_nodes() -> io::Result<Vec<usize>> {
+    /// `MPOL_F_MEMS_ALLOWED` (include/uapi/linux/mempolicy.h, get_mempolicy(2)).
+    const MEMS_ALLOWED: u64 = 1 << 2;
+    Ok(get_memory_policy(MEMS_ALLOWED)?.1)
+}
+
+fn get_memory_policy(flags: u64) -> io::Result<(i32, Vec<usize>)> {
+    let (mut mode, mut mask): (i32, Mask) = (0, [0; MOST_CPUS / 64]);
+    let (bits, address) = (MOST_CPUS + 1, 0);
+    // SAFETY: mode and mask are valid for writes; the kernel counts one bit more than the last node.
+    check(unsafe {
+        libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), bits, address, flags)
+    })?;
+    Ok((mode, numbers(&mask)))
 }
 
 /// Put the calling thread under SCHED_FIFO.
@@ -101,6 +150,10 @@ fn mask_of(numbers: impl Iterator<Item = usize>) -> Mask {
     mask
 }
 
+fn numbers(mask: &Mask) -> Vec<usize> {
+    (0..MOST_CPUS).filter(|number| mask[number / 64] >> (number % 64) & 1 == 1).collect()
+}
+
 /// Restrict the calling thread to `cpus`.
 pub fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     let mask = mask_of(cpus.iter().copied());
@@ -114,5 +167,5 @@ pub fn affinity() -> io::Result<Vec<usize>> {
     let mut mask: Mask = [0; MOST_CPUS / 64];
     // SAFETY: the mask is valid for writes of its size.
     check(unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) }.into())?;
-    Ok((0..MOST_CPUS).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect())
+    Ok(numbers(&mask))
 }
