@@ -70,6 +70,17 @@ def test_a_text_is_read_as_the_type_that_the_key_takes(word: str, value: object)
         ("a b:nice=-5,cpus=0,1-2", {"name": "a b", "nice": -5, "cpus": "0,1-2"}),
         ("one:cpus=0", {"name": "one", "cpus": "0"}),
         ("rt:policy=fifo,priority=10", {"name": "rt", "policy": "fifo", "priority": 10}),
+        (
+            "dl:policy=deadline,runtime=2ms,period=10ms",
+            {"name": "dl", "policy": "deadline", "runtime": "2ms", "period": "10ms"},
+        ),
+        ("c:uclamp_min=20%,uclamp_max=80%", {"name": "c", "uclamp_min": "20%", "uclamp_max": "80%"}),
+        (
+            "m:mempolicy=interleave:0,1,timer_slack=1us",
+            {"name": "m", "mempolicy": "interleave:0,1", "timer_slack": "1us"},
+        ),
+        ("mempolicy=bind:0", {"name": "mempolicy=bind:0", "mempolicy": "bind:0"}),
+        ("a:autogroup=false", {"name": "a", "autogroup": False}),
         ("slow:sched.base_slice_ns=6ms", {"name": "slow", "tunables": {"sched.base_slice_ns": "6ms"}}),
         ("slow:base_slice_ns=6ms", {"name": "slow", "tunables": {"sched.base_slice_ns": "6ms"}}),
         ("s:tunables.vm.stat_interval=5,slice=3ms", {"name": "s", "tunables": {"vm.stat_interval": 5}, "slice": "3ms"}),

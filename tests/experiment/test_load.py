@@ -180,6 +180,9 @@ def test_faults_of_tunables_are_reported_together_with_those_of_the_whole_varian
     assert "policy 'rr' needs a priority" in message
 
 
+DEADLINE = 'policy = "deadline"\nruntime = "2ms"\nperiod = "10ms"'
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -189,10 +192,42 @@ def test_faults_of_tunables_are_reported_together_with_those_of_the_whole_varian
         ('policy = "btach"', "did you mean 'batch'?"),
         ('cpus = "3-1"', "runs backwards"),
         ("cpus = 3", "a CPU list is a string"),
+        ('policy = "deadline"\nperiod = "10ms"', "needs a runtime and a period"),
+        (DEADLINE.replace("2ms", "20ms"), "needs runtime <= deadline <= period"),
+        (f'{DEADLINE}\ndeadline = "1ms"', "needs runtime <= deadline <= period"),
+        (f'{DEADLINE}\ndeadline = "11ms"', "needs runtime <= deadline <= period"),
+        (DEADLINE.replace("2ms", "1us"), "greater than or equal to 1024"),
+        (f'{DEADLINE}\ncpus = "0"', "cpus cannot be limited"),
+        (f"{DEADLINE}\nnice = 1", "nice has no meaning"),
+        (f'{DEADLINE}\nslice = "1ms"', "a slice goes with"),
+        (f'{DEADLINE}\nuclamp_min = "20%"', "have no effect under policy 'deadline'"),
+        (f'{DEADLINE}\ntimer_slack = "1us"', "timer_slack has no effect"),
+        ('policy = "rr"\npriority = 1\ntimer_slack = "1us"', "timer_slack has no effect"),
+        ('runtime = "2ms"', "runtime goes with policy"),
+        ('timer_slack = "3s"', "less than or equal to 2000000000"),
+        ('timer_slack = "0ns"', "greater than 0"),
+        ('uclamp_min = "80%"\nuclamp_max = "20%"', "uclamp_min is greater than uclamp_max"),
+        ('uclamp_min = "101%"', "less than or equal to 1"),
+        ("uclamp_min = 20", "has no unit"),
+        ('mempolicy = "bind"', "is not a memory policy"),
+        ('mempolicy = "bind:x"', "is not a memory policy"),
+        ('mempolicy = "preferred:0-1"', "is not a memory policy"),
+        ('mempolicy = "local:0"', "is not a memory policy"),
+        ("mempolicy = 0", "is not a memory policy"),
+        ('autogroup = false\ntunables = { "kernel.sched_autogroup_enabled" = true }', "are the same setting"),
     ],
 )
 def test_attributes_that_cannot_be_combined_are_refused(line: str, words: str) -> None:
     assert words in error_of(with_line(line, "[[variant]]"))
+
+
+def test_autogroup_is_a_tunable_under_a_shorter_name() -> None:
+    tunable = 'tunables = { "kernel.sched_autogroup_enabled" = false }'
+    for line in ("autogroup = false", tunable, f"autogroup = false\n{tunable}"):
+        variant = parse(with_line(line, "[[variant]]"), "f").variant[0]
+        assert {name: setting.text for name, setting in variant.tunables.items()} == {
+            "kernel.sched_autogroup_enabled": "0"
+        }
 
 
 def test_invalid_toml_is_reported_with_its_line() -> None:

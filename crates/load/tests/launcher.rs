@@ -148,6 +148,142 @@ fn a_slice_is_in_effect_or_refused_with_the_kernel_that_supports_it() {
     }
 }
 
+/// Return the attributes that are in effect with these options, or the message with which the kernel refuses them.
+fn in_effect_or_refused(options: &[&str]) -> Result<Value, String> {
+    let scratch = Scratch::new();
+    let path = scratch.path("report.json");
+    let mut all = vec!["--report", &path];
+    all.extend(options);
+    let output = output(&mut launch(&Family::new(), &all, "true"));
+    if output.status.success() {
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        Ok(report["attributes"].clone())
+    } else {
+        assert_eq!(output.status.code(), Some(125));
+        Err(stderr(&output))
+    }
+}
+
+const DEADLINE: [&str; 6] = ["--policy", "deadline", "--runtime", "1ms", "--period", "10ms"];
+
+#[test]
+fn a_deadline_is_in_effect_or_refused_with_the_reason() {
+    match in_effect_or_refused(&DEADLINE) {
+        Ok(attributes) => {
+            assert_eq!(attributes["policy"], "deadline");
+            assert_eq!(attributes["deadline_ns"], serde_json::json!([1_000_000, 10_000_000, 10_000_000]));
+            assert_eq!(attributes["slice_ns"], Value::Null);
+        }
+        Err(text) => assert!(text.contains("the kernel refuses policy deadline, runtime 1ms"), "{text}"),
+    }
+}
+
+#[test]
+fn every_task_of_a_native_workload_gets_the_deadline_of_its_run() {
+    let scratch = Scratch::new();
+    let (program, report, policies) =
+        (scratch.path("program.json"), scratch.path("report.json"), scratch.path("policies"));
+    // Field 41 of proc_pid_stat(5) is the policy; SCHED_DEADLINE is 6.
+    let note = format!("cut -d' ' -f41 /proc/$$/stat >>{policies}");
+    let exec =
+        serde_json::json!({"exec": {"image": {"command": {"argv": ["sh", "-c", note], "model_ns": 1000}}}});
+    let body = serde_json::json!([{"fork": {"body": [exec.clone()]}}, {"wait": {}}, exec]);
+    let group = serde_json::json!({"name": "tasks", "count": 2, "mode": "process", "body": body});
+    let metric = r#"{"name": "time", "unit": "ns", "direction": "lower", "quantity": "elapsed"}"#;
+    let text = format!(r#"{{"schema": 1, "name": "policies", "groups": [{group}], "metrics": [{metric}]}}"#);
+    std::fs::write(&program, text).unwrap();
+    let family = Family::new();
+    let mut command = family.schedload(&["exec", "--report", &report]);
+    let output = output(command.args(DEADLINE).args(["--", SCHEDLOAD, "run", &program]));
+    if output.status.success() {
+        assert_eq!(std::fs::read_to_string(policies).unwrap(), "6\n6\n6\n6\n");
+    } else {
+        assert!(stderr(&output).contains("policy deadline, runtime 1ms"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_cpu_time_of_children_is_reported_apart_from_the_commands() {
+    let family = Family::new();
+    let spin = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let (_, alone) = reported(&family, &[], spin);
+    let (_, parent) = reported(&family, &[], &format!("({spin}); true"));
+    if alone["others_us"].is_null() {
+        return; // a kernel without CONFIG_SCHED_INFO
+    }
+    assert_eq!(alone["others_us"], 0);
+    assert!(parent["others_us"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn utilisation_clamps_are_in_effect_or_refused_with_the_option_of_the_kernel() {
+    match in_effect_or_refused(&["--uclamp-min", "25%", "--uclamp-max", "50%"]) {
+        Ok(attributes) => assert_eq!(attributes["uclamp"], serde_json::json!([256, 512])),
+        Err(text) => assert!(text.contains("CONFIG_UCLAMP_TASK"), "{text}"),
+    }
+}
+
+#[test]
+fn the_timer_slack_is_in_effect_for_the_commands_children_too() {
+    let attributes = in_effect_or_refused(&["--timer-slack", "7us"]).unwrap();
+    assert_eq!(attributes["timer_slack_ns"], 7000);
+    let script = "(cat /proc/self/timerslack_ns)";
+    let output = output(&mut launch(&Family::new(), &["--timer-slack", "7us"], script));
+    if output.status.success() {
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "7000\n");
+    } else {
+        assert!(stderr(&output).contains("timerslack_ns"), "{}", stderr(&output)); // a kernel without the file
+    }
+}
+
+#[test]
+fn memory_policies_are_in_effect_or_refused_with_the_reason() {
+    for (policy, shown) in [("bind:all", "bind:"), ("interleave:all", "interleave:"), ("local", "local")] {
+        match in_effect_or_refused(&["--mempolicy", policy]) {
+            Ok(attributes) => assert!(attributes["mempolicy"].as_str().unwrap().starts_with(shown)),
+            Err(text) => assert!(text.contains("memory policy: "), "{text}"),
+        }
+    }
+    let text = in_effect_or_refused(&["--mempolicy", "preferred:8000"]).unwrap_err();
+    assert!(text.contains("memory policy: "), "{text}");
+}
+
+#[test]
+fn attributes_that_cannot_be_combined_are_refused() {
+    let budget = |runtime, deadline, period| {
+        format!("--policy deadline --runtime {runtime} --deadline {deadline} --period {period}")
+    };
+    for (options, words) in [
+        ("--policy deadline --runtime 1ms".to_owned(), "needs --runtime and --period"),
+        (budget("3ms", "2ms", "4ms"), "needs runtime ≤ deadline ≤ period"),
+        (budget("1ms", "5ms", "4ms"), "needs runtime ≤ deadline ≤ period"),
+        (budget("1us", "1ms", "1ms"), "the least is 1.024µs"),
+        (budget("1ms", "2ms", "4ms") + " --cpus 0", "allowed to run on all CPUs"),
+        (budget("1ms", "2ms", "4ms") + " --nice 1", "--nice has no effect"),
+        (budget("1ms", "2ms", "4ms") + " --slice 1ms", "no other policy has slices"),
+        (budget("1ms", "2ms", "4ms") + " --timer-slack 1us", "--timer-slack has no effect"),
+        (budget("1ms", "2ms", "4ms") + " --uclamp-min 1%", "no effect under --policy deadline"),
+        ("--policy fifo --timer-slack 1us".to_owned(), "--timer-slack has no effect"),
+        ("--runtime 1ms".to_owned(), "need --policy deadline"),
+        ("--timer-slack 0ns".to_owned(), "out of range: 1ns to 2s"),
+        ("--uclamp-min 80% --uclamp-max 20%".to_owned(), "--uclamp-min is above --uclamp-max"),
+        ("--uclamp-min 20".to_owned(), "write a percentage"),
+        ("--uclamp-max 101%".to_owned(), "write a percentage"),
+        ("--mempolicy bind".to_owned(), "is not a memory policy"),
+        ("--mempolicy local:0".to_owned(), "is not a memory policy"),
+        ("--mempolicy preferred:0-1".to_owned(), "is not a memory policy"),
+        ("--mempolicy interleave:x".to_owned(), "is not a memory policy"),
+    ] {
+        let options: Vec<&str> = options.split(' ').collect();
+        let output = output(&mut launch(&Family::new(), &options, "true"));
+        assert!(
+            !output.status.success() && stderr(&output).contains(words),
+            "{options:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
 #[test]
 fn a_cpu_that_is_not_online_is_named() {
     let output = output(&mut launch(&Family::new(), &["--cpus", "1023"], "true"));

@@ -50,6 +50,23 @@ def _cpu_list(value: object) -> str:
     return value
 
 
+def _memory_policy(value: object) -> str:
+    """Check a policy in the notation of ``schedload exec --mempolicy`` (``launcher/memory.rs``)."""
+    name, colon, nodes = value.partition(":") if isinstance(value, str) else ("", "", "")
+    try:
+        known = (
+            value == "local"
+            or (name == "preferred" and nodes.isdecimal())
+            or (name in ("bind", "interleave") and bool(colon) and (nodes == "all" or bool(parse_cpu_list(nodes))))
+        )
+    except ValueError:
+        known = False
+    if not known:
+        todo = 'write "bind:NODES" or "interleave:NODES" with a list or all, "preferred:NODE", or "local"'
+        raise ValueError(f"{value!r} is not a memory policy: {todo}")
+    return str(value)
+
+
 def _command(value: object) -> tuple[str, ...]:
     """The arguments of a command. A string is split by the rules of a shell, without running a shell."""
     if isinstance(value, str):
@@ -122,6 +139,7 @@ MEMORY_MIB_MIN = 192
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0)]
 Limit = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
+Nanoseconds = Annotated[int, BeforeValidator(parse_time_ns)]
 SliceNs = Annotated[int, BeforeValidator(_slice_ns)]
 CommandLine = Annotated[str, AfterValidator(_boot_parameters)]
 MemoryMib = Annotated[int, Field(ge=MEMORY_MIB_MIN, le=1 << 24)]
@@ -135,6 +153,7 @@ def _texts(settings: Mapping[str, Setting]) -> dict[str, str]:
 
 
 Tunables = Annotated[dict[str, Setting], PlainValidator(_tunables), PlainSerializer(_texts, return_type=dict[str, str])]
+MemoryPolicy = Annotated[str, BeforeValidator(_memory_policy)]
 CpuList = Annotated[str, BeforeValidator(_cpu_list)]
 
 

@@ -192,7 +192,7 @@ def _notes(
     elif not run.design.paired:
         yield from run.notes
     if run.design.paired:
-        yield from run.undocumented
+        yield from run.repeated
     if run.kind == "simulated" and (
         remark := remark_on_duplicates(values, verdicts, run.design.variants[0], run.design.stack)
     ):

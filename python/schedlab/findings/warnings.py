@@ -82,7 +82,7 @@ def notes(columns: Sequence[Chosen]) -> Iterator[str]:
         if not run.design.paired:
             yield from run.notes
             continue
-        yield from run.undocumented
+        yield from run.repeated
         if others:
             yield f"not compared: {', '.join(f'{run.id}:{name}' for name in others)}"
 

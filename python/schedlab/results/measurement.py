@@ -21,6 +21,9 @@ PARAMETERS = "boot parameters: "
 UNDOCUMENTED = "undocumented: "
 """Start of a run's notes on knobs that no catalogue describes, which every report repeats as notes."""
 
+NOT_INHERITED = "SCHED_DEADLINE is not inherited"
+"""Part of a run's notes on tasks that were not under the variant's policy, which every report repeats as notes."""
+
 
 @dataclass(frozen=True)
 class Conditions:

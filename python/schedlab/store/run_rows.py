@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from schedlab.errors import StoreError
 from schedlab.results.kinds import IMPORTED
-from schedlab.results.measurement import PARAMETERS, UNDOCUMENTED, UNSETTLED
+from schedlab.results.measurement import NOT_INHERITED, PARAMETERS, UNDOCUMENTED, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
 
@@ -108,9 +108,9 @@ class Run:
         return [note.removeprefix(UNSETTLED) for note in self.notes if note.startswith(UNSETTLED)]
 
     @property
-    def undocumented(self) -> list[str]:
-        """Notes on knobs that no catalogue describes: their files, and the values that were read back."""
-        return [note for note in self.notes if note.startswith(UNDOCUMENTED)]
+    def repeated(self) -> list[str]:
+        """Notes that every report repeats: on knobs without an entry, and on tasks without the variant's policy."""
+        return [note for note in self.notes if note.startswith(UNDOCUMENTED) or NOT_INHERITED in note]
 
     @property
     def doubtful_parameters(self) -> list[str]:

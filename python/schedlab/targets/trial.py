@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Row
+from schedlab.experiment.plan import Row, Trial
 from schedlab.observe.counters import proc
-from schedlab.results.measurement import Conditions, Measurement, State
+from schedlab.results.measurement import NOT_INHERITED, Conditions, Measurement, State
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.targets.protocol import naming
 from schedlab.tunables.journal.frames import Garbled
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.tunables.journal.replies import Report
-from schedlab.workloads import launcher
+from schedlab.workloads import declarations, launcher
 from schedlab.workloads.base import AnyAdapter, Command, Output, Parameters
 from schedlab.workloads.launcher import LARGEST_OUTPUT, Launched
 
@@ -43,11 +43,25 @@ class PreparedRow:
 
 def attributes(variant: Variant) -> list[str]:
     """Return the launcher's options for a variant."""
+
+    def ns(time: int | None) -> str | None:
+        return None if time is None else f"{time}ns"
+
+    def percent(share: float | None) -> str | None:
+        return None if share is None else f"{share:.2%}"
+
     values = {
         "--policy": variant.policy,
         "--priority": variant.priority,
         "--nice": variant.nice,
-        "--slice": None if variant.slice is None else f"{variant.slice}ns",
+        "--slice": ns(variant.slice),
+        "--runtime": ns(variant.runtime),
+        "--deadline": ns(variant.deadline),
+        "--period": ns(variant.period),
+        "--uclamp-min": percent(variant.uclamp_min),
+        "--uclamp-max": percent(variant.uclamp_max),
+        "--timer-slack": ns(variant.timer_slack),
+        "--mempolicy": variant.mempolicy,
         "--cpus": variant.cpus,
     }
     # Option and value are one word: a negative nice would otherwise be read as an option.
@@ -68,6 +82,20 @@ def launch(
 ) -> Launched:
     """Run a command under a variant's attributes and environment; see :func:`schedlab.workloads.launcher.run`."""
     return launcher.run(under(command, variant), timeout, attributes(variant), every_second, agent)
+
+
+def remarks(trial: Trial, launched: Launched) -> list[str]:
+    """Return that children or threads of a tool were not under the variant's policy, if the policy is deadline.
+
+    Tasks of native workloads get the policy one by one.
+    """
+    row, report = trial.row, launched.report
+    if trial.variant.policy != "deadline" or row.use in declarations.names() or report is None:
+        return []
+    if report.others_us == 0 and report.strays_killed == 0:
+        return []
+    doubt = ", if there were any," if report.others_us is None else ""
+    return [f"children and threads of {row.label}{doubt} ran under SCHED_OTHER: {NOT_INHERITED} (sched(7))"]
 
 
 def interpret(

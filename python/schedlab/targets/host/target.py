@@ -25,7 +25,7 @@ from schedlab.targets import sched_ext
 from schedlab.targets.protocol import MissingRequirement, Session, Target, naming
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.settling import measured_rows, read_here, settled
-from schedlab.targets.trial import PreparedRow, Remarks, attributes, cpu_seconds, interpret, launch, measured
+from schedlab.targets.trial import PreparedRow, Remarks, attributes, cpu_seconds, interpret, launch, measured, remarks
 from schedlab.tunables import Journal, Outcome, System
 from schedlab.tunables.journal.client import WAIT
 from schedlab.tunables.journal.local import LocalAgent
@@ -184,7 +184,7 @@ class HostSession:
             self._check()
         except TrialFailure as failure:
             return Measurement("failed", started, time.monotonic() - began, reason=str(failure))
-        self._remarks.add(trial.variant.name, self._counters.remarks(first))
+        self._remarks.add(trial.variant.name, [*self._counters.remarks(first), *remarks(trial, launched)])
         outcome = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         conditions = between(before, after, during, elapsed, cpu_seconds(launched), self._cpus)
         return measured(launched, outcome, (started, elapsed), conditions, self._counters.delta(first, last))

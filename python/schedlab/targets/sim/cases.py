@@ -93,6 +93,15 @@ ATTRIBUTES = ("policy", "priority", "nice", "slice", "cpus")
 """Keys of a variant that :func:`attributes_of` reads."""
 
 
+UNMODELLED = {
+    "uclamp_min": "the simulator has no model of CPU capacity and frequency",
+    "uclamp_max": "the simulator has no model of CPU capacity and frequency",
+    "timer_slack": "simulated timers are exact",
+    "mempolicy": "the pages of simulated tasks are where the workload's model puts them",
+}
+"""Keys of a variant that no simulated machine has, each with the reason."""
+
+
 def attributes_of(variant: Variant, kernel: Model) -> Attributes:
     """Return the variant's scheduling attributes."""
     policy, priority, nice = variant.policy or "other", variant.priority, variant.nice or 0
@@ -179,6 +188,11 @@ def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target
         yield "sets sched_ext, and a simulated kernel runs no BPF programs", "use a real kernel, or remove sched_ext"
     for key in (key for key in GUEST_ONLY if getattr(variant, key) is not None):
         yield f"sets {key}, which a machine model fixes", f"use --target vm:KERNEL, or remove {key} from the variant"
+    for key in (key for key in UNMODELLED if getattr(variant, key) is not None):
+        yield f"sets {key}, and {UNMODELLED[key]}", f"use a real kernel, or remove {key} from the variant"
+    if variant.policy == "deadline":
+        yield "sets policy deadline, which is not simulated", "use a real kernel, or another policy"
+        return
     try:
         kernel = kernel_of(variant, target_kernel)
     except SchedlabError as error:

@@ -69,9 +69,9 @@ def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequireme
         if getattr(variant, key) is not None:
             remedy = f"use --target vm:KERNEL, or remove {key} from the variant"
             yield MissingRequirement(subject, f"sets {key}, which an ssh target cannot change", remedy)
-    if not attributes(variant):
+    if not attributes(variant) or variant.kernel is not None:
         return
-    # Only the kernel can say whether it permits the attributes.
+    # Only the kernel can say whether it permits the attributes; one that does not run yet says so in its first trial.
     probe = run_by(agent, under(Command(("true",)), variant), PROBE_SECONDS, attributes(variant))
     if probe.status != 0:
         reason, _, remedy = probe.stderr.strip().removeprefix("schedload: ").partition("\n")

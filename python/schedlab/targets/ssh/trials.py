@@ -12,7 +12,16 @@ from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.ssh.agent import Agent
-from schedlab.targets.trial import PreparedRow, attributes, cpu_seconds, interpret, kernel_files, measured, under
+from schedlab.targets.trial import (
+    PreparedRow,
+    attributes,
+    cpu_seconds,
+    interpret,
+    kernel_files,
+    measured,
+    remarks,
+    under,
+)
 from schedlab.targets.vm.jobs import WATCHED
 from schedlab.tunables.journal.replies import Trial as Reply
 from schedlab.workloads.base import Command, Place, Tool
@@ -102,12 +111,13 @@ class Observer:
 def run(
     agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str], observer: Observer
 ) -> tuple[Measurement, list[str]]:
-    """Run a trial; return its measurement, and remarks on missing counters. Garbled for forged kernel files."""
+    """Run a trial; return its measurement, and remarks on it. Garbled for forged kernel files."""
     command, variant, timeout = under(row.command(), trial.variant), trial.variant, trial.row.timeout
     launched = run_by(agent, command, timeout, attributes(variant), files=FILES, samples=samples)
     reply = launched.reply
     assert reply is not None
     outcome = interpret(row.adapter, row.parameters, launched, timeout)
     with kernel_files():
-        counters, conditions, remarks = observer.observed(reply, launched, agent.facts.cpus)
-    return measured(launched, outcome, (reply.started, reply.elapsed), conditions, counters), remarks
+        counters, conditions, missing = observer.observed(reply, launched, agent.facts.cpus)
+    measurement = measured(launched, outcome, (reply.started, reply.elapsed), conditions, counters)
+    return measurement, missing + remarks(trial, launched)

@@ -16,7 +16,7 @@ from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.results.measurement import Conditions, Measurement
 from schedlab.targets.sched_ext.slot import note
-from schedlab.targets.trial import cpu_seconds, interpret, kernel_files, measured
+from schedlab.targets.trial import cpu_seconds, interpret, kernel_files, measured, remarks
 from schedlab.targets.vm.initramfs import SEE_FILES
 from schedlab.targets.vm.scripts import GuestRow, hidden
 from schedlab.tunables.journal import replies
@@ -92,8 +92,9 @@ def measurement(
     if fault := files.text("sched_ext.reason"):
         state, metrics, reason = "failed", (), fault
     with kernel_files():  # a guest with full memory may send empty files or no files
-        counters, conditions, remarks = _observed(files, launched, cpus, scratch)
-    return measured(launched, (state, metrics, reason), (started, elapsed), conditions, counters), remarks
+        counters, conditions, missing = _observed(files, launched, cpus, scratch)
+    measurement = measured(launched, (state, metrics, reason), (started, elapsed), conditions, counters)
+    return measurement, missing + remarks(trial, launched)
 
 
 def _killed_for_memory(files: Files) -> bool:

@@ -25,6 +25,9 @@ from schedlab.workloads.base import Command
 from schedlab.workloads.declarations import definitions
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
+OPTIONS = {"uclamp_min": "CONFIG_UCLAMP_TASK", "uclamp_max": "CONFIG_UCLAMP_TASK", "mempolicy": "CONFIG_NUMA"}
+"""Options of a kernel that has an attribute. A kernel with an unknown configuration refuses its first trial."""
+
 SHARING = ("CONFIG_VIRTIO_FS", "CONFIG_VIRTIO_PCI")
 """Built-in options of a kernel that mounts the host's files; a guest has no modules."""
 
@@ -196,6 +199,9 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
         return
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
         yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "list existing CPUs, counted from 0"
+    nodes = (variant.mempolicy or "").partition(":")[2]
+    if nodes not in ("", "all") and (highest := max(parse_cpu_list(nodes))) >= topology.nodes:
+        yield f"mempolicy: there is no node {highest}, the guest has {topology.nodes}", "name existing nodes, from 0"
     added = machine.added_parameters(table, variant)
     counted = table.deterministic
     command_line = qemu.whole_command_line(machine.accel_of(table), counted, counted, added)
@@ -213,7 +219,11 @@ def _image_faults(variant: Variant, table: TargetTable, image: Image) -> Iterato
             yield f"tunable {name!r}: {why[0]}", why[1]
     if variant.sched_ext is not None and (why := guest_fault(config_of(image), image.release)) is not None:
         yield why
-    if table.host_files and (options := config_of(image)) is not None:
+    options = config_of(image)
+    for key, option in OPTIONS.items():
+        if getattr(variant, key) is not None and options is not None and options.get(option) != "y":
+            yield f"{key}: kernel {image.release} is built without {option}", f"use another kernel, or remove {key}"
+    if table.host_files and options is not None:
         absent = [option for option in SHARING if options.get(option) != "y"]
         if absent:
             yield (

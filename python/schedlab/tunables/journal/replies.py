@@ -298,6 +298,7 @@ class Report(Usage):
     timed_out: bool
     interrupted_by: Number | None = None
     strays_killed: Count = 0
+    others_us: Count | None = None
     attributes: dict[Name, JsonValue] = Field(default_factory=dict)
     sched: str = ""
 
