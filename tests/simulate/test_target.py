@@ -245,7 +245,7 @@ def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") ->
         ('cpus = "0-1"', 'uclamp_min = "20%"', ["'eevdf'", "no model of CPU capacity and frequency"]),
         ('cpus = "0-1"', 'timer_slack = "1us"', ["'eevdf'", "simulated timers are exact"]),
         ('cpus = "0-1"', 'mempolicy = "local"', ["'eevdf'", "mempolicy"]),
-        ('cpus = "0-1"', 'policy = "deadline"\nruntime = "1ms"\nperiod = "5ms"', ["'eevdf'", "not simulated"]),
+        ('slice = "3ms"\ncpus = "0-1"', 'policy = "deadline"\nruntime = "1ms"\nperiod = "5ms"', ["'eevdf'", "not simulated"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "perfstat"\nrun = "true"', ["perfstat", "wakeup"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "schbench"\nmetrics = ["request-p99"]',
          ["request-p99", "wakeup-p99"]),

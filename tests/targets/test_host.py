@@ -334,6 +334,27 @@ def test_a_missing_cpu_is_reported_before_the_first_trial() -> None:
     assert "CPU 4000" in missing_requirements(text(variant='cpus = "4000"'))
 
 
+@pytest.mark.parametrize(
+    ("variant", "refusal"),
+    [
+        ('policy = "deadline"\nruntime = "1ms"\nperiod = "10ms"', "the kernel refuses policy deadline"),
+        ('uclamp_min = "20%"', "CONFIG_UCLAMP_TASK"),
+        ('timer_slack = "1us"', "timer slack: "),
+        ('mempolicy = "interleave:all"', "memory policy: "),
+    ],
+)
+def test_an_attribute_is_in_effect_or_refused_before_the_first_trial(variant: str, refusal: str, measure) -> None:
+    source = text("true", variant=variant)
+    if message := missing_requirements(source):
+        assert refusal in message
+    else:
+        assert measure(source).state == "ok"
+
+
+def test_a_memory_node_that_does_not_exist_is_reported_before_the_first_trial() -> None:
+    assert "memory policy: " in missing_requirements(text(variant='mempolicy = "bind:8000"'))
+
+
 @pytest.mark.parametrize("run", ["no-such-program --fast", "/no/such/program", "NAME=value true"])
 def test_a_program_that_does_not_exist_is_reported_before_the_first_trial(run: str) -> None:
     assert f"there is no program {run.split(maxsplit=1)[0]!r}" in missing_requirements(text(run))

@@ -227,6 +227,8 @@ name = "changed"
     [
         ('kernel = "/nowhere/bzImage"', 'use = "hackbench"', "/nowhere/bzImage"),
         ('tunables = {{ "kernel.sched_latency_ns" = 1000000 }}', 'use = "hackbench"', "does not have this tunable"),
+        ('uclamp_min = "20%"', 'use = "hackbench"', "is built without CONFIG_UCLAMP_TASK"),
+        ('mempolicy = "bind:1"', 'use = "hackbench"', "there is no node 1, the guest has 1"),
         ("", 'use = "pgbench"', "pgbench-native"),
         ("", 'use = "command"\nrun = "no-such-program-here"', "is not installed"),
     ],

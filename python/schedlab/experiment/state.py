@@ -52,12 +52,12 @@ class State(Table):
     priority: Annotated[int, Field(ge=1, le=99)] | None = None
     nice: Annotated[int, Field(ge=-20, le=19)] | None = None
     slice: SliceNs | None = None
-    runtime: Annotated[Nanoseconds, Field(ge=RUNTIME_NS_MIN)] | None = None
+    runtime: Nanoseconds | None = None
     deadline: Nanoseconds | None = None
     period: Nanoseconds | None = None
     uclamp_min: Utilisation | None = None
     uclamp_max: Utilisation | None = None
-    timer_slack: Annotated[Nanoseconds, Field(gt=0, le=TIMER_SLACK_NS_MAX)] | None = None
+    timer_slack: Nanoseconds | None = None
     mempolicy: MemoryPolicy | None = None
     autogroup: bool | None = None
     cpus: CpuList | None = None
@@ -93,6 +93,8 @@ class State(Table):
             raise ValueError(f"nice has no meaning under policy {self.policy!r}")
         if self.timer_slack is not None and (realtime or deadline):
             raise ValueError(f"timer_slack has no effect under policy {self.policy!r}: its timers are exact")
+        if self.timer_slack is not None and not 0 < self.timer_slack <= TIMER_SLACK_NS_MAX:
+            raise ValueError("a timer_slack is 1ns to 2s")
         if self.uclamp_min is not None and self.uclamp_max is not None and self.uclamp_min > self.uclamp_max:
             raise ValueError("uclamp_min is greater than uclamp_max")
         self._check_deadline(deadline)
@@ -105,6 +107,8 @@ class State(Table):
             return
         if self.runtime is None or self.period is None:
             raise ValueError("policy 'deadline' needs a runtime and a period")
+        if self.runtime < RUNTIME_NS_MIN:
+            raise ValueError(f"the least runtime is {RUNTIME_NS_MIN} ns")
         if not self.runtime <= (self.deadline or self.period) <= self.period:
             raise ValueError("policy 'deadline' needs runtime <= deadline <= period")
         if self.cpus is not None:

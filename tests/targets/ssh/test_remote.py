@@ -125,6 +125,7 @@ def test_a_whole_run_has_the_report_of_a_real_machine_and_leaves_nothing(
 def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, server: loopback.Server) -> None:
     text = (
         HEAD + '[[variant]]\nname = "large"\nmemory_mib = 512\n'
+        '[[variant]]\nname = "far"\nmempolicy = "bind:8000"\n'
         '[[workload]]\nuse = "command"\nrun = "no-such-program"\n'
         '[[workload]]\nuse = "kernbench"\n'
     )
@@ -135,6 +136,7 @@ def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, serv
     assert "no-such-program" in missing
     assert "kernbench" in missing
     assert "sets memory_mib" in missing
+    assert "'far': memory policy: " in missing
     assert "sched.migration_cost_ns" in missing
 
 
