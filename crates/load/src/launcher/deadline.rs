@@ -23,8 +23,8 @@ pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String
             let cpus = online_cpus().map_or(1, |cpus| cpus.len());
             let needed = f64::from(tasks) * wanted.runtime as f64 / wanted.period.max(1) as f64;
             format!(
-                "admission control: {tasks} of these tasks need {needed:.2} CPUs, and all deadline tasks together may have \
-                 {:.2} ({:.0} % of {cpus}, kernel.sched_rt_runtime_us). Lower the runtime, or start fewer tasks",
+                "admission control: {tasks} such tasks need {needed:.2} CPUs, but deadline tasks may have {:.2} \
+                 (kernel.sched_rt_runtime_us: {:.0} % of {cpus}); lower the runtime, or start fewer tasks",
                 share * cpus as f64,
                 share * 100.0
             )
@@ -54,5 +54,6 @@ pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String
 pub fn shown(wanted: &Attributes) -> String {
     let [runtime, deadline, period] =
         [wanted.runtime, wanted.deadline, wanted.period].map(Duration::from_nanos);
-    format!("policy deadline, runtime {runtime:?}, deadline {deadline:?}, period {period:?}")
+    let earlier = if deadline < period { format!(", deadline {deadline:?}") } else { String::new() };
+    format!("policy deadline, runtime {runtime:?}{earlier}, period {period:?}")
 }
