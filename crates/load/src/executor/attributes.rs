@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use schedlab_workload::program::{Attributes, Policy};
 
-use crate::launcher::{Wanted, deadline};
+use crate::launcher::attributes::restrict_to;
+use crate::launcher::deadline;
 use crate::sys::sched::{self, Attributes as Kernel};
 
 /// Where control groups are mounted: the `cpu` controller of version 1, or version 2 (cgroups(7)).
@@ -72,7 +73,7 @@ fn set_cpus(cpus: &[u32], first_cpus: &mut Option<Vec<usize>>) -> Result<(), Str
     };
     let first = &*first_cpus.insert(first);
     let cpus = if cpus.is_empty() { first.clone() } else { cpus.iter().map(|cpu| *cpu as usize).collect() };
-    Wanted { cpus: Some(cpus.into()), ..Wanted::default() }.apply().map(drop)
+    restrict_to(&cpus)
 }
 
 /// The attributes in effect, overlaid with the requested attributes.

@@ -20,7 +20,7 @@ mod report;
 mod server;
 mod start;
 mod supervisor;
+pub mod wanted;
 
-pub use attributes::Wanted;
 pub use front::{LAUNCHER_FAILED, launch};
 pub use order::Order;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 
-use super::attributes::{Wanted, duration};
+use super::wanted::{Wanted, duration};
 
 /// Run a command with scheduling attributes, servers and a report; no process of the command survives.
 ///

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::attributes::Wanted;
 use super::events::{Event, Events};
 use super::order::{Order, Ready, Server};
 use super::start::{NotStarted, Streams, start};
+use super::wanted::Wanted;
 use crate::error::LoadError;
 use crate::sys::process::{self, How, Pid};
 use crate::sys::signals;

@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
-use super::attributes::{InEffect, Wanted};
+use super::attributes::InEffect;
+use super::wanted::Wanted;
 use crate::limits;
 use crate::sys::process::{self, Forked, Pid};
 use crate::sys::{channel, signals};

@@ -15,7 +15,7 @@ use super::tracing::{self, Instance, RequestInstance};
 use super::windows::Sampler;
 use super::{document, explained, join, requests, steal, trace};
 use crate::error::LoadError;
-use crate::launcher::attributes::{cpu_list, duration};
+use crate::launcher::wanted::{cpu_list, duration};
 use crate::sys::counter::{self, Pair, Rate};
 use crate::sys::{clock, sched, signals};
 
