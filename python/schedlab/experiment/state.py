@@ -82,41 +82,30 @@ class State(Table):
 
     def check(self) -> None:
         """Raise ValueError for attributes that cannot be combined."""
-        realtime, deadline = self.policy in ("fifo", "rr"), self.policy == "deadline"
-        if realtime and self.priority is None:
-            raise ValueError(f"policy {self.policy!r} needs a priority from 1 to 99")
-        if self.priority is not None and not realtime:
-            raise ValueError('priority goes with policy "fifo" or "rr" only')
-        if self.slice is not None and self.policy not in (None, "other", "batch"):
-            raise ValueError(f'a slice goes with policy "other" or "batch", not {self.policy!r}')
-        if self.nice is not None and (realtime or deadline):
-            raise ValueError(f"nice has no meaning under policy {self.policy!r}")
-        if self.timer_slack is not None and (realtime or deadline):
-            raise ValueError(f"timer_slack has no effect under policy {self.policy!r}: its timers are exact")
-        if self.timer_slack is not None and not 0 < self.timer_slack <= TIMER_SLACK_NS_MAX:
-            raise ValueError("a timer_slack is 1ns to 2s")
-        if self.uclamp_min is not None and self.uclamp_max is not None and self.uclamp_min > self.uclamp_max:
-            raise ValueError("uclamp_min is greater than uclamp_max")
-        self._check_deadline(deadline)
-
-    def _check_deadline(self, is_policy: bool) -> None:
-        if not is_policy:
-            for name in ("runtime", "deadline", "period"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f'{name} goes with policy "deadline" only')
-            return
-        if self.runtime is None or self.period is None:
-            raise ValueError("policy 'deadline' needs a runtime and a period")
-        if self.runtime < RUNTIME_NS_MIN:
-            raise ValueError(f"the least runtime is {RUNTIME_NS_MIN} ns")
-        if not self.runtime <= (self.deadline or self.period) <= self.period:
-            raise ValueError("policy 'deadline' needs runtime <= deadline <= period")
-        if self.cpus is not None:
-            raise ValueError(
-                "cpus cannot be limited under policy 'deadline': such a task may run on every CPU (sched(7))"
-            )
-        if self.uclamp_min is not None or self.uclamp_max is not None:
-            raise ValueError("uclamp_min and uclamp_max have no effect under policy 'deadline'")
+        policy, slack = self.policy, self.timer_slack
+        realtime, deadline = policy in ("fifo", "rr"), policy == "deadline"
+        times = self.runtime, self.period if self.deadline is None else self.deadline, self.period
+        clamps = [each for each in (self.uclamp_min, self.uclamp_max) if each is not None]
+        faults = {
+            f"policy {policy!r} needs a priority from 1 to 99": realtime and self.priority is None,
+            'priority goes with policy "fifo" or "rr" only': self.priority is not None and not realtime,
+            f'a slice goes with policy "other" or "batch", not {policy!r}': self.slice is not None
+            and policy not in (None, "other", "batch"),
+            f"nice has no meaning under policy {policy!r}": self.nice is not None and (realtime or deadline),
+            f"timer_slack has no effect under policy {policy!r}: its timers are exact": slack is not None
+            and (realtime or deadline),
+            "a timer_slack is 1ns to 2s": slack is not None and not 0 < slack <= TIMER_SLACK_NS_MAX,
+            "uclamp_min is greater than uclamp_max": clamps != sorted(clamps),
+            f"uclamp_min and uclamp_max have no effect under policy {policy!r}": bool(clamps) and deadline,
+            'runtime, deadline and period go with policy "deadline" only': any(times) and not deadline,
+            f"policy {policy!r} needs a runtime and a period": deadline and None in times,
+            f"policy {policy!r} needs {RUNTIME_NS_MIN} ns <= runtime <= deadline <= period": deadline
+            and [RUNTIME_NS_MIN, *times] != sorted([RUNTIME_NS_MIN, *(each or 0 for each in times)]),
+            f"cpus cannot be limited under policy {policy!r}: such a task may run on every CPU (sched(7))": deadline
+            and self.cpus is not None,
+        }
+        if fault := next((text for text, is_there in faults.items() if is_there), None):
+            raise ValueError(fault)
 
 
 GUEST_ONLY = ("topology", "memory_mib", "distances")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Annotated
@@ -50,21 +51,15 @@ def _cpu_list(value: object) -> str:
     return value
 
 
+_MEMORY_POLICY = re.compile(r"local|preferred:\d+|(bind|interleave):(all|\d+(-\d+)?(,\d+(-\d+)?)*)")
+"""The notation of ``schedload exec --mempolicy`` (``launcher/memory.rs``)."""
+
+
 def _memory_policy(value: object) -> str:
-    """Check a policy in the notation of ``schedload exec --mempolicy`` (``launcher/memory.rs``)."""
-    name, colon, nodes = value.partition(":") if isinstance(value, str) else ("", "", "")
-    try:
-        known = (
-            value == "local"
-            or (name == "preferred" and nodes.isdecimal())
-            or (name in ("bind", "interleave") and bool(colon) and (nodes == "all" or bool(parse_cpu_list(nodes))))
-        )
-    except ValueError:
-        known = False
-    if not known:
+    if not isinstance(value, str) or not _MEMORY_POLICY.fullmatch(value):
         todo = 'write "bind:NODES" or "interleave:NODES" with a list or all, "preferred:NODE", or "local"'
         raise ValueError(f"{value!r} is not a memory policy: {todo}")
-    return str(value)
+    return value
 
 
 def _command(value: object) -> tuple[str, ...]:

@@ -55,7 +55,8 @@ pub fn run(program: Program, settings: &Settings) -> Result<Outcome, LoadError> 
     process::adopt_orphans()?;
     let deadline = attributes::hand_on_deadline().map_err(LoadError::system("leaving SCHED_DEADLINE"))?;
     let rate = settings.rate.or_else(|| computes(&plan).then(Rate::measure));
-    let shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples, deadline)?;
+    let mut shared = Shared::new(plan, schedule, rate.unwrap_or(Rate(1.0)), settings.samples)?;
+    shared.deadline = deadline;
     let shared = Arc::new(shared);
     let mut crew = Crew::new(Arc::clone(&shared));
     let before = Usage::own();

@@ -35,13 +35,7 @@ pub struct Shared {
 
 impl Shared {
     /// Prepare the state; no task exists yet.
-    pub fn new(
-        plan: Plan,
-        schedule: Schedule,
-        rate: Rate,
-        samples: u64,
-        deadline: Option<sched::Attributes>,
-    ) -> Result<Self, LoadError> {
+    pub fn new(plan: Plan, schedule: Schedule, rate: Rate, samples: u64) -> Result<Self, LoadError> {
         let memory = |purpose| move |source| LoadError::Memory { purpose, source };
         Ok(Self {
             arena: Arena::new(&plan, samples).map_err(memory("shared memory"))?,
@@ -54,7 +48,7 @@ impl Shared {
             rate,
             closes_matter: requirements::closes_matter(&plan),
             threads: requirements::threads(&plan),
-            deadline,
+            deadline: None,
             schedule,
             plan,
         })

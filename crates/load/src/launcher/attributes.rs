@@ -1,5 +1,6 @@
 //! Scheduling attributes: applied, read back, and explained when the kernel refuses.
 
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -78,50 +79,33 @@ impl Wanted {
     }
 
     fn compare(&self, after: &InEffect) -> Result<(), String> {
-        let differs = |attribute: &str, wanted: String, got: String| {
+        if self.slice.is_some() && after.slice_ns.is_none() {
+            return Err("slice: this kernel has no slices for each task (Linux 6.12 has)".to_owned());
+        }
+        let differs = |attribute: &str, wanted: &dyn Display, got: &dyn Display| {
             Err(format!("{attribute}: {wanted} was set without an error, but {got} is in effect"))
         };
         if let Some(policy) = self.policy
             && policy.name() != after.policy
         {
-            return differs("policy", policy.name().to_owned(), after.policy.clone());
+            return differs("policy", &policy.name(), &after.policy);
         }
-        if self.policy == Some(Policy::Deadline) {
-            let wanted = self.over(Attributes::default());
-            let wanted = [wanted.runtime, wanted.deadline, wanted.period];
-            if after.deadline_ns != Some(wanted) {
-                return differs("deadline", format!("{wanted:?} ns"), format!("{:?} ns", after.deadline_ns));
+        let ns = |time: Option<Duration>| time.map(|time| time.as_nanos() as i64);
+        let [runtime, deadline, period] = after.deadline_ns.unwrap_or_default();
+        let numbers = [
+            ("nice", self.nice.map(i64::from), i64::from(after.nice)),
+            ("slice in ns", ns(self.slice), after.slice_ns.unwrap_or(0) as i64),
+            ("runtime in ns", ns(self.runtime), runtime as i64),
+            ("deadline in ns", ns(self.deadline), deadline as i64),
+            ("period in ns", ns(self.period), period as i64),
+            ("uclamp_min of 1024", self.uclamp_min.map(i64::from), i64::from(after.uclamp[0])),
+            ("uclamp_max of 1024", self.uclamp_max.map(i64::from), i64::from(after.uclamp[1])),
+            ("timer slack in ns", ns(self.timer_slack), after.timer_slack_ns as i64),
+        ];
+        for (attribute, wanted, got) in numbers {
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != got) {
+                return differs(attribute, &wanted, &got);
             }
-        }
-        if let Some(nice) = self.nice
-            && nice != after.nice
-        {
-            return differs("nice", nice.to_string(), after.nice.to_string());
-        }
-        if let Some(slice) = self.slice {
-            let wanted = slice.as_nanos() as u64;
-            match after.slice_ns {
-                None => {
-                    return Err("slice: this kernel has no slices for each task (Linux 6.12 has)".to_owned());
-                }
-                Some(got) if got != wanted => {
-                    return differs("slice", format!("{wanted} ns"), format!("{got} ns"));
-                }
-                Some(_) => {}
-            }
-        }
-        let clamps = [("uclamp_min", self.uclamp_min), ("uclamp_max", self.uclamp_max)];
-        for ((name, wanted), got) in clamps.into_iter().zip(after.uclamp) {
-            if let Some(wanted) = wanted
-                && wanted != got
-            {
-                return differs(name, format!("{wanted} of 1024"), got.to_string());
-            }
-        }
-        if let Some(slack) = self.timer_slack
-            && slack != Duration::from_nanos(after.timer_slack_ns)
-        {
-            return differs("timer slack", format!("{slack:?}"), format!("{} ns", after.timer_slack_ns));
         }
         Ok(())
     }

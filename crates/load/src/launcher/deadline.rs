@@ -8,12 +8,9 @@ use schedlab_workload::cpulist::show;
 use crate::limits::{kernel_limit, online_cpus};
 use crate::sys::sched::{self, Attributes};
 
-/// Least runtime (`DL_SCALE`, kernel/sched/sched.h: times are counted in units of 2¹⁰ ns).
-pub const LEAST_RUNTIME: Duration = Duration::from_nanos(1 << 10);
-
 /// Explain why the kernel refuses a task under SCHED_DEADLINE to the calling thread; `tasks` tasks are to have the policy.
 pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String {
-    let limit = |name| kernel_limit(name).and_then(|text| text.parse::<i64>().ok());
+    let limit = |name: &str| kernel_limit(name).and_then(|text| text.parse::<i64>().ok());
     let reason = match error.raw_os_error() {
         Some(libc::EBUSY) => {
             let share = match (limit("sched_rt_runtime_us"), limit("sched_rt_period_us")) {
@@ -38,12 +35,14 @@ pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String
             _ => "CAP_SYS_NICE is missing".to_owned(),
         },
         Some(libc::EINVAL) => {
-            let (least, most) =
-                (limit("sched_deadline_period_min_us"), limit("sched_deadline_period_max_us"));
-            let period = least.zip(most).map(|(least, most)| {
-                format!(" (kernel.sched_deadline_period_min_us and _max_us: {least} and {most} us)")
-            });
-            format!("a time is outside the kernel's limits{}", period.unwrap_or_default())
+            // `__checkparam_dl()`, kernel/sched/deadline.c: times are counted in units of 2¹⁰ ns.
+            let limits =
+                ["min", "max"].map(|end| limit(&format!("sched_deadline_period_{end}_us")).unwrap_or(0));
+            format!(
+                "a deadline task needs 1.024µs ≤ runtime ≤ deadline ≤ period, and a period from {} to {} us \
+                 (kernel.sched_deadline_period_min_us, _max_us)",
+                limits[0], limits[1]
+            )
         }
         _ => return format!("{error}"),
     };

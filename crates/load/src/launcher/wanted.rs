@@ -8,7 +8,6 @@ use schedlab_workload::cpulist::parse;
 use schedlab_workload::duration::nanoseconds;
 use schedlab_workload::program::Policy;
 
-use super::deadline;
 use super::memory::MemoryPolicy;
 
 /// Attributes to apply. `None` leaves an attribute unchanged.
@@ -89,65 +88,46 @@ pub fn cpu_list(text: &str) -> Result<Box<[usize]>, String> {
 impl Wanted {
     /// Refuse combinations of attributes that the kernel would ignore or reject. The error states the reason.
     pub fn check(&self) -> Result<(), String> {
-        let real_time = self.policy.is_some_and(Policy::real_time);
         let deadline = self.policy == Some(Policy::Deadline);
-        let clamps = self.uclamp_min.is_some() || self.uclamp_max.is_some();
-        let refused = |text: &str| Err(text.to_owned());
-        match self {
-            Self { priority: Some(_), .. } if !real_time => refused("--priority needs --policy fifo or rr"),
-            Self { slice: Some(_), policy: Some(policy), .. }
-                if !matches!(policy, Policy::Other | Policy::Batch) =>
-            {
-                refused("--slice needs --policy other or batch: no other policy has slices")
-            }
-            Self { slice: Some(slice), .. } if !SLICE.contains(slice) => {
-                Err(format!("--slice {slice:?} is out of range: 0.1ms to 100ms"))
-            }
-            Self { nice: Some(_), .. } if real_time || deadline => {
-                refused("--nice has no effect under --policy fifo, rr and deadline")
-            }
-            Self { runtime, deadline: by, period, .. }
-                if !deadline && [runtime, by, period].iter().any(|time| time.is_some()) =>
-            {
-                refused("--runtime, --deadline and --period need --policy deadline")
-            }
-            Self { cpus: Some(_), .. } if deadline => {
-                refused("--cpus and --policy deadline: a deadline task must be allowed to run on all CPUs")
-            }
-            _ if clamps && deadline => {
-                refused("--uclamp-min and --uclamp-max have no effect under --policy deadline")
-            }
-            Self { uclamp_min: Some(least), uclamp_max: Some(greatest), .. } if least > greatest => {
-                refused("--uclamp-min is above --uclamp-max")
-            }
-            Self { timer_slack: Some(_), .. } if real_time || deadline => {
-                refused("--timer-slack has no effect under --policy fifo, rr and deadline")
-            }
-            Self { timer_slack: Some(slack), .. } if slack.is_zero() || *slack > LONGEST_SLACK => {
-                Err(format!("--timer-slack {slack:?} is out of range: 1ns to {LONGEST_SLACK:?}"))
-            }
-            _ if deadline => self.check_budget(),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_budget(&self) -> Result<(), String> {
-        let (Some(runtime), Some(period)) = (self.runtime, self.period) else {
-            return Err("--policy deadline needs --runtime and --period".to_owned());
-        };
-        let deadline = self.deadline.unwrap_or(period);
-        if runtime < deadline::LEAST_RUNTIME {
-            return Err(format!(
-                "--runtime {runtime:?} is too short: the least is {:?}",
-                deadline::LEAST_RUNTIME
-            ));
-        }
-        if runtime > deadline || deadline > period {
-            return Err(format!(
-                "--policy deadline needs runtime ≤ deadline ≤ period, but these times are {runtime:?}, {deadline:?} and \
-                 {period:?}"
-            ));
-        }
-        Ok(())
+        let real_time = self.policy.is_some_and(Policy::real_time);
+        let fair = matches!(self.policy, None | Some(Policy::Other | Policy::Batch));
+        let clamps = self.uclamp_min.zip(self.uclamp_max);
+        let is_clamped = self.uclamp_min.is_some() || self.uclamp_max.is_some();
+        let times = [self.runtime, self.deadline, self.period];
+        let faults = [
+            (self.priority.is_some() && !real_time, "--priority needs --policy fifo or rr"),
+            (
+                self.slice.is_some() && !fair,
+                "--slice needs --policy other or batch: no other policy has slices",
+            ),
+            (
+                self.slice.is_some_and(|slice| !SLICE.contains(&slice)),
+                "--slice is out of range: 0.1ms to 100ms",
+            ),
+            (
+                self.nice.is_some() && (real_time || deadline),
+                "--nice has no effect under --policy fifo, rr and deadline",
+            ),
+            (
+                self.timer_slack.is_some() && (real_time || deadline),
+                "--timer-slack has no effect under --policy fifo, rr and deadline",
+            ),
+            (
+                self.timer_slack.is_some_and(|slack| slack.is_zero() || slack > LONGEST_SLACK),
+                "--timer-slack is out of range: 1ns to 2s",
+            ),
+            (is_clamped && deadline, "--uclamp-min and --uclamp-max have no effect under --policy deadline"),
+            (clamps.is_some_and(|(least, most)| least > most), "--uclamp-min is above --uclamp-max"),
+            (
+                times.iter().any(Option::is_some) && !deadline,
+                "--runtime, --deadline and --period need --policy deadline",
+            ),
+            (
+                deadline && self.runtime.zip(self.period).is_none(),
+                "--policy deadline needs --runtime and --period",
+            ),
+        ];
+        let fault = faults.iter().find(|(is_there, _)| *is_there);
+        fault.map_or(Ok(()), |(_, text)| Err((*text).to_owned()))
     }
 }

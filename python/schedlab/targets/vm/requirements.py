@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -199,9 +200,9 @@ def _variant_faults(variant: Variant, table: TargetTable) -> Iterator[Fault]:
         return
     if variant.cpus is not None and (highest := max(parse_cpu_list(variant.cpus))) >= topology.cpus:
         yield f"cpus: there is no CPU {highest}, the guest has {topology.cpus}", "list existing CPUs, counted from 0"
-    nodes = (variant.mempolicy or "").partition(":")[2]
-    if nodes not in ("", "all") and (highest := max(parse_cpu_list(nodes))) >= topology.nodes:
-        yield f"mempolicy: there is no node {highest}, the guest has {topology.nodes}", "name existing nodes, from 0"
+    nodes = map(int, re.findall(r"\d+", variant.mempolicy or ""))
+    if (node := max(nodes, default=0)) >= topology.nodes:
+        yield f"mempolicy: there is no node {node}, the guest has {topology.nodes}", "name existing nodes, from 0"
     added = machine.added_parameters(table, variant)
     counted = table.deterministic
     command_line = qemu.whole_command_line(machine.accel_of(table), counted, counted, added)
