@@ -9,8 +9,9 @@ Commands are forked from a process that has loaded Python's modules. The fork sa
 kills fall into the work of a command instead of its start.
 
 1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU), half of
-   them together with the agent that keeps the journal. After the next command all values must be back; no process,
-   folder, shared memory or temporary file may stay, no stored trial may be lost, and the store must be readable.
+   them together with the agent that keeps the journal. The run sets tunables and an undocumented knob, and has hooks
+   of a variant and of the run. After the next command all values and files must be back; no process, folder, shared
+   memory or temporary file may stay, no stored trial may be lost, and the store must be readable.
 2. Stores with random damage: every command ends with an exit code that schedlab documents.
 3. Experiment files with random damage: as for stores.
 4. A full disk, of several sizes.
@@ -80,11 +81,21 @@ warmup = 0
 name = "base"
 [[variant]]
 name = "changed"
-tunables = { "vm.stat_interval" = 5, "sched.features.PLACE_LAG" = false, "sched.nr_migrate" = 8 }
+tunables = { "vm.stat_interval" = 5, "sched.features.PLACE_LAG" = false, "sched.nr_migrate" = 8, "KNOB" = 4 }
+[variant.hook]
+apply = "echo begun >HOOKED; sleep 0.05; echo applied >HOOKED"
+undo = "sleep 0.02; rm -f HOOKED"
+check = "test -e HOOKED"
+[run.hook]
+apply = "cp KEPT KEPT.new && mv KEPT.new KEPT.before && sleep 0.02 && echo changed >KEPT"
+undo = "rm -f KEPT.new; [ ! -e KEPT.before ] || mv KEPT.before KEPT"
 [[workload]]
 use = "command"
 run = "sleep 0.1"
 """
+"""Tunables, a knob that the catalogue lacks, and hooks, which make a file and change a file."""
+
+KNOB = "sysctl:vm.page_lock_unfairness"
 
 GUESTS = """
 [experiment]
@@ -148,10 +159,11 @@ class Machine:
         self.work.mkdir()
         (folder / "tmp").mkdir()
         self.counted: set[str] = set()
-        self.root = folder / "root"
-        build_fake_tree(self.root)
+        self.root, self.hooked, self.kept = folder / "root", folder / "hooked", folder / "kept"
+        self._reset()
         self.values = self._values()
-        (folder / "run.toml").write_text(RUN)
+        words = {"HOOKED": self.hooked, "KEPT": self.kept, "KNOB": KNOB}
+        (folder / "run.toml").write_text(re.sub("|".join(words), lambda match: str(words[match[0]]), RUN))
         kernel = folder / "bzImage"
         kernel.write_bytes(bzimage("6.12.1"))
         (folder / "guests.toml").write_text(GUESTS.format(kernel=kernel))
@@ -252,15 +264,24 @@ class Machine:
         return [name for name, value in self.values.items() if now[name] != value]
 
     def _values(self) -> dict[str, object]:
-        """Values of the tunables that the experiment changes."""
-        names = ("proc/sys/vm/stat_interval", "sys/kernel/debug/sched/nr_migrate")
+        """Values of the tunables and the files that the experiment changes."""
+        names = ("proc/sys/vm/stat_interval", "sys/kernel/debug/sched/nr_migrate", "proc/sys/vm/page_lock_unfairness")
         features = (self.root / "sys/kernel/debug/sched/features").read_text().split()
-        return {name: (self.root / name).read_text() for name in names} | {"PLACE_LAG": "NO_PLACE_LAG" not in features}
+        files = {path.name: path.read_text() for path in self.folder.glob("kept*")}
+        here = {"PLACE_LAG": "NO_PLACE_LAG" not in features, "hooked": self.hooked.exists(), "files": files}
+        return {name: (self.root / name).read_text() for name in names} | here
+
+    def _reset(self) -> None:
+        build_fake_tree(self.root)
+        (self.root / "proc/sys/vm/page_lock_unfairness").write_text("5\n")
+        for path in (self.hooked, *self.folder.glob("kept*")):
+            path.unlink(missing_ok=True)
+        self.kept.write_text("original\n")
 
     def restore(self) -> None:
         """Put back the values of the beginning, so that a fault is counted once."""
         if self.changed_values():
-            build_fake_tree(self.root)
+            self._reset()
 
     def new_leftovers(self) -> list[str]:
         """Return the leftovers that no earlier call returned, so that each counts once."""
@@ -349,8 +370,8 @@ def kill(machine: Machine, number: int) -> None:
         store = stores.get(kind)
         words = kinds[kind]()
         if kind == "run" and machine.chance.random() < 0.5:
-            # From the first changed value on: a trial, the restore, or the next variant.
-            was_killed = machine.killed(machine.chance.uniform(0, 0.15), *words, when=machine.changed_values)
+            # From the first changed value on: a command of a hook, a trial, the restore, or the next variant.
+            was_killed = machine.killed(machine.chance.uniform(0, 0.6), *words, when=machine.changed_values)
         else:
             was_killed = machine.killed(machine.chance.uniform(0.02, longest[kind]), *words)
         kills += was_killed
@@ -361,6 +382,7 @@ def kill(machine: Machine, number: int) -> None:
         before = stored(store) if store else 0
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
         journals = pending(Path("/var/lib/schedlab/journal"))
+        machine.figures.add("kills with a hook in place", int(any(m.undo for j in journals for m in j.made)))
         machine.figures.add("kills with open records in the journal", int(any(j.values or j.made for j in journals)))
         machine.figures.add("values restored", len(machine.changed_values()))
         listed = (

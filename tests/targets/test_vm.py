@@ -493,3 +493,23 @@ def test_each_variant_can_set_a_topology() -> None:
     for target in ("host", "sim:laptop-4"):
         messages = [str(each) for each in choose(target, experiment).missing_requirements(plan(experiment, 1))]
         assert any("topology" in line for line in messages), messages
+
+
+def test_a_hook_is_applied_once_per_boot_before_the_trials_and_checked_after_each(engine: Engine) -> None:
+    require_guest("debian-6.12")
+    hook = (
+        'hook = { apply = "echo $PATH; echo 7 >/tmp/state", undo = "true", check = "grep 7 /tmp/state" }\n'
+        'tunables = { "vm.stat_interval" = 7 }'
+    )
+    run = "sh -c 'grep 7 /tmp/state && grep 7 /proc/sys/vm/stat_interval && grep 9 /run/state && rm /tmp/state'"
+    text = REFUSED.format(variant=hook, workload=f'use = "command"\nrun = """{run}"""')
+    text = text.replace("blocks = 1", "blocks = 1\niterations = 2").replace(
+        "[design]", '[run.hook]\napply = "echo 9 >/run/state"\nundo = "true"\n[design]'
+    )
+    done = run_in_guests(smallest(parse(text, "f")), engine, text, quick=False)
+    assert {each.state for each in done.measured["base", "command"]} == {"failed"}
+    first, second = done.measured["changed", "command"]
+    assert first.reason.startswith("after the trial: variant hook changed: check ended with ")
+    assert first.reason.endswith("/tmp/state: No such file or directory")
+    assert "exit code" in second.reason
+    assert "variant hook changed: apply printed: /bin:/usr/bin:/sbin:/usr/sbin" in done.notes

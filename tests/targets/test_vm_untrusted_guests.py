@@ -108,6 +108,30 @@ def test_a_complete_result_is_a_measurement(guest: Guests) -> None:
     assert (measurement.state, measurement.reason) == ("ok", "")
 
 
+HOOK = 'hook = { apply = "a", undo = "u", check = "c" }'
+FAILED = "failed(**good | {'stdout': b'oh no'}, status=3)"
+
+
+@pytest.mark.parametrize(
+    ("up", "body", "reason"),
+    [
+        (FAILED, "", "variant hook base: apply ended with 3\noh no"),
+        (f"result(**good)\n{FAILED}", "", "variant hook base: check ended with 3\noh no"),
+        (
+            "result(**good)\n" * 2,
+            f"result(**good)\n{FAILED}",
+            "after the trial: variant hook base: check ended with 3\noh no",
+        ),
+        ("result(**good)\n" * 2, "result(**good)\n" * 2, ""),
+    ],
+)
+def test_a_hook_that_fails_in_a_guest_fails_the_trial(guest: Guests, up: str, body: str, reason: str) -> None:
+    guest.more = HOOK
+    define = "def failed(status, **files):\n    send(**trial(files) | {'status': status})\n"
+    measurement = guest.measure(f"{up}\n{body}", up=define)
+    assert (measurement.state, measurement.reason) == ("failed" if reason else "ok", reason)
+
+
 def test_a_trial_of_a_search_which_is_in_no_plan_is_a_boot(guest: Guests) -> None:
     session = guest.new_session("result(**good)")
     session._plan = replace(session._plan, trials=())
@@ -284,6 +308,15 @@ def test_a_guest_that_lacks_cpus_fails_its_trials_and_is_not_left_running(guest:
     measurement = guest.measure("", up='ready["sys/devices/system/cpu/online"] = b"0"')
     assert measurement.reason == "only 1 of the guest's 2 CPUs came up"
     assert running(tmp_path) == []
+
+
+def test_a_guest_whose_variant_puts_cpus_offline_runs_its_trials(guest: Guests) -> None:
+    guest.more = 'tunables = { "cpu.online" = false }'
+    path = "/sys/devices/system/cpu/cpu1/online"
+    written = {"name": "cpu.online", "place": 0, "path": path, "error": None, "shown": "0"}
+    up = f"def up(**files):\n    send(written=[{written}])\n    send(**tree(files))\n"
+    measurement = guest.measure("result(**good)", up=f'{up}ready["sys/devices/system/cpu/online"] = b"0"')
+    assert (measurement.state, measurement.reason) == ("ok", "")
 
 
 def test_a_command_line_that_the_kernel_would_truncate_is_refused_before_the_first_boot(guest: Guests) -> None:

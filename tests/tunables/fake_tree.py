@@ -21,6 +21,7 @@ BOOT_ID = "5c4ed1ab-0000-4000-8000-000000000001"
 _MACHINE_DEFAULTS = {
     "kernel.watchdog_cpumask": "0-1",
     "workqueue.cpumask": "3",
+    "irq.default_smp_affinity": "3",
     "clocksource.current": "tsc",
     "sched.domain.min_interval": "2",
     "sched.domain.max_interval": "4",
@@ -94,7 +95,8 @@ def _default(tunable: Tunable, version: KernelVersion) -> str:
 
 
 def _files(place: Place, cpus: int, domains: int) -> list[str]:
-    base = {PlaceKind.SYSCTL: "proc/sys/", PlaceKind.DEBUGFS: "sys/kernel/debug/", PlaceKind.SYSFS: "sys/"}
+    base = {PlaceKind.SYSCTL: "proc/sys/", PlaceKind.DEBUGFS: "sys/kernel/debug/", PlaceKind.SYSFS: "sys/",
+            PlaceKind.PROC: "proc/"}  # fmt: skip
     where = place.where.replace(".", "/") if place.kind is PlaceKind.SYSCTL else place.where
     paths = [base[place.kind] + where]
     for star, count in (("cpu*", cpus), ("domain*", domains), ("policy*", cpus), ("state*", 2)):

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.tunables import Available, BadValue, Journal, System, UnknownTunable, lookup, setting
+from schedlab.tunables import Available, BadValue, Journal, Refusal, System, UnknownTunable, lookup, setting
+from schedlab.tunables.availability import remedy_of
 from schedlab.tunables.codecs import codec, recognised
+from schedlab.tunables.journal.client import Client
 
 FILES = {
     "proc/sys/vm/max_map_count": "0\n",
@@ -175,6 +177,23 @@ def test_a_file_that_cannot_be_restored_is_refused(tree: System, path: str, text
     (here,) = tree.check({name: 1}).values()
     assert here.state == "unrestorable"
     assert why in here.why
+    assert f'[variant.hook]\n    apply = "echo VALUE >{tree.root / path}"\n    undo = ' in remedy_of(name, here)
+
+
+def test_a_file_that_does_not_show_its_value_again_is_refused_with_a_hook_as_the_remedy(
+    tree: System, journals: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tree.root / "proc/sys/vm/page_lock_unfairness"
+
+    def refuse(agent: Client, files: object) -> None:
+        raise Refusal("refused", f"sysctl:vm.page_lock_unfairness: 5 was written to {file}, which contains 0")
+
+    monkeypatch.setattr(Client, "rehearse", refuse)
+    with (
+        Journal.open(journals, "r", tree) as journal,
+        pytest.raises(Refusal, match=rf'\[variant\.hook\]\n    apply = "echo VALUE >{file}"'),
+    ):
+        journal.watch([{"sysctl:vm.page_lock_unfairness": 7}])
 
 
 def test_a_value_of_another_form_is_refused_before_the_run(tree: System):

@@ -49,6 +49,22 @@ fn the_commands_exit_status_is_the_launchers() {
 }
 
 #[test]
+fn processes_that_a_command_leaves_behind_are_kept_unless_the_command_exceeds_its_time() {
+    let family = Family::new();
+    let script = "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; [ $0 = ends ] || sleep 1000";
+    let kept = |timeout: &str, word: &str| {
+        let mut command =
+            family.schedload(&["exec", "--keep-strays", timeout, "--", "sh", "-c", script, word]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        (command.status().expect("the program starts").code(), family.members().len())
+    };
+    assert_eq!(kept("--timeout=60s", "ends"), (Some(0), 3));
+    family.members().into_iter().for_each(|pid| kill(pid, "KILL"));
+    family.assert_gone();
+    assert_eq!(kept("--timeout=100ms", "waits"), (Some(124), 0));
+}
+
+#[test]
 fn failures_before_the_command_have_their_own_exit_status() {
     let family = Family::new();
     let status = |arguments: &[&str]| output(family.schedload(&["exec"]).args(arguments)).status.code();

@@ -84,7 +84,7 @@ def _recovered(folder: Path) -> list[tuple[str, str]]:
     try:
         lines = [("after a run that was killed:", str(outcome)) for outcome in recover(folder)]
         for journal in pending(folder):
-            if journal.live and journal.values:
+            if journal.live and (journal.values or any(each.undo for each in journal.made)):
                 text = f"{journal.run_id} (process {journal.process}); the machine has the values of this run"
                 lines.append((ALIVE, text))
     except (OSError, CannotRunHere) as error:

@@ -210,8 +210,9 @@ def _set(table: dict[str, Any], key: str, text: str, where: str) -> None:
     value: Any
     if key in _VARIANT_KEYS:
         value = reading(text, Variant.model_fields[key])
-    elif key.startswith("environment."):
-        key, value, inner = key.removeprefix("environment."), text, table.setdefault("environment", {})
+    elif key.partition(".")[0] in ("environment", "hook"):
+        name, _, key = key.partition(".")
+        value, inner = text, table.setdefault(name, {})
     else:
         key = _tunable(key.removeprefix("tunables."), where)
         value, inner = _readings(text)[0], table.setdefault("tunables", {})

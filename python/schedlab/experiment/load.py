@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, toml_data
+from schedlab.experiment.hooks import HookTable, RunTable
 from schedlab.experiment.model import (
     METRIC_NAME,
     METRIC_TABLE,
@@ -48,6 +49,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "machine": MachineTable,
     "design": Design,
     "settle": SettleTable,
+    "run": RunTable,
     "analysis": Judging,
     "attribution": AttributionTable,
     "factorial": FactorialTable,
@@ -234,6 +236,8 @@ def _keys_at(path: toml_data.Path) -> list[str]:
     table = _TABLES.get(str(path[0])) if len(path) > 1 else None
     if path[:2] == ("factorial", "switches") and len(path) > 3:
         table = State
+    if "hook" in path[:-1]:
+        table = HookTable
     return list(table.model_fields) if table else [*_TABLES, "tunable"]
 
 

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from schedlab.experiment.groups import Group
+from schedlab.experiment.hooks import RunTable
 from schedlab.experiment.state import State
 from schedlab.experiment.sweep_table import SweepTable, TuneTable
 from schedlab.experiment.target_table import MachineTable, TargetTable
@@ -232,6 +233,7 @@ class Experiment(Table):
     machine: list[MachineTable] = Field(default_factory=list)
     design: Design = Design()
     settle: SettleTable | None = None
+    run: RunTable = RunTable()
     analysis: Judging = Judging()
     attribution: AttributionTable | None = None
     factorial: FactorialTable | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from schedlab.experiment.groups import GroupSettings, Utilisation
+from schedlab.experiment.hooks import HookTable
 from schedlab.experiment.values import (
     CommandLine,
     CommandWords,
@@ -38,7 +39,7 @@ class State(Table):
     ``kernel`` and its command line ``cmdline`` are for targets that can start another kernel. ``topology``,
     ``memory_mib`` of each node and the nodes' ``distances`` are for virtual machines. ``sched_ext`` is the command
     that loads a sched_ext scheduler, for targets with a real kernel. ``tunables`` are settings by canonical name;
-    ``autogroup`` is such a setting under a shorter name.
+    ``autogroup`` is such a setting under a shorter name. ``hook`` is a change that only a command can make.
     """
 
     kernel: Annotated[str, Field(min_length=1)] | None = None
@@ -48,6 +49,7 @@ class State(Table):
     distances: list[list[int]] | None = None
     sched_ext: CommandWords | None = None
     tunables: Tunables = Field(default_factory=dict)
+    hook: HookTable | None = None
     policy: Literal["other", "batch", "idle", "fifo", "rr", "deadline"] | None = None
     priority: Annotated[int, Field(ge=1, le=99)] | None = None
     nice: Annotated[int, Field(ge=-20, le=19)] | None = None

@@ -6,11 +6,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from schedlab.store.columns import Chosen
 from schedlab.store.reader import Run
 from schedlab.tunables import UnknownTunable, lookup
+
+COMMAND = 80
+"""Most characters of a hook's command in a report."""
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]+)")
 
@@ -60,7 +64,8 @@ def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for table in tables:
         for key, value in table.items():
-            merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
+            is_joined = isinstance(value, dict) and key != "hook"
+            merged[key] = {**merged.get(key, {}), **value} if is_joined else value
     return merged
 
 
@@ -76,6 +81,8 @@ def _parts(table: Mapping[str, Any]) -> Iterator[str]:
         if name in ("tunables", "environment") and isinstance(value, dict):
             marks = name == "tunables"
             yield from (f"{inner} {_value(each)}{_mark(inner) if marks else ''}" for inner, each in _flat(value))
+        elif name == "hook" and isinstance(value, dict):
+            yield f"hook {shorten(str(value.get('apply')), COMMAND, placeholder='…')}"
         else:
             yield f"{name.replace('_', ' ') if name != 'sched_ext' else name} {_value(value)}"
 

@@ -10,6 +10,7 @@ from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
+from schedlab.targets import hooks
 from schedlab.targets.protocol import MissingRequirement, Target
 
 Script = Callable[[Trial], "float | Measurement"]
@@ -35,8 +36,8 @@ class Scripted(Target):
         self.notes: Sequence[str] = ()
 
     def missing_requirements(self, plan: Plan) -> Sequence[MissingRequirement]:
-        """Return the scripted requirements."""
-        return self._missing
+        """Return the scripted requirements, and that no command runs here."""
+        return [*self._missing, *hooks.refused(plan, "a scripted target runs no commands")]
 
     def fingerprint(self) -> Mapping[str, Any]:
         """Return a constant: there is no machine."""

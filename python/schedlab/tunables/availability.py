@@ -121,6 +121,12 @@ class BootOnly:
         return f"set at boot only, {where}: boot this machine, or a virtual machine, once for each value"
 
 
+def by_hook(path: str) -> str:
+    """Return the remedy for a file that schedlab does not write: an example of a hook that writes the file."""
+    lines = ("[variant.hook]", f'apply = "echo VALUE >{path}"', 'undo = "COMMAND that takes the change back"')
+    return "\n    ".join(["write the file in a hook of the variant (docs/tunables.md):", *lines])
+
+
 @dataclass(frozen=True)
 class Unrestorable:
     """A knob whose value could not be put back after a run, and which is therefore never changed."""
@@ -133,6 +139,13 @@ class Unrestorable:
     @property
     def why(self) -> str:
         return f"schedlab cannot restore {self.path}, and changes only what it can restore: {self.reason}"
+
+
+def remedy_of(name: str, answer: Resolution) -> str:
+    """Return the remedy for a tunable that cannot be set here."""
+    if isinstance(answer, Unrestorable):
+        return by_hook(str(answer.path))
+    return f"read its description with 'schedlab tunables show {name}'"
 
 
 Resolution = Available | Absent | Refused | ReadOnly | BootOnly | Unrestorable

@@ -54,7 +54,8 @@ environment = { TURN = "2" }
 """
 
 NATIVE = f'{HEAD}\n[[workload]]\nuse = "pipetest"\nloops = 1000\n'
-ENDLESS = f'{HEAD}\n[[workload]]\nuse = "command"\nrun = "sh -c \'[ $TURN ] && sleep 1000; true\' TREE"\n'
+HOOK = 'hook = { apply = "echo 7 >TREE/hooked", undo = "rm -f TREE/hooked", check = "test -e TREE/hooked" }'
+ENDLESS = f'{HEAD}{HOOK}\n[[workload]]\nuse = "command"\nrun = "sh -c \'[ $TURN ] && sleep 1000; true\' TREE"\n'
 
 MIGRATION_COST = "sys/kernel/debug/sched/migration_cost_ns"
 
@@ -165,7 +166,7 @@ def running(
 
 
 def _sleeping(tree: Path) -> bool:
-    return "100000" in (tree / MIGRATION_COST).read_text()
+    return "100000" in (tree / MIGRATION_COST).read_text() and (tree / "hooked").exists()
 
 
 def restored(tree: Path, before: dict[str, str], controller: int = 0) -> None:
@@ -217,7 +218,7 @@ def test_the_next_contact_undoes_a_killed_agent(
     assert folder.is_dir()
     agent = Agent(connection)
     outcomes = agent.begin("next")
-    assert {outcome.how for outcome in outcomes} == {"restored"}
+    assert {outcome.how for outcome in outcomes} == {"restored", "removed"}
     assert not folder.exists()
     assert agent.end() == []
     restored(tree, before)

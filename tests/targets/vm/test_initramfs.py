@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.experiment.hooks import HookTable
 from schedlab.targets.vm import initramfs, jobs
 from schedlab.targets.vm.initramfs import archive, executable, folder, link, regular
 
@@ -61,6 +62,17 @@ def test_a_script_cannot_be_packed(tmp_path: Path) -> None:
     script.write_text("#!/usr/bin/python3\n")
     with pytest.raises(initramfs.NotPackable, match="is a script"):
         initramfs.packed(script)
+
+
+def test_hooks_are_applied_before_the_trials_and_checked_after_each_trial(tmp_path: Path) -> None:
+    trials = [{"argv": ["--", f"trial-{number}"]} for number in range(2)]
+    first, second = HookTable(apply="a", undo="u"), HookTable(apply="b", undo="u", check="c")
+    place = unpacked(jobs.contents(trials, [], hooks=[("", first), ("", second)]), tmp_path / "root")
+    requests = [json.loads(line) for line in (place / "jobs/requests").read_text().splitlines()]
+    assert {request["op"] for request in requests[2:]} == {"run"}
+    words = [request["argv"][-1] for request in requests[2:]]
+    assert words == ["a", "b", "c", "trial-0", "c", "trial-1", "c"]
+    assert [request.get("hook", False) for request in requests[2:]] == [word in "abc" for word in words]
 
 
 def test_settings_pauses_and_trials_are_numbered_requests_in_the_second_archive(tmp_path: Path) -> None:

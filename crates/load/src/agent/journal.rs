@@ -152,7 +152,7 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// The journal with this path; `None` when the file has disappeared.
 fn find(path: PathBuf, patience: bool) -> Option<Found> {
-    let deadline = Instant::now() + ENDING;
+    let begin = Instant::now();
     loop {
         let file = match open(&path) {
             Ok(file) => file,
@@ -180,7 +180,8 @@ fn find(path: PathBuf, patience: bool) -> Option<Found> {
         };
         let is_abandoned =
             contents.as_ref().is_ok_and(|contents| contents.opened().is_some_and(Opened::is_abandoned));
-        if file.is_some() || !(patience && is_abandoned) || Instant::now() > deadline {
+        let ending = ENDING + contents.as_ref().map_or(Duration::ZERO, Contents::longest_undo);
+        if file.is_some() || !(patience && is_abandoned) || begin.elapsed() > ending {
             return Some(Found { path, contents, file });
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -16,6 +16,7 @@
 
 mod changes;
 mod files;
+mod hooks;
 mod journal;
 mod keeper;
 mod lock;

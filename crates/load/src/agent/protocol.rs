@@ -2,7 +2,7 @@
 //! output.
 //!
 //! ```text
-//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":6,"boot_id":…,…}}
+//! → {"id":1,"op":"hello"}                    ← {"id":1,"ok":{"protocol":7,"boot_id":…,…}}
 //! → {"id":2,"op":"begin","run":"run-7",…}    ← {"id":2,"ok":{"outcomes":[…]}}      on request locks and recovers
 //! → {"id":3,"op":"watch","files":[…]}        ← {"id":3,"ok":{}}                    before the run's first change
 //! → {"id":4,"op":"put","wanted":[…]}         ← {"id":4,"error":{"kind":"changed","text":…}}
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use super::resources::Resource;
 
 /// Version of the messages. A controller refuses an agent of another version.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// A request with the number that its reply repeats.
 #[derive(Debug, Deserialize)]
@@ -201,7 +201,7 @@ pub struct Setting {
 }
 
 /// A trial: a command for `schedload exec`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Trial {
     /// The words after `schedload exec`, without `--parent` and `--report`.
     pub argv: Vec<String>,
@@ -220,6 +220,9 @@ pub struct Trial {
     /// Whether not to run the command if the command before it failed. The reply is then `{"skipped":true}`.
     #[serde(default)]
     pub after_success: bool,
+    /// Whether the command is a step of a hook, whose environment is `PATH` alone.
+    #[serde(default)]
+    pub hook: bool,
     /// Seconds after which the launcher itself is killed.
     pub limit: f64,
     /// Bytes of an output stream beyond which the command is ended.

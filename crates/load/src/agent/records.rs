@@ -3,6 +3,7 @@
 //! ```text
 //! CHECKSUM SEQ {"record":"opened","format":2,"run":…,"root":"/","boot_id":…,"host":…,"pid":…,"controller":…,…}
 //! CHECKSUM SEQ {"record":"made","what":"folder","name":…}    about to be made
+//! CHECKSUM SEQ {"record":"made","what":"variant hook","name":…,"undo":…}    about to be applied
 //! CHECKSUM SEQ {"record":"gone","what":"folder","name":…}    removed
 //! CHECKSUM SEQ {"record":"write","n":1,"name":…,"path":…,"original":…,"old":…,"new":…}    about to be made
 //! CHECKSUM SEQ {"record":"done","n":[1]}             made and read back
@@ -17,6 +18,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +155,15 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Time limit of the undo of a hook of a run and of a hook of its variant.
+    pub fn longest_undo(&self) -> Duration {
+        let limits = self.records.iter().filter_map(|record| match record {
+            Record::Made(Resource { undo: Some(undo), .. }) => Some(undo.limit_ms),
+            _ => None,
+        });
+        2 * Duration::from_millis(limits.max().unwrap_or(0))
+    }
+
     /// The first record; `None` when it cannot be read.
     pub fn opened(&self) -> Option<&Opened> {
         self.records.iter().find_map(|record| match record {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::files::Tunables;
+use super::hooks::await_launchers;
 use super::journal::{self, Fate, Found};
 use super::place;
 use super::protocol::{Original, Value};
@@ -46,6 +47,9 @@ fn recover_one(found: Found) -> Vec<Outcome> {
     let tunables = Tunables::new(opened.map_or_else(|| root_of(&contents.records), |opened| &opened.root));
     let booted = opened.is_some_and(Opened::is_of_another_boot);
     let state = State::of(&contents.records);
+    if let Some(opened) = opened.filter(|_| state.made.iter().any(|made| made.undo.is_some())) {
+        await_launchers(opened.pid);
+    }
     // A power cut tears the last line, and the reboot undoes the change that the line announced.
     let damage = contents.damage.clone().filter(|_| !booted);
     let mut outcomes = Vec::new();

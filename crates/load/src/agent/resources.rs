@@ -25,11 +25,27 @@ const SEGMENTS: &str = "/proc/sysvipc/shm";
 /// A resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
-    /// `folder` with its contents, `segment` of System V shared memory (shmget(2)), or control `group` (cgroups(7)).
+    /// `folder` with its contents, `segment` of System V shared memory (shmget(2)), control `group` (cgroups(7)),
+    /// [`VARIANT_HOOK`] or `run hook`.
     pub what: String,
-    /// Path of a folder or group, or key of a segment.
+    /// Path of a folder or group, key of a segment, or name of a hook's variant or experiment.
     pub name: String,
+    /// The undo of a hook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Undo>,
 }
+
+/// The undo of a hook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// Time limit in milliseconds.
+    pub limit_ms: u64,
+}
+
+/// Hook of a variant, which is in place above the variant's tunables.
+pub const VARIANT_HOOK: &str = "variant hook";
 
 impl Resource {
     /// Remove a resource of a run that has ended. Return false if the resource does not exist, belongs to another user,

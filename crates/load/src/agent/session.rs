@@ -19,11 +19,12 @@ use super::changes::Changes;
 use super::files::{self, Tunables, Written};
 use super::lock::MachineLock;
 use super::place;
-use super::protocol::{Answer, Frame, Kind, Refusal, Request, reply};
+use super::protocol::{Answer, Frame, Kind, Refusal, Request, Trial, reply};
 use super::records::Opened;
 use super::recovery;
 use super::state::Outcome;
 use super::trial::Running;
+use super::writers::Watch;
 use crate::sys::process::{self, Pid};
 use crate::sys::wait;
 
@@ -226,19 +227,24 @@ impl Session {
             Ok(Frame { id, request: Request::Run(trial) }) if trial.after_success && !self.succeeded => {
                 (id, Ok(json!({ "skipped": true })))
             }
-            Ok(Frame { id, request: Request::Run(trial) }) => {
-                let start = |()| Running::start(id, trial, &self.folder, self.changes.as_ref());
-                match self.idle().and_then(start) {
-                    Ok(running) => {
-                        self.running = Some(running);
-                        return Ok(None);
-                    }
-                    Err(refusal) => (id, Err(refusal)),
+            Ok(Frame { id, request: Request::Run(trial) }) => match self.start(id, trial) {
+                Ok(running) => {
+                    self.running = Some(running);
+                    return Ok(None);
                 }
-            }
+                Err(refusal) => (id, Err(refusal)),
+            },
             Ok(Frame { id, request }) => (id, self.answer(request)),
         };
         Ok((!self.reply(id, &answer)?).then_some(End::Lost))
+    }
+
+    /// Start a trial. Refused if another process has changed a value already: from here on, the trial explains a change.
+    fn start(&self, id: u64, trial: Trial) -> Result<Running, Refusal> {
+        self.idle()?;
+        let watch = Watch::start(self.changes.iter().flat_map(Changes::paths));
+        self.changes.as_ref().map_or(Ok(()), Changes::check_all)?;
+        Running::start(id, trial, &self.folder, watch)
     }
 
     fn answer(&mut self, request: Request) -> Answer {

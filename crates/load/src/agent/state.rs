@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::files::{Tunables, number, shows};
+use super::hooks;
 use super::journal::{self, Fate, Journal};
 use super::place;
 use super::protocol::{Original, Value};
 use super::records::{Record, Write};
-use super::resources::Resource;
+use super::resources::{Resource, VARIANT_HOOK};
 
 /// A file that the run has changed.
 #[derive(Debug, Clone)]
@@ -135,11 +136,13 @@ impl State {
         self.held.retain(|held| !((held.made || held.taken_back) && *held.ours() == held.last.file.original));
     }
 
-    /// Restore all values and remove all resources, last first. The journal records each success, so that a later attempt
-    /// does not undo a change that another process has made since.
+    /// Undo the hooks of variants, restore all values and remove all resources, last first. The journal records each success,
+    /// so that a later attempt does not undo a change that another process has made since.
     pub fn undo(self, tunables: &Tunables, journal: &mut Journal, booted: bool) -> Vec<Outcome> {
-        let mut outcomes = Vec::new();
         let mut finished = Vec::new();
+        let (hooks, resources): (Vec<_>, Vec<_>) =
+            self.made.into_iter().partition(|resource| resource.what == VARIANT_HOOK);
+        let mut outcomes = remove(hooks, booted, &mut finished);
         let is_reset = booted && tunables.real();
         let mut waiting: Vec<&Held> = if is_reset { Vec::new() } else { self.held.iter().rev().collect() };
         while !waiting.is_empty() {
@@ -161,27 +164,38 @@ impl State {
             }
             waiting = again.into_iter().map(|(held, _)| held).collect();
         }
-        for resource in self.made.into_iter().rev() {
-            let Resource { what, name } = &resource;
-            let outcome = |how, text: String| Outcome { how, name: what.clone(), path: name.clone(), text };
-            match resource.remove(booted) {
-                Ok(there) => {
-                    if there {
-                        outcomes.push(outcome(How::Removed, format!("{what} {name} removed")));
-                    }
-                    finished.push(Record::Gone(resource));
-                }
-                Err(error) => {
-                    let text = format!("{what} {name} could not be removed: {error}");
-                    outcomes.push(outcome(How::Failed, text));
-                }
-            }
-        }
+        outcomes.extend(remove(resources, booted, &mut finished));
         if !finished.is_empty() {
             let _ = journal.append(&finished, false);
         }
         outcomes
     }
+}
+
+/// Remove resources, last first, and add the records of the successes.
+fn remove(resources: Vec<Resource>, booted: bool, finished: &mut Vec<Record>) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for resource in resources.into_iter().rev() {
+        let Resource { what, name, undo } = &resource;
+        let done = if undo.is_some() { "undone" } else { "removed" };
+        let outcome = |how, text: String| Outcome { how, name: what.clone(), path: name.clone(), text };
+        // Hooks are undone also after a reboot: they may have changed files.
+        let removed =
+            undo.as_ref().map_or_else(|| resource.remove(booted), |undo| hooks::run(undo).map(|()| true));
+        match removed {
+            Ok(there) => {
+                if there {
+                    outcomes.push(outcome(How::Removed, format!("{what} {name} {done}")));
+                }
+                finished.push(Record::Gone(resource));
+            }
+            Err(error) => {
+                let text = format!("{what} {name} could not be {done}: {error}");
+                outcomes.push(outcome(How::Failed, text));
+            }
+        }
+    }
+    outcomes
 }
 
 fn undo_one(held: &Held, tunables: &Tunables) -> io::Result<Outcome> {

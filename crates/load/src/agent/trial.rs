@@ -1,5 +1,6 @@
 //! A trial under way: the launcher as a child of the agent.
 
+use std::env;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,7 +14,6 @@ use nix::poll::{PollFd, PollFlags};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde_json::{Value as Json, json};
 
-use super::changes::Changes;
 use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
 use super::writers::{LastWriters, Watch};
@@ -23,7 +23,7 @@ use crate::sys::wait;
 /// Time between two checks of a running trial.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time for the launcher to kill its command.
-const GRACE: Duration = Duration::from_secs(15);
+pub const GRACE: Duration = Duration::from_secs(15);
 
 /// A trial under way.
 #[derive(Debug)]
@@ -45,9 +45,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Read the trial's files, and start its command. `changes` are the values that the trial must not change. Refused if
-    /// another process has changed a value already: from here on, the trial explains a change.
-    pub fn start(id: u64, trial: Trial, folder: &Path, changes: Option<&Changes>) -> Result<Self, Refusal> {
+    /// Read the trial's files, and start its command. `watch` notes who writes the values that the trial must not change.
+    pub fn start(id: u64, trial: Trial, folder: &Path, watch: Option<Watch>) -> Result<Self, Refusal> {
         let failed =
             |error: io::Error| Refusal::new(Kind::System, format!("the trial could not be started: {error}"));
         let stream =
@@ -56,11 +55,13 @@ impl Running {
         // The launcher inherits the report's file by its number.
         let streams = [stream(closed)?, stream(closed)?, stream(MFdFlags::empty())?];
         let output = |file: &File| file.try_clone().map(Stdio::from).map_err(failed);
-        let watch = Watch::start(changes.iter().flat_map(|changes| changes.paths()));
-        changes.map_or(Ok(()), Changes::check_all)?;
         let (before, earlier) = (read_all(&trial.files), Usage::of_children());
         let (began, started) = (Instant::now(), seconds_now());
-        let child = Command::new("/proc/self/exe")
+        let mut launcher = Command::new("/proc/self/exe");
+        if trial.hook {
+            launcher.env_clear().envs(env::var_os("PATH").map(|path| ("PATH", path)));
+        }
+        let child = launcher
             .arg("exec")
             .arg(format!("--parent={}", process::own_pid()))
             .arg(format!("--report={}", streams[2].as_raw_fd()))
@@ -137,13 +138,33 @@ impl Running {
         }))
     }
 
+    /// Wait for the end of the command, and return the result.
+    pub fn finish(mut self) -> Json {
+        loop {
+            let has_ended = self.await_end(self.next);
+            if let Some(result) = self.result().filter(|_| has_ended) {
+                return result;
+            }
+            self.poll();
+        }
+    }
+
     /// End the trial with all its processes.
     pub fn end(mut self) {
         self.ask_to_end();
-        let id = self.child.id() as process::Pid;
-        let deadline = Instant::now() + GRACE;
-        let watched: Option<OwnedFd> = process::open(id).ok();
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        self.await_end(Instant::now() + GRACE);
+        // The launcher's supervisor notices the end of the launcher, and kills the rest.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Wait for the end of the launcher; false after the deadline.
+    fn await_end(&mut self, deadline: Instant) -> bool {
+        let watched: Option<OwnedFd> = process::open(self.child.id() as process::Pid).ok();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() >= deadline {
+                return false;
+            }
             match &watched {
                 Some(watched) => {
                     let mut source = [PollFd::new(watched.as_fd(), PollFlags::POLLIN)];
@@ -152,9 +173,7 @@ impl Running {
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         }
-        // The launcher's supervisor notices the end of the launcher, and kills the rest.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        true
     }
 
     fn ask_to_end(&mut self) {

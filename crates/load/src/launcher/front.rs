@@ -32,7 +32,7 @@ pub fn launch(order: &Order, print_error: fn(&LoadError)) -> Result<u8, LoadErro
             });
             process::exit_now(status.into());
         }
-        Forked::Parent(supervisor) => relay(&mut events, supervisor),
+        Forked::Parent(supervisor) => relay(&mut events, supervisor, order.keep_strays),
     }
 }
 
@@ -61,10 +61,12 @@ fn guard(events: &mut Events, guardian: Guardian, parent: process::Pid) -> Resul
     if process::parent_pid() == parent { Ok(()) } else { Err(gone()) }
 }
 
-/// Wait for the end of the supervisor; return its exit status.
-fn relay(events: &mut Events, supervisor: process::Pid) -> Result<u8, LoadError> {
+/// Wait for the end of the supervisor; return its exit status. `keeps`: the supervisor decided which processes remain.
+fn relay(events: &mut Events, supervisor: process::Pid, keeps: bool) -> Result<u8, LoadError> {
     let how = events.relay(supervisor)?;
-    kill_descendants(&[]);
+    if !keeps || matches!(how, How::Killed(_)) {
+        kill_descendants(&[]);
+    }
     match how {
         How::Exited(code) => Ok(code as u8),
         How::Killed(signal) => {

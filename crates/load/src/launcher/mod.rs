@@ -1,4 +1,5 @@
-//! Execution of a command under supervision. No process of the command survives the launcher.
+//! Execution of a command under supervision. No process of the command survives the launcher, unless the order keeps the
+//! processes that the command leaves behind.
 //!
 //! ```text
 //! starter of schedload

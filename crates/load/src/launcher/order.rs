@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::wanted::{Wanted, duration};
 
-/// Run a command with scheduling attributes, servers and a report; no process of the command survives.
+/// Run a command with scheduling attributes, servers and a report; by default no process of the command survives.
 ///
 /// The command gets standard input, output and error untouched. Exit status: the command's; 128 + n for signal n; 124
 /// time limit; 125 failure of the launcher; 126 not executable; 127 not found.
@@ -56,6 +56,9 @@ pub struct Order {
     /// stopped.
     #[arg(long)]
     detached: bool,
+    /// Processes that the command leaves behind continue, unless the command exceeds its time or is stopped.
+    #[arg(long)]
+    pub keep_strays: bool,
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,

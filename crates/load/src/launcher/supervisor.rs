@@ -22,7 +22,7 @@ use crate::sys::process::{self, Ended, How, Pid, Usage};
 const TIMED_OUT: u8 = 124;
 
 /// Carry out `order` in a separate process, whose parent is `front`; return the exit status. When the
-/// function returns, no descendant remains.
+/// function returns, no descendant remains but those that the order keeps.
 pub fn run(order: &Order, servers: &[Server], front: Pid) -> Result<u8, LoadError> {
     process::die_with(front, Signal::SIGTERM).map_err(LoadError::system("watching the front"))?;
     setsid().map_err(io::Error::from).map_err(LoadError::system("starting a session"))?;
@@ -31,7 +31,9 @@ pub fn run(order: &Order, servers: &[Server], front: Pid) -> Result<u8, LoadErro
     let mut running = Vec::new();
     let done = carry_out(order, servers, &mut events, &mut running);
     stop(&running, order, &mut events);
-    kill_descendants(&[]);
+    if !order.keep_strays || done.is_err() {
+        kill_descendants(&[]);
+    }
     done
 }
 
@@ -89,7 +91,7 @@ struct Done {
     others_us: Option<u64>,
 }
 
-/// Run the command, and kill its remaining descendants but the servers.
+/// Run the command, and kill its remaining descendants but the servers and those that the order keeps.
 fn run_once(
     order: &Order,
     deadline: Option<Instant>,
@@ -113,7 +115,8 @@ fn run_once(
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
     server::ensure_alive(servers)?;
     let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
-    let strays_killed = kill_descendants(&spared);
+    let keeps = order.keep_strays && why == Why::Itself;
+    let strays_killed = if keeps { 0 } else { kill_descendants(&spared) };
     Ok((Done { end, elapsed_ns, attributes: started.attributes, strays_killed, sched, others_us }, why))
 }
 

@@ -22,11 +22,13 @@ from schedlab.observe.fingerprint import take
 from schedlab.results.measurement import UNDOCUMENTED, Measurement
 from schedlab.simulation.models import kernels_with
 from schedlab.targets import sched_ext
+from schedlab.targets.hooks import Hooks
 from schedlab.targets.protocol import MissingRequirement, Session, Target, naming
 from schedlab.targets.sched_ext.kernel import Kernel
 from schedlab.targets.settling import measured_rows, read_here, settled
 from schedlab.targets.trial import PreparedRow, Remarks, attributes, cpu_seconds, interpret, launch, measured, remarks
 from schedlab.tunables import Journal, Outcome, System
+from schedlab.tunables.availability import remedy_of
 from schedlab.tunables.journal.client import WAIT
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command, Place
@@ -66,6 +68,7 @@ class Host(Target):
         """Lock the machine, mount debugfs if necessary, prepare workloads; undo everything at the exit."""
         with ExitStack() as stack:
             journal = stack.enter_context(self._journal(run_id))
+            hooks = Hooks(journal.agent, plan)
             if any(variant.tunables for variant in plan.variants):
                 stack.enter_context(self._system.debugfs())
             journal.watch(variant.tunables for variant in plan.variants)
@@ -78,7 +81,7 @@ class Host(Target):
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
             names = [variant.name for variant in plan.variants]
-            yield settled(HostSession(rows, place, journal, counters, slot, names), plan, read_here, cpus)
+            yield settled(HostSession(rows, place, journal, counters, hooks, slot, names), plan, read_here, cpus)
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
@@ -120,6 +123,7 @@ class HostSession:
         place: Place,
         journal: Journal,
         counters: Counters,
+        hooks: Hooks,
         slot: sched_ext.Slot | None = None,
         variants: Sequence[str] = (),
     ) -> None:
@@ -128,27 +132,32 @@ class HostSession:
         self._remarks = Remarks(variants)
         self._journal = journal
         self._counters = counters
+        self._hooks = hooks
         self._slot = slot
         self._watch = Watch()
         self._cpus = os.cpu_count() or 1
 
     @property
     def notes(self) -> Sequence[str]:
-        """Counters that are missing and how to enable them, undocumented knobs, and the loaded sched_ext schedulers."""
+        """Counters that are missing and how to enable them, undocumented knobs, the output of hooks, and the loaded
+        sched_ext schedulers."""
         return [
             *self._counters.notes,
             *self._remarks.texts,
             *(f"{UNDOCUMENTED}{each}" for each in self._journal.remarks),
+            *self._hooks.outputs.notes,
             *(self._slot.notes if self._slot else ()),
         ]
 
     def put_in_place(self, variant: Variant) -> None:
         """Write the variant's tunables and restore the others; each launch applies the variant's attributes.
 
-        The variant's sched_ext scheduler is loaded last, and stays loaded until the next variant is put in place.
+        The variant's hook is applied above its tunables. Its sched_ext scheduler is loaded last, and stays loaded until
+        the next variant is put in place.
         """
         if self._slot and not self._slot.serves(variant):
             self._slot.clear()
+        self._hooks.leave(variant)
         self._journal.put(variant.tunables)
         if self._journal.left_alone:
             # Another process changed the value: later baselines would differ from earlier baselines.
@@ -156,6 +165,7 @@ class HostSession:
                 f"{self._journal.left_alone[0]}; the run has ended, its trials are kept",
                 todo="put the value back, then continue the run with --resume",
             )
+        self._hooks.enter(variant)
         if self._slot:
             self._slot.put(variant)
 
@@ -187,7 +197,8 @@ class HostSession:
         self._remarks.add(trial.variant.name, [*self._counters.remarks(first), *remarks(trial, launched)])
         outcome = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         conditions = between(before, after, during, elapsed, cpu_seconds(launched), self._cpus)
-        return measured(launched, outcome, (started, elapsed), conditions, self._counters.delta(first, last))
+        counters = self._counters.delta(first, last)
+        return self._hooks.checked(measured(launched, outcome, (started, elapsed), conditions, counters))
 
     def _check(self) -> None:
         """Raise TrialFailure when the loaded scheduler is not the variant's, and Lost when the tunables are not."""
@@ -287,5 +298,4 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
             for name, answer in system.check(real).items():
                 if variants := users.pop(name, None):
                     subject = f"tunable {name!r} ({naming(variants)})"
-                    remedy = f"read its description with 'schedlab tunables show {name}'"
-                    yield MissingRequirement(subject, answer.why, remedy)
+                    yield MissingRequirement(subject, answer.why, remedy_of(name, answer))

@@ -24,6 +24,7 @@ from schedlab.simulation.models import Model, kernels_with
 from schedlab.simulation.programs import Program, program
 from schedlab.simulation.run import Simulation
 from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
+from schedlab.targets import hooks
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting
 from schedlab.workloads import declarations
@@ -158,6 +159,7 @@ def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> It
         if variant.name != CONTROL
         for fault in _faults(variant, programs, machine, target_kernel)
     )
+    yield from hooks.refused(plan, "a simulated machine runs no commands")
     distinct = {row.program.text: row.program for row in programs}
     for tried_program in distinct.values():
         try:

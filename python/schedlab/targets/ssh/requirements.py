@@ -12,6 +12,7 @@ from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.ssh.trials import RemoteRow
 from schedlab.targets.trial import attributes, under
 from schedlab.tunables import System
+from schedlab.tunables.availability import remedy_of
 from schedlab.workloads.base import AnyAdapter, Command, Parameters
 from schedlab.workloads.launcher import run_by
 from schedlab.workloads.tools import install_line
@@ -97,5 +98,6 @@ def _tunables(plan: Plan, system: System) -> Iterator[MissingRequirement]:
             real = {name: each for name, each in variant.tunables.items() if each.tunable is not None}
             for name, answer in system.check(real).items():
                 if variants := users.pop(name, None):
-                    remedy = f"read its description with 'schedlab tunables show {name}'"
-                    yield MissingRequirement(f"tunable {name!r} ({naming(variants)})", answer.why, remedy)
+                    yield MissingRequirement(
+                        f"tunable {name!r} ({naming(variants)})", answer.why, remedy_of(name, answer)
+                    )

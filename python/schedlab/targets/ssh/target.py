@@ -20,6 +20,7 @@ from schedlab.targets.boots import kernels
 from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import control
 from schedlab.targets.boots.session import BootingSession, boots_kernels
+from schedlab.targets.hooks import Hooks
 from schedlab.targets.protocol import Download, MissingRequirement, Session, Target
 from schedlab.targets.settling import measured_rows, settled
 from schedlab.targets.ssh import trials
@@ -172,6 +173,7 @@ class Remote(Target):
         agent = self.reached()
         try:
             self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
+            hooks = Hooks(agent, plan)
             cpus = agent.facts.cpus
             rows = {row.key: RemoteRow.of(row, agent) for row in measured_rows(plan, cpus)}
             system = self.system(agent)
@@ -182,7 +184,7 @@ class Remote(Target):
                 stack.enter_context(agent.fitting())
                 # In memory, because files are written at each trial.
                 observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
-                session = RemoteSession(agent, system, rows, plan.variants, observer)
+                session = RemoteSession(agent, system, rows, plan.variants, observer, hooks)
                 yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
             try:
@@ -200,7 +202,7 @@ class Remote(Target):
         try:
             agent = self.reached()
             outcomes = agent.recover()
-            deadline = time.monotonic() + LOST_SECONDS
+            deadline = time.monotonic() + LOST_SECONDS + lost.undo_seconds
             while (left := _journals_of(lost, agent)) and any(journal.live for journal in left):
                 if time.monotonic() > deadline:
                     break
@@ -263,8 +265,10 @@ class RemoteSession:
         rows: Mapping[tuple[str, str], RemoteRow],
         variants: Sequence[Variant],
         observer: trials.Observer,
+        hooks: Hooks,
     ) -> None:
         self._agent = agent
+        self._hooks = hooks
         self._observer = observer
         self._rows = rows
         self._values = Values(agent, system)
@@ -274,19 +278,25 @@ class RemoteSession:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Counters that are missing and how to enable them, and undocumented knobs."""
-        return [*self._remarks.texts, *(f"{UNDOCUMENTED}{each}" for each in self._values.remarks)]
+        """Counters that are missing and how to enable them, undocumented knobs, and the output of hooks."""
+        knobs = (f"{UNDOCUMENTED}{each}" for each in self._values.remarks)
+        return [*self._remarks.texts, *knobs, *self._hooks.outputs.notes]
 
     def put_in_place(self, variant: Variant) -> None:
-        """Write the variant's tunables and restore the others; each launch applies the variant's attributes."""
+        """Write the variant's tunables, restore the others, and apply the variant's hook.
+
+        Each launch applies the variant's attributes.
+        """
+        self._hooks.leave(variant)
         if left := self._values.put(variant.tunables).left:
             # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
                 f"{left[0].text}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
             )
+        self._hooks.enter(variant)
 
     def run(self, trial: Trial) -> Measurement:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
         measured, remarks = trials.run(self._agent, self._rows[trial.row.key], trial, self._samples, self._observer)
         self._remarks.add(trial.variant.name, remarks)
-        return measured
+        return self._hooks.checked(measured)

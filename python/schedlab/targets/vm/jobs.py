@@ -5,8 +5,9 @@ unpredictable. The requests are in this order, and are numbered from 1:
 
 - ``set``: tunables, and events to count
 - ``read``: a description of the guest
+- the commands ``apply`` and ``check`` of each hook
 - for each trial: a pause, if trials have pauses, and the trial. With a scheduler, :data:`LOAD` precedes the trial and
-  :data:`CHECK` follows
+  :data:`CHECK` follows; then the ``check`` of each hook
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
+from schedlab.experiment.hooks import HookTable
+from schedlab.targets.hooks import step_request, steps
 from schedlab.targets.vm.initramfs import archive, regular
 from schedlab.tunables.journal import frames
 from schedlab.tunables.journal.frames import Body, Declined, Garbled, Reply
@@ -114,6 +117,7 @@ def contents(
     host_files: bool = False,
     facts: Sequence[str] = (),
     late_cpus: bool = False,
+    hooks: Sequence[tuple[str, HookTable]] = (),
 ) -> bytes:
     """Return the archive for trials in this order.
 
@@ -125,13 +129,16 @@ def contents(
         host_files: whether the guest mounts this machine's file tree at /host.
         facts: patterns of files to read once, besides :data:`FACTS`.
         late_cpus: whether ``init.sh`` puts the CPUs online that are still offline.
+        hooks: hooks, by name, to apply before the first trial and to check after each trial.
     """
     requests: list[Mapping[str, object]] = [
         {"op": "set", "settings": [asdict(each) for each in [*settings, *_COUNTING]]},
         {"op": "read", "paths": [*FACTS, *facts]},
+        *({"op": "run"} | step_request(step) for step in steps(hooks, "apply", "check")),
     ]
     for trial in trials:
         requests += _steps(trial, pause, bool(scheduler))
+        requests += [{"op": "run"} | step_request(step) for step in steps(hooks, "check")]
     lines = [json.dumps({"id": number} | dict(request)) for number, request in enumerate(requests, start=1)]
     files = {REQUESTS: "".join(f"{line}\n" for line in lines)}
     if host_files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -19,6 +19,7 @@ from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.results.instructions import counted
 from schedlab.results.measurement import PARAMETERS, UNDOCUMENTED, Measurement
 from schedlab.simulation import models
+from schedlab.targets.hooks import Outputs, Step, hooks_of, steps
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
 from schedlab.targets.vm import functions
@@ -40,6 +41,9 @@ GRACE = 60.0
 
 SLOWER = 8
 """Limit of a deterministic trial's real time, in multiples of its timeout. The guest's clock counts instructions."""
+
+OFFLINE = ("/online", "/smt/control")
+"""Ends of the paths that put CPUs offline (Documentation/ABI/testing/sysfs-devices-system-cpu @ v6.12)."""
 
 STEADY = ("tsc", "kvm-clock")
 """Clock sources that are read without an exit from the guest."""
@@ -77,12 +81,13 @@ class GuestSession:
         self._scratch = scratch
         self._running: _Running | None = None
         self._notes = [SILENT_CONTROL] if table.deterministic and plan.experiment.design.control else []
+        self._outputs = Outputs(plan)
         self._remarks = Remarks(variant.name for variant in plan.variants)
 
     @property
     def notes(self) -> Sequence[str]:
         """Notes on the kind of the figures, and on data that could not be observed."""
-        return [*self._notes, *self._remarks.texts]
+        return [*self._notes, *self._remarks.texts, *self._outputs.notes]
 
     def put_in_place(self, variant: Variant) -> None:
         """Do nothing: a boot begins with its variant in place."""
@@ -126,6 +131,8 @@ class GuestSession:
         limit = trial.row.timeout * (SLOWER if self._table.deterministic else 1) + GRACE
         reply = running.boot.answer(limit)
         name, reason = self._scheduler(running.boot, trial)
+        checks = steps(hooks_of(self._plan, trial.variant), "check")
+        faults = [self._hook_fault(running.boot, step) for step in checks]
         if not_loaded:
             return Measurement("failed", started, time.monotonic() - began, reason=not_loaded, command=argv)
         answer = content(reply, Completed)
@@ -150,6 +157,9 @@ class GuestSession:
             running.counted += 1
             counters = running.symbols.counters(section.figures(loops))
             measured = replace(measured, counters={**measured.counters, **counters})
+        if measured.state == "ok" and any(faults):
+            reason = f"after the trial: {next(filter(None, faults))}"
+            measured = replace(measured, state="failed", metrics=(), reason=reason)
         if measured.state != "ok":
             running.symbols = None  # the trial may lack its marks, so that the marks of later trials are not known
         self._remarks.add(trial.variant.name, remarks)
@@ -166,6 +176,11 @@ class GuestSession:
         answer = content(boot.answer(STEP_SECONDS + GRACE), Completed).stdout
         name, _, reason = answer.partition("\n")
         return name, reason
+
+    def _hook_fault(self, boot: Boot, step: Step) -> str:
+        """Return why a command of a hook failed in the guest; empty for success."""
+        limit = step[1].limit * (SLOWER if self._table.deterministic else 1) + GRACE
+        return self._outputs.fault_of(step, content(boot.answer(limit), Completed))
 
     @property
     def _pause(self) -> float:
@@ -207,6 +222,7 @@ class GuestSession:
             machine = replace(machine, cache=model)
         wanted = settings(variant, image, self._plan.variants)
         facts = files_to_keep(running.machine.command_line)
+        hooks = hooks_of(self._plan, variant)
         jobs = contents(
             requests,
             wanted,
@@ -215,6 +231,7 @@ class GuestSession:
             self._table.host_files,
             facts,
             machine.late_cpus,
+            hooks,
         )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
         written = content(boot.answer(), AllWritten).written
@@ -229,7 +246,10 @@ class GuestSession:
         for remark in remarks(variant, written):
             self._note(f"{UNDOCUMENTED}{remark}")
         self._check_parameters(variant, running.machine, files)
-        self._check(running.machine, files)
+        self._check(running.machine, files, {each.path for each in written if each.name in variant.tunables})
+        for step in steps(hooks, "apply", "check"):
+            if why := self._hook_fault(boot, step):
+                raise BootFailed(why, "")
         return boot
 
     def _check_parameters(self, variant: Variant, machine: Machine, files: Files) -> None:
@@ -258,10 +278,11 @@ class GuestSession:
             prefix = f"variant {variant.name!r}: " if word in own_words else ""
             self._note(f"{PARAMETERS}{prefix}{message}")
 
-    def _check(self, machine: Machine, files: Files) -> None:
-        """Check that all CPUs are online, and note a slow clock source."""
+    def _check(self, machine: Machine, files: Files, written: Collection[str]) -> None:
+        """Check that all CPUs are online, unless a tunable puts them offline; note a slow clock source."""
         online = files.text("sys/devices/system/cpu/online").strip()
-        if not machine.limits_cpus and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
+        limits_cpus = machine.limits_cpus or any(path.endswith(OFFLINE) for path in written)
+        if not limits_cpus and (up := len(parse_cpu_list(online))) != machine.topology.cpus:
             raise BootFailed(f"only {up} of the guest's {machine.topology.cpus} CPUs came up", "")
         clock = files.text("sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
         if clock not in STEADY:

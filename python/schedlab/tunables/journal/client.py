@@ -32,6 +32,7 @@ from schedlab.tunables.journal.replies import (
     Outcomes,
     Put,
     Trial,
+    Undo,
 )
 from schedlab.tunables.signals import deferred_signals
 
@@ -52,6 +53,13 @@ LARGEST_SHORT = 64 << 20
 
 LARGEST_ERRORS = 64 << 10
 """Bytes at the end of the agent's standard error that are read for its last line."""
+
+LONGEST_HOOK = 600.0
+"""Longest time limit of a hook's command in seconds. The next command of schedlab waits for the undo of a killed
+run."""
+
+RECOVERING_SECONDS = SECONDS + 2 * LONGEST_HOOK
+"""Limit for the undo of the changes of dead agents, which may include the hooks of a run and of its variant."""
 
 UNDOES = "the agent, or the next run on its machine, puts every value back"
 CONTINUE = "continue the run with --resume"
@@ -124,6 +132,7 @@ class Client:
         self._allowed = 0
         self._fault: Lost | None = None
         self._is_silent = False
+        self._hooks: dict[tuple[str, str], Undo] = {}
         self._sending = threading.Lock()
         self._ended = threading.Event()
 
@@ -196,7 +205,8 @@ class Client:
     def begin(self, run: str) -> list[Outcome]:
         """Begin a run and start the lease; return the outcomes for the changes of dead agents, if ``alone``."""
         lease = self.lease
-        outcomes = self._ask("begin", Outcomes, run=run, lease=lease, alone=self.alone).outcomes
+        seconds = RECOVERING_SECONDS if self.alone else SECONDS
+        outcomes = self._ask("begin", Outcomes, seconds, run=run, lease=lease, alone=self.alone).outcomes
         if lease:
             threading.Thread(target=self._beat, args=(lease / 5,), daemon=True).start()
         return outcomes
@@ -210,7 +220,7 @@ class Client:
 
     def recover(self) -> list[Outcome]:
         """Undo the changes of dead agents; return the outcomes."""
-        return self._ask("recover", Outcomes).outcomes
+        return self._ask("recover", Outcomes, RECOVERING_SECONDS).outcomes
 
     def read(self, paths: Sequence[str]) -> tuple[dict[str, bytes], dict[str, int]]:
         """Return the contents of files, and the error numbers of unreadable files. A path may contain ``*``."""
@@ -260,13 +270,21 @@ class Client:
         """Give files their new values, and the other files of the run their original values; Refusal."""
         return self._ask("put", Put, wanted=list(wanted))
 
-    def made(self, what: str, name: str) -> None:
-        """Record that the run is about to make a resource; Refusal."""
-        self._ask("made", Nothing, what=what, name=name)
+    def made(self, what: str, name: str, undo: Undo | None = None) -> None:
+        """Record that the run is about to make a resource, or to apply a hook; Refusal."""
+        self._ask("made", Nothing, what=what, name=name, undo=undo and undo.model_dump())
+        if undo:
+            self._hooks[what, name] = undo
 
     def gone(self, what: str, name: str) -> None:
-        """Record that the run has removed a resource."""
-        self._ask("gone", Nothing, what=what, name=name)
+        """Record that the run has removed a resource, or has undone a hook."""
+        undo = self._hooks.pop((what, name), None)
+        self._ask("gone", Nothing, what=what, name=name, undo=undo and undo.model_dump())
+
+    @property
+    def undo_seconds(self) -> float:
+        """Limit for the undo of the hooks that are in place."""
+        return sum(undo.limit_ms / 1000 for undo in self._hooks.values())
 
     def end(self) -> list[Outcome]:
         """End the trial, undo everything, and end the agent; return the outcomes.
@@ -279,7 +297,7 @@ class Client:
             return []
         with deferred_signals():
             try:
-                return self._ask("end", Outcomes, ENDING_SECONDS).outcomes
+                return self._ask("end", Outcomes, ENDING_SECONDS + self.undo_seconds).outcomes
             finally:
                 self.close()
 
@@ -290,7 +308,7 @@ class Client:
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
-        seconds = ENDING_SECONDS if self._fault is None else self.ending
+        seconds = self.undo_seconds + (ENDING_SECONDS if self._fault is None else self.ending)
         try:
             self._process.wait(SILENT_SECONDS if self._is_silent else seconds)
         except subprocess.TimeoutExpired:

@@ -154,7 +154,7 @@ class Journal:
         agent.close()
         # The agent was killed, here if it did not answer. Its processes take a moment to end.
         outcomes = recover(self.directory)
-        deadline = time.monotonic() + KILLED_SECONDS
+        deadline = time.monotonic() + KILLED_SECONDS + agent.undo_seconds
         while (left := self._left()) and any(journal.live for journal in left) and time.monotonic() < deadline:
             time.sleep(0.05)
             outcomes += recover(self.directory)

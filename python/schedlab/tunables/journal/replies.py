@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, field_va
 
 from schedlab.tunables.journal.frames import EXACT, SHOWN, Body, Garbled
 
-PROTOCOL = 6
+PROTOCOL = 7
 """Version of the messages (``crates/load/src/agent/protocol.rs``)."""
 
 
@@ -229,11 +229,19 @@ class Changed(Body):
     ours: list[Value]
 
 
+class Undo(Body):
+    """The undo of a hook: a shell command, and its time limit."""
+
+    command: str
+    limit_ms: Count
+
+
 class Resource(Body):
-    """A resource that a run has made (:mod:`schedlab.files.scratch`)."""
+    """A resource that a run has made (:mod:`schedlab.files.scratch`), or a hook that the run has applied."""
 
     what: Name
     name: Name
+    undo: Undo | None = None
 
 
 class Described(Body):

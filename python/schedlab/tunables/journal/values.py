@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from schedlab.tunables.availability import Available, Resolution
+from schedlab.tunables.availability import Available, Resolution, by_hook
 from schedlab.tunables.codecs import Codec, codec
 from schedlab.tunables.errors import BadValue, TunableError, Unavailable
-from schedlab.tunables.journal.client import Client
+from schedlab.tunables.journal.client import Client, Refusal
 from schedlab.tunables.journal.replies import Put
 from schedlab.tunables.setting import Setting, setting
 from schedlab.tunables.system import System
@@ -65,11 +65,17 @@ class Values:
             self._rehearse(knobs, wanted)
 
     def _rehearse(self, files: list[dict[str, object]], variants: Iterable[tuple[Setting, ...]]) -> None:
-        self._agent.rehearse(files)
-        for goals in variants:
-            changes, _ = self._resolved(goal for goal in goals if not goal.catalogued.is_documented)
-            self._send(changes)
-        self._send([])
+        try:
+            self._agent.rehearse(files)
+            for goals in variants:
+                changes, _ = self._resolved(goal for goal in goals if not goal.catalogued.is_documented)
+                self._send(changes)
+            self._send([])
+        except Refusal as error:
+            if error.kind == "refused":
+                paths = (str(file["path"]) for file in files)
+                error.todo = by_hook(next((path for path in paths if path in error.what), "FILE"))
+            raise
 
     def put(self, wanted: Mapping[str, object]) -> Put:
         """Give the system its original values except for ``wanted``: settings or texts, by name.

@@ -13,7 +13,7 @@ fn a_folder_whose_owner_is_ending_is_removed_when_its_lock_is_released() {
         std::thread::sleep(2 * PAUSE);
         drop(owner);
     });
-    let folder = Resource { what: "folder".to_owned(), name: path.display().to_string() };
+    let folder = Resource { what: "folder".to_owned(), name: path.display().to_string(), undo: None };
     assert!(folder.remove(false).unwrap());
     assert!(!path.exists());
     ending.join().unwrap();
